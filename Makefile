@@ -1,0 +1,35 @@
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/demo  ## Split beside PLCP on the paper's synthetic task: a table and a plot
+	$(BIN)/plcp demo
+
+test: .venv/dev  ## the whole suite, doctests included
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/dev  ## format, style, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/dev  ## the measured claims of the README; needs the data directory in PLCP_DATA
+	$(BIN)/python benchmarks/conditional.py
+	$(BIN)/python benchmarks/speed.py
+
+.venv/demo: pyproject.toml constraints.txt | .venv
+	$(PIP) -e '.[plot]'
+	touch $@
+
+.venv/dev: pyproject.toml constraints.txt | .venv
+	$(PIP) -e '.[dev,bench]'
+	touch $@
+
+.venv:
+	$(PYTHON) -m venv $@
+
+clean:
+	rm -rf .venv dist build

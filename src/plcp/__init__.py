@@ -1,0 +1,40 @@
+"""Prediction sets that hold for each kind of input, not only on average."""
+
+from plcp.conformal import ConformalClassifier, ConformalRegressor
+from plcp.indices import LinearQuantile
+from plcp.models import MeanScalePair, QuantilePair
+from plcp.partitions import ClassifierPartition, OrderedPartition, SoftmaxPartition
+from plcp.scores import (
+    AbsoluteResidual,
+    CumulativeProbability,
+    LabelProbability,
+    NormalizedResidual,
+    QuantileResidual,
+    SignedResidual,
+)
+from plcp.sets import Intervals, LabelSets
+from plcp.thresholds import PLCP, Mondrian, SplitConformal
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "PLCP",
+    "AbsoluteResidual",
+    "ClassifierPartition",
+    "ConformalClassifier",
+    "ConformalRegressor",
+    "CumulativeProbability",
+    "Intervals",
+    "LabelProbability",
+    "LabelSets",
+    "LinearQuantile",
+    "MeanScalePair",
+    "Mondrian",
+    "NormalizedResidual",
+    "OrderedPartition",
+    "QuantilePair",
+    "QuantileResidual",
+    "SignedResidual",
+    "SoftmaxPartition",
+    "SplitConformal",
+]

@@ -1,0 +1,319 @@
+"""Model + score + threshold rule → prediction sets."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    RegressorMixin,
+    clone,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing, check_random_state, column_or_1d, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from plcp.quantiles import FloatArray, IntArray
+from plcp.scores import AbsoluteResidual, LabelProbability, Score
+from plcp.sets import Intervals, LabelSets
+from plcp.thresholds import PLCP, ThresholdRule
+from plcp.validation import is_frame
+
+Features = Callable[[Any], Any] | list[Any] | None
+
+
+class _Conformal(MetaEstimatorMixin, BaseEstimator):
+    """What both tasks share: fit a model, score held-out rows, learn thresholds."""
+
+    estimator: Any
+    conformity: Score | None
+    threshold: ThresholdRule | None
+    features: Features
+    calibration_size: float
+    random_state: Any
+
+    def _fit(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
+        """Fit the model on one part (none, if frozen) and calibrate on the rest."""
+        check_consistent_length(X, y)
+        learn, hold = self._divide(y)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        self.estimator_ = clone(self.estimator)
+        if len(learn):
+            self.estimator_.fit(_safe_indexing(X, learn), y[learn])
+        own = None if weights is None else weights[hold]
+        self._calibrate(_safe_indexing(X, hold) if len(learn) else X, y[hold], own)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+
+    def _divide(self, y: NDArray[Any]) -> tuple[IntArray, IntArray]:
+        """Rows to fit the model on, and rows to calibrate on: all of them if it is frozen."""
+        rows = np.arange(len(y))
+        if is_frozen(self.estimator):
+            return rows[:0], rows
+        stratify = y if isinstance(self, ClassifierMixin) and _can_stratify(y) else None
+        learn, hold = train_test_split(
+            rows,
+            test_size=self.calibration_size,
+            random_state=check_random_state(self.random_state),
+            stratify=stratify,
+        )
+        return learn, hold
+
+    def _calibrate(self, X: Any, y: NDArray[Any], weights: FloatArray | None) -> None:
+        """Score the rows and fit one rule a tail, each at its share of alpha."""
+        score = self._default_score() if self.conformity is None else clone(self.conformity)
+        prediction = score.ask(self.estimator_, X)
+        codes = self._encode(y)
+        self.conformity_ = score.fit(prediction, codes)
+        columns = self.conformity_(prediction, codes).reshape(len(y), -1)
+        rule = PLCP() if self.threshold is None else self.threshold
+        rows = self._select(X)
+        self.thresholds_ = []
+        for column in columns.T:
+            tail = clone(rule)
+            if columns.shape[1] > 1:
+                tail.set_params(alpha=rule.alpha / columns.shape[1])
+            self.thresholds_.append(
+                tail.fit(rows, column) if weights is None else tail.fit(rows, column, weights)
+            )
+        self.guarantee_ = " ".join(dict.fromkeys(tail.guarantee_ for tail in self.thresholds_))
+
+    def _invert(self, X: Any) -> Any:
+        """Prediction set of each row."""
+        check_is_fitted(self)
+        prediction = self.conformity_.ask(self.estimator_, X)
+        rows = self._select(X)
+        q = np.column_stack([tail.predict(rows) for tail in self.thresholds_])
+        return self.conformity_.invert(prediction, q if q.shape[1] > 1 else q[:, 0])
+
+    def _select(self, X: Any) -> Any:
+        """Return what the threshold rule sees of X."""
+        if self.features is None:
+            return X
+        if callable(self.features):
+            return self.features(X)
+        if is_frame(X):
+            missing = [name for name in self.features if name not in list(X.columns)]
+            if missing:
+                raise ValueError(f"features names {missing}, but X has only {list(X.columns)}")
+        return _safe_indexing(X, self.features, axis=1)
+
+    def groups(self, X: Any) -> IntArray:
+        """Learned group of each row, for a rule that learns groups."""
+        check_is_fitted(self)
+        if len(self.thresholds_) > 1:
+            raise ValueError(
+                "each tail has groups of its own: ask thresholds_[0] or thresholds_[1]"
+            )
+        return self.thresholds_[0].groups(self._select(X))
+
+    def _default_score(self) -> Score:
+        raise NotImplementedError
+
+    def _encode(self, y: NDArray[Any]) -> NDArray[Any]:
+        return y
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose the container of ``predict_interval``: "default", "pandas" or "polars"."""
+        self._output = transform
+        return self
+
+    def _container(self) -> str:
+        return str(getattr(self, "_output", None) or get_config()["transform_output"])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return tags
+
+
+class ConformalRegressor(RegressorMixin, _Conformal):
+    """Prediction intervals around any regressor, valid for each kind of input.
+
+    Parameters
+    ----------
+    estimator : regressor
+        The model. Wrapped in ``FrozenEstimator`` it is taken as trained, and all rows given to
+        ``fit`` calibrate; otherwise ``fit`` splits them, trains and calibrates. A ``QuantilePair``
+        of frozen models counts as frozen.
+    conformity : Score or None, default=None
+        The score; None: ``AbsoluteResidual()``.
+    threshold : ThresholdRule or None, default=None
+        The rule that turns scores into thresholds; None: ``PLCP()``. Its ``alpha`` is the level.
+        A score with two tails gets one rule each, at alpha / 2.
+    features : list of columns, callable or None, default=None
+        What the rule sees of X: some columns (names or positions), or a function of X such as an
+        embedding. None: all of it.
+    calibration_size : float, default=0.3
+        Share of rows to calibrate on, for a model that is not frozen.
+    random_state : int, RandomState or None
+        Seed of that split.
+
+    Attributes
+    ----------
+    estimator_, conformity_ : the fitted model and score
+    thresholds_ : list of fitted rules, one a tail
+    guarantee_ : str
+        What holds, and when.
+
+    Examples
+    --------
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from plcp.datasets import make_toy
+    >>> train, cal, test = (make_toy(2000, random_state=seed) for seed in range(3))
+    >>> fitted = LinearRegression().fit(train.X, train.y)
+    >>> model = ConformalRegressor(FrozenEstimator(fitted)).fit(cal.X, cal.y)
+    >>> model.predict_set(test.X).contains(test.y).shape
+    (2000,)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        conformity: Score | None = None,
+        threshold: ThresholdRule | None = None,
+        *,
+        features: Features = None,
+        calibration_size: float = 0.3,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.conformity = conformity
+        self.threshold = threshold
+        self.features = features
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train (unless frozen) and calibrate; weights are those of the calibration rows."""
+        self._fit(X, column_or_1d(np.asarray(y), warn=True), sample_weight)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Point predictions of the model."""
+        check_is_fitted(self)
+        return self.conformity_.point(self.conformity_.ask(self.estimator_, X))
+
+    def predict_set(self, X: Any) -> Intervals:
+        """Prediction intervals as a set that can be asked: ``contains``, ``size``, ``clip``."""
+        return self._invert(X)
+
+    def predict_interval(self, X: Any) -> Any:
+        """Lower and upper ends, shape (n, 2); a data frame if ``set_output`` says so."""
+        intervals = self.predict_set(X)
+        container = self._container()
+        if container == "pandas":
+            return intervals.to_pandas(index=getattr(X, "index", None))
+        return intervals.to_polars() if container == "polars" else intervals.to_numpy()
+
+    def _default_score(self) -> Score:
+        return AbsoluteResidual()
+
+
+class ConformalClassifier(ClassifierMixin, _Conformal):
+    """Prediction sets of labels from any classifier, valid for each kind of input.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The model, with ``predict_proba``; frozen or not, as in ``ConformalRegressor``.
+    conformity : Score or None, default=None
+        The score; None: ``LabelProbability()``.
+    threshold, features, calibration_size, random_state :
+        As in ``ConformalRegressor``; the split keeps the shares of the classes.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Labels the model knows.
+    estimator_, conformity_, thresholds_, guarantee_ :
+        As in ``ConformalRegressor``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from plcp import SplitConformal
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ConformalClassifier(
+    ...     LogisticRegression(max_iter=1000), threshold=SplitConformal(), random_state=0
+    ... )
+    >>> model.fit(X, y).predict_set(X[:1]).to_lists()
+    [[0]]
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        conformity: Score | None = None,
+        threshold: ThresholdRule | None = None,
+        *,
+        features: Features = None,
+        calibration_size: float = 0.3,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.conformity = conformity
+        self.threshold = threshold
+        self.features = features
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train (unless frozen) and calibrate; weights are those of the calibration rows."""
+        y = column_or_1d(np.asarray(y), warn=True)
+        check_classification_targets(y)
+        self._fit(X, y, sample_weight)
+        return self
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Labels the model knows."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.classes_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Likeliest label of each row."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the model, as they are."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    def predict_set(self, X: Any) -> LabelSets:
+        """Prediction sets of labels: ``contains``, ``size``, ``to_lists``."""
+        return self._invert(X).with_classes(self.classes_)
+
+    def _default_score(self) -> Score:
+        return LabelProbability()
+
+    def _encode(self, y: NDArray[Any]) -> NDArray[Any]:
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(
+                f"labels {unknown.tolist()} are not among the classes {self.classes_.tolist()} the "
+                "model was trained on: drop those rows or retrain the model"
+            )
+        return np.searchsorted(self.classes_, y)
+
+
+def is_frozen(estimator: Any) -> bool:
+    """Whether fitting would change nothing: frozen itself, or made of frozen estimators only."""
+    if isinstance(estimator, FrozenEstimator):
+        return True
+    members = [v for v in estimator.get_params(deep=False).values() if hasattr(v, "fit")]
+    return bool(members) and all(isinstance(member, FrozenEstimator) for member in members)
+
+
+def _can_stratify(y: NDArray[Any]) -> bool:
+    return bool(np.unique(y, return_counts=True)[1].min() >= 2)

@@ -1,0 +1,9 @@
+"""Indices: regressors of the score whose value an ordered partition cuts."""
+
+from plcp.indices.boosted import ScaledQuantile
+from plcp.indices.crossfit import CrossFitted
+from plcp.indices.linear import LinearQuantile
+from plcp.indices.mixture import MixedIndex
+from plcp.indices.sparse import SparseScale
+
+__all__ = ["CrossFitted", "LinearQuantile", "MixedIndex", "ScaledQuantile", "SparseScale"]

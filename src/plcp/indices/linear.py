@@ -1,0 +1,137 @@
+"""Linear quantile regression, fast and certified."""
+
+import warnings
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from plcp.indices.smoothing import (
+    Array,
+    Objective,
+    drop_absent,
+    minimise,
+    standardisation,
+    weighted_quantile,
+)
+
+
+class LinearQuantile(RegressorMixin, BaseEstimator):
+    r"""Linear quantile regression, as accurate as the linear program and far faster.
+
+    Minimises, over the coefficients w of the standardised features and the intercept b,
+
+    .. math:: \frac{\sum_i c_i\,\ell_\tau(y_i - b - w^\top z_i)}{\sum_i c_i}
+              + l_1 \lVert w\rVert_1 + \tfrac{l_2}{2} \lVert w\rVert_2^2,
+              \qquad \ell_\tau(u) = (\tau - \tfrac12)\,u + \tfrac12 |u|.
+
+    The kink of \|u\| is rounded within a bandwidth h (convolution with the uniform kernel [1]_),
+    which leaves a piecewise quadratic for Newton steps; h shrinks, each fit starting the next
+    [3]_. The clipped residuals of a smoothed optimum are feasible for the dual program, so the
+    duality gap is known, and h stops shrinking once the objective is within 0.05 % of its
+    optimum. The intercept ends as the exact quantile of the residuals.
+
+    Parameters
+    ----------
+    quantile : float, default=None
+        The level τ, in (0, 1). None means 0.5 for an estimator fitted alone; inside a partition
+        it means 1 - alpha, which the partition sets.
+    l1, l2 : float, default=0.0
+        Penalties on the coefficients of the standardised features, relative to the mean loss.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. Without one, features are scaled but not centred.
+    bandwidth : float, default=None
+        Last half-width h, in the unit of y. None shrinks h until the loss is near its optimum; a
+        number keeps both the loss and the l1 penalty smooth, so no coefficient is exactly zero.
+    max_iter : int, default=1000
+        Largest number of Newton steps.
+    tol : float, default=1e-6
+        Largest absolute gradient at which a smoothed fit has converged. Scale-free: the slope of
+        the pinball loss lies in [-1, 1] and the features have unit variance.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the features as given.
+    intercept_ : float
+        Intercept.
+    n_iter_ : int
+        Newton steps taken.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    .. [1] Fernandes, Guerre and Horta, "Smoothing quantile regressions", JBES 2021.
+    .. [2] He, Pan, Tan and Zhou, "Smoothed quantile regression with large-scale inference",
+       Journal of Econometrics 2023.
+    .. [3] Chen, "A finite smoothing algorithm for quantile regression", JCGS 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(1000, 1))
+    >>> y = X[:, 0] * rng.uniform(size=1000)
+    >>> model = LinearQuantile(quantile=0.9).fit(X, y)
+    >>> model.coef_.round(1), float(np.mean(y < model.predict(X)))
+    (array([0.9]), 0.9)
+    """
+
+    def __init__(
+        self,
+        quantile: float | None = None,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        fit_intercept: bool = True,
+        bandwidth: float | None = None,
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+    ) -> None:
+        self.quantile = quantile
+        self.l1 = l1
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.bandwidth = bandwidth
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit; a weight of 2 means the row twice, a weight of 0 that it is absent."""
+        quantile = self._check_parameters()
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
+        weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
+        X, y, weight = drop_absent(np.asarray(X), np.asarray(y, dtype=float), weight)
+        centre, gain = standardisation(X, weight, self.fit_intercept)
+        unit = float(self.fit_intercept)
+        objective = Objective(X, y, weight, quantile, self.l1, self.l2, centre, gain, unit)
+        fit = minimise(objective, self.bandwidth, self.max_iter, self.tol)
+        if not fit.converged:
+            message = f"no convergence in {self.max_iter} Newton steps; increase max_iter"
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        self.coef_ = (gain * fit.theta[:-1]).astype(X.dtype)
+        self.intercept_ = unit * weighted_quantile(y - X @ self.coef_, weight, quantile)
+        self.n_iter_ = fit.n_iter
+        return self
+
+    def predict(self, X: ArrayLike) -> Array:
+        """Return the fitted quantile of each row."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        prediction: Array = X @ self.coef_
+        prediction += self.intercept_
+        return prediction
+
+    def _check_parameters(self) -> float:
+        quantile = 0.5 if self.quantile is None else self.quantile
+        if not 0 < quantile < 1:
+            raise ValueError(f"quantile must lie in (0, 1), got {quantile}")
+        for name in ("l1", "l2"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+        if self.bandwidth is not None and not self.bandwidth > 0:
+            raise ValueError(f"bandwidth must be positive or None, got {self.bandwidth}")
+        return quantile

@@ -1,0 +1,183 @@
+"""The default index: boosted, linear and constant ones, mixed by their out-of-fold loss."""
+
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.indices.boosted import ScaledQuantile
+from plcp.indices.crossfit import CrossFitted
+from plcp.indices.levels import at_level
+from plcp.indices.sparse import SparseScale
+from plcp.indices.tables import TableEncoder
+from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
+
+STEPS = 10
+FLOOR = 0.1  # of the 30 % quantile of the scores: the least an index of nonnegative scores may be
+
+
+class MixedIndex(RegressorMixin, BaseEstimator):
+    """g(x) = Σ_k w_k c_k g_k(x) + w_0 q: several indices and a constant, mixed.
+
+    Each member is cross-fitted and put on the scale of the scores by a factor c_k (a shift, for
+    signed scores), so that its share of scores below is right; the weights are those, on the
+    simplex in tenths, of least out-of-fold pinball loss. So the class of functions is chosen by
+    the data: trees where the noise bends, a sparse line where it does not, the constant q (Split)
+    where there is nothing to learn or too little to learn it from.
+
+    Parameters
+    ----------
+    quantile : float or None, default=None
+        Level of the quantile. None: 0.5 alone, 1 - alpha inside a partition.
+    members : list of regressors or None, default=None
+        None: for nonnegative scores ``ScaledQuantile`` and ``SparseScale``, for signed ones
+        ``HistGradientBoostingRegressor(loss="quantile")``. Data frames are encoded for these:
+        strings and categories as codes, missing values kept.
+    cv, n_repeats, n_jobs, random_state :
+        As in ``CrossFitted``.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_members + 1,)
+        Weight of each member, the constant last.
+    out_of_fold_ : ndarray of shape (n,)
+        Index of each fitted row by models that never saw it.
+
+    Examples
+    --------
+    >>> from plcp.datasets import make_toy
+    >>> task = make_toy(1000, random_state=0)
+    >>> index = MixedIndex(quantile=0.9, random_state=0).fit(task.X, task.scores)
+    >>> left, right = index.predict([[-0.5], [0.5]])
+    >>> bool(left < right)
+    True
+    """
+
+    def __init__(
+        self,
+        quantile: float | None = None,
+        *,
+        members: list[Any] | None = None,
+        cv: int = 3,
+        n_repeats: int | str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.quantile = quantile
+        self.members = members
+        self.cv = cv
+        self.n_repeats = n_repeats
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Cross-fit the members, then choose shifts and weights."""
+        level = 0.5 if self.quantile is None else self.quantile
+        scores = np.asarray(y, dtype=float)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        self.encoder_ = TableEncoder().fit(X) if self.members is None else None
+        Z = X if self.encoder_ is None else self.encoder_.transform(X)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        self.members_ = [
+            CrossFitted(
+                at_level(member, level),
+                cv=self.cv,
+                n_repeats=self.n_repeats,
+                n_jobs=self.n_jobs,
+                random_state=seed,  # the same folds for all
+            ).fit(Z, scores, weights)
+            for member in self._templates(scores)
+        ]
+        self.is_scale_ = bool(scores.min() >= 0)
+        self.floor_ = FLOOR * float(np.quantile(scores, 0.3)) if self.is_scale_ else -np.inf
+        raw = [np.maximum(member.out_of_fold_, self.floor_) for member in self.members_]
+        self.adjustments_ = [self._adjustment(values, scores, weights, level) for values in raw]
+        self.constant_ = quantile_at(scores, weights, level)
+        values = [self._adjust(v, c) for v, c in zip(raw, self.adjustments_, strict=True)]
+        values.append(np.full(len(scores), self.constant_))
+        self.weights_ = best_mixture(values, scores, weights, level)
+        self.out_of_fold_ = mix(values, self.weights_)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Mixed index of each row; members without weight are not asked."""
+        check_is_fitted(self)
+        Z = X if self.encoder_ is None else self.encoder_.transform(X)
+        mixed = np.full(Z.shape[0], self.weights_[-1] * self.constant_)
+        parts = zip(self.weights_[:-1], self.members_, self.adjustments_, strict=True)
+        for weight, member, adjustment in parts:
+            if weight > 0:
+                values = np.maximum(member.predict(Z), self.floor_)
+                mixed += weight * self._adjust(values, adjustment)
+        return mixed
+
+    def _adjustment(
+        self, values: FloatArray, scores: FloatArray, weights: FloatArray | None, level: float
+    ) -> float:
+        """Factor, or shift of signed scores, that puts the right share of scores below."""
+        positive = np.maximum(values, np.finfo(float).tiny)
+        return quantile_at(scores / positive if self.is_scale_ else scores - values, weights, level)
+
+    def _adjust(self, values: FloatArray, adjustment: float) -> FloatArray:
+        return values * adjustment if self.is_scale_ else values + adjustment
+
+    def _templates(self, scores: FloatArray) -> list[Any]:
+        if self.members is not None:
+            return self.members
+        mask = self.encoder_.categorical_
+        if scores.min() >= 0:
+            return [
+                ScaledQuantile(categorical_features=mask),
+                SparseScale(categorical_features=mask),
+            ]
+        return [
+            HistGradientBoostingRegressor(
+                loss="quantile",
+                max_leaf_nodes=16,
+                min_samples_leaf=50,
+                max_iter=300,
+                early_stopping=True,
+                categorical_features=mask,
+            )
+        ]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.members is None
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def quantile_at(values: FloatArray, weights: FloatArray | None, level: float) -> float:
+    """Quantile, interpolated at rank level · (n + 1) where nothing is weighted."""
+    if weights is None:
+        return float(np.quantile(values, level, method="weibull"))
+    return float(weighted_quantiles(values, weights[:, None], level)[0])
+
+
+def mix(values: list[FloatArray], weights: FloatArray) -> FloatArray:
+    """Weighted sum of several indices."""
+    total = np.zeros(len(values[0]))
+    for weight, column in zip(weights, values, strict=True):
+        if weight > 0:
+            total += weight * column
+    return total
+
+
+def best_mixture(
+    values: list[FloatArray], scores: FloatArray, weights: FloatArray | None, level: float
+) -> FloatArray:
+    """Weights in tenths, summing to one, whose shifted mixture has the least pinball loss."""
+    tenths = [w for w in product(range(STEPS + 1), repeat=len(values)) if sum(w) == STEPS]
+    candidates = np.array(tenths) / STEPS
+    losses = []
+    for candidate in candidates:
+        mixed = mix(values, candidate)
+        mixed += quantile_at(scores - mixed, weights, level)
+        losses.append(np.average(pinball_loss(mixed, scores, 1 - level), weights=weights))
+    return candidates[int(np.argmin(losses))]

@@ -1,0 +1,168 @@
+"""Regressors of two columns, for the scores that read a band or a scale."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+__all__ = ["MeanScalePair", "QuantilePair"]
+
+# of the mean absolute residual: low enough never to bind where the scale model is any good
+_SCALE_FLOOR = 1e-3
+
+
+class _Pair(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+    """Two regressors side by side; the first one answers for the features."""
+
+    _members: tuple[str, str]
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen in `fit`."""
+        return int(getattr(self, f"{self._members[0]}_").n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features seen in `fit`, where they had any."""
+        return np.asarray(getattr(self, f"{self._members[0]}_").feature_names_in_)
+
+    @property
+    def score(self) -> Any:
+        """Withheld: R² of two columns against one y means nothing."""
+        raise AttributeError(
+            f"{type(self).__name__} has no score, as it predicts two columns: "
+            "tune its members one by one, or pass scoring"
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        members = [get_tags(getattr(self, name)).input_tags for name in self._members]
+        tags.input_tags.sparse = all(member.sparse for member in members)
+        tags.input_tags.allow_nan = all(member.allow_nan for member in members)
+        return tags
+
+
+class QuantilePair(_Pair):
+    """A lower and an upper quantile regressor as one: ``predict`` gives (n, 2), the band of CQR.
+
+    Parameters
+    ----------
+    lower, upper : regressor
+        Regressors of the lower and the upper quantile, for instance at alpha / 2 and 1 - alpha / 2.
+        Wrap those already trained in ``FrozenEstimator``.
+
+    Attributes
+    ----------
+    lower_, upper_ : regressor
+        The fitted regressors.
+
+    References
+    ----------
+    Romano, Patterson, Candès (2019). Conformalized quantile regression. NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyRegressor
+    >>> from plcp.models import QuantilePair
+    >>> X, y = np.zeros((5, 1)), np.arange(5.0)
+    >>> low, high = (DummyRegressor(strategy="quantile", quantile=q) for q in (0.25, 0.75))
+    >>> QuantilePair(low, high).fit(X, y).predict(X[:2])
+    array([[1., 3.],
+           [1., 3.]])
+    """
+
+    _members = ("lower", "upper")
+
+    def __init__(self, lower: Any, upper: Any) -> None:
+        self.lower = lower
+        self.upper = upper
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit both regressors on the same rows."""
+        weights = _weights(sample_weight)
+        self.lower_ = clone(self.lower).fit(X, y, **weights)
+        self.upper_ = clone(self.upper).fit(X, y, **weights)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict the lower and upper quantile, shape (n, 2)."""
+        check_is_fitted(self)
+        return np.column_stack([self.lower_.predict(X), self.upper_.predict(X)])
+
+
+class MeanScalePair(_Pair):
+    r"""A mean and the scale of its error as one: ``predict`` gives (n, 2), the normalised score's.
+
+    The scale regressor learns \|y - mean(x)\| out of fold, since residuals of the rows a model was
+    trained on are too small just where it overfits. Its predictions are kept above a thousandth of
+    the mean absolute residual, so that they are positive whatever the regressor.
+
+    Parameters
+    ----------
+    mean, scale : regressor
+        Regressors of y and of its absolute residual. With a mean in ``FrozenEstimator``, fit on
+        rows that did not train it.
+    cv : int, splitter or iterable
+        Folds of the out-of-fold residuals, as in ``cross_val_predict``.
+
+    Attributes
+    ----------
+    mean_, scale_ : regressor
+        The fitted regressors.
+    min_scale_ : float
+        The least scale predicted.
+
+    References
+    ----------
+    Lei, G'Sell, Rinaldo, Tibshirani, Wasserman (2018). Distribution-free predictive inference for
+    regression. JASA 113, section 5.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from plcp.models import MeanScalePair
+    >>> X = np.arange(20.0)[:, None]
+    >>> y = X[:, 0] * np.where(np.arange(20) % 2, 1, -1)
+    >>> pair = MeanScalePair(LinearRegression(), LinearRegression()).fit(X, y)
+    >>> mean, scale = pair.predict([[2.0], [18.0]]).T
+    >>> bool(scale[0] < scale[1])
+    True
+    """
+
+    _members = ("mean", "scale")
+
+    def __init__(self, mean: Any, scale: Any, cv: Any = 5) -> None:
+        self.mean = mean
+        self.scale = scale
+        self.cv = cv
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the mean on (X, y) and the scale on the out-of-fold absolute residuals."""
+        weights = _weights(sample_weight)
+        response = column_or_1d(y, warn=True)
+        self.mean_ = clone(self.mean).fit(X, response, **weights)
+        held_out = cross_val_predict(self.mean, X, response, cv=self.cv, params=weights)
+        residuals = np.abs(response - held_out)
+        self.scale_ = clone(self.scale).fit(X, residuals, **weights)
+        # a perfect mean leaves no scale to speak of: then scores stay in the units of y
+        self.min_scale_ = _SCALE_FLOOR * float(residuals.mean()) or 1.0
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict the mean and its scale, shape (n, 2)."""
+        check_is_fitted(self)
+        scale = np.maximum(self.scale_.predict(X), self.min_scale_)
+        return np.column_stack([self.mean_.predict(X), scale])
+
+
+def _weights(sample_weight: ArrayLike | None) -> dict[str, ArrayLike]:
+    """Keep the argument away from regressors that do not know it, unless it was given."""
+    return {} if sample_weight is None else {"sample_weight": sample_weight}

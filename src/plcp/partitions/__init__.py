@@ -1,0 +1,14 @@
+"""The class H: learned maps from covariates to groups."""
+
+from plcp.partitions.base import CollapseWarning, Partition
+from plcp.partitions.classifier import ClassifierPartition
+from plcp.partitions.ordered import OrderedPartition
+from plcp.partitions.softmax import SoftmaxPartition
+
+__all__ = [
+    "ClassifierPartition",
+    "CollapseWarning",
+    "OrderedPartition",
+    "Partition",
+    "SoftmaxPartition",
+]

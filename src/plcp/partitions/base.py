@@ -1,0 +1,149 @@
+"""The contract of a partition, and how its groups are put in order."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from plcp.quantiles import FloatArray, IntArray
+from plcp.validation import (
+    check_alpha,
+    check_features,
+    check_lengths,
+    check_scores,
+    check_weights,
+    takes_nan,
+)
+
+COLLAPSE_SHARE = 0.95
+
+
+class CollapseWarning(UserWarning):
+    """Nearly all points fell into one learned group."""
+
+
+class Partition(BaseEstimator):
+    """A learned map h from covariates to the simplex: memberships of ``n_groups`` groups.
+
+    ``fit(X, scores)`` learns h, and with it a threshold for each group; ``predict_proba(X)`` gives
+    memberships, ``predict(X)`` the likeliest group, ``predict_index(X)`` the mean threshold
+    Σ h_i(x) q_i. Groups are numbered by rising threshold; dead groups and groups of equal threshold are merged,
+    so ``n_groups_`` may be below ``n_groups``.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (n_groups_,)
+        Threshold of each group on the data it was learned from, rising. They flatter themselves:
+        ``PLCP`` reads its own off other data unless told ``calibration="joint"``.
+    group_sizes_ : ndarray of shape (n_groups_,)
+        Membership mass of each group in the data.
+    history_ : list of dict
+        What each iteration reached.
+    """
+
+    n_groups: int
+    alpha: float
+    thresholds_: FloatArray
+    group_sizes_: FloatArray
+    history_: list[dict[str, float]]
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn groups from features ``X`` and scores ``y``."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Memberships h(x), shape (n, n_groups_)."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> IntArray:
+        """Likeliest group of each row."""
+        return np.argmax(self.predict_proba(X), axis=1)
+
+    def predict_index(self, X: Any) -> FloatArray:
+        """Mean threshold Σ h_i(x) q_i of each row."""
+        return self.predict_proba(X) @ self.thresholds_
+
+    @property
+    def n_groups_(self) -> int:
+        """Number of groups that are alive and distinct."""
+        return len(self.thresholds_)
+
+    def _check_fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Any, FloatArray, FloatArray | None]:
+        """Validate what every ``fit`` is given."""
+        check_alpha(self.alpha)
+        X = check_features(self, X, reset=True, allow_nan=takes_nan(self))
+        scores = check_scores(y)
+        check_lengths(X, scores)
+        check_group_count(self.n_groups, len(scores))
+        return X, scores, check_weights(sample_weight, X)
+
+    def _settle(self, thresholds: FloatArray, masses: FloatArray) -> None:
+        """Store the groups in order, and the map from the raw groups to them."""
+        self.thresholds_, self._group_of = order_groups(thresholds, masses)
+        self.group_sizes_ = np.bincount(self._group_of, masses, minlength=self.n_groups_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def check_group_count(n_groups: Any, n: int) -> None:
+    """Refuse a number of groups that n points cannot fill."""
+    if isinstance(n_groups, bool) or not isinstance(n_groups, (int, np.integer)):
+        raise ValueError(f"n_groups must be a whole number, got {n_groups!r}")
+    if n_groups < 1:
+        raise ValueError(f"n_groups must be at least 1, got {n_groups}")
+    if n_groups > n:
+        raise ValueError(f"n_groups must be at most the n_samples = {n} points, got {n_groups}")
+
+
+def order_groups(
+    thresholds: FloatArray, masses: FloatArray, least: float = 0.0
+) -> tuple[FloatArray, IntArray]:
+    """Rising thresholds of the distinct groups alive, and the new number of each old group.
+
+    A group whose mass is not above ``least`` joins the one with the nearest threshold.
+    """
+    alive = (masses > least) & ~np.isnan(thresholds)
+    if not alive.any():
+        alive = masses == masses.max()
+    distinct = np.unique(thresholds[alive])
+    return distinct, nearest(distinct, np.nan_to_num(thresholds, nan=distinct[0]))
+
+
+def nearest(sorted_values: FloatArray, values: FloatArray) -> IntArray:
+    """Position of the nearest of ``sorted_values`` to each of ``values``."""
+    middles = (sorted_values[1:] + sorted_values[:-1]) / 2
+    return np.searchsorted(middles, values)
+
+
+def merge_columns(memberships: FloatArray, group_of: IntArray, n_groups: int) -> FloatArray:
+    """Memberships of the merged groups: the sum of those that became one."""
+    merged = np.zeros((len(memberships), n_groups))
+    for column, group in enumerate(group_of):
+        merged[:, group] += memberships[:, column]
+    return merged
+
+
+def one_hot(groups: IntArray, n_groups: int) -> FloatArray:
+    """Memberships that leave no doubt."""
+    memberships = np.zeros((len(groups), n_groups))
+    memberships[np.arange(len(groups)), groups] = 1.0
+    return memberships
+
+
+def warn_if_collapsed(masses: FloatArray, n_groups: int) -> None:
+    """Say it when several groups were asked for and one holds nearly everybody."""
+    share = masses.max() / masses.sum()
+    if n_groups > 1 and share > COLLAPSE_SHARE:
+        warnings.warn(
+            f"one group of {n_groups} holds {share:.0%} of the points: the partition has collapsed "
+            "or there is nothing to learn; try more restarts or OrderedPartition()",
+            CollapseWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,163 @@
+"""Any scikit-learn classifier as the class H, by a cost-weighted reduction."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import KFold
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from plcp.partitions.base import Partition, one_hot, warn_if_collapsed
+from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
+from plcp.validation import check_features, takes_nan
+
+START_ODDS = 3.0  # thresholds start where the odds of a miss are a third to three times alpha's
+
+
+class ClassifierPartition(Partition):
+    """The groups are the classes that an off-the-shelf classifier predicts.
+
+    With thresholds q held, training on every pair (x_j, i) with weight
+    max_k ℓ_α(q_k, s_j) - ℓ_α(q_i, s_j) makes the likeliest class of x the group of least expected
+    pinball loss, equation (7) of the paper. Rounds of that alternate with reading q off the groups
+    predicted out of fold, since a strong classifier knows its own training rows by heart.
+    Memberships are hard: h(x) is one for the likeliest class.
+
+    The classifier is trained on n · n_groups weighted rows, ``cv`` + 1 times a round.
+
+    Parameters
+    ----------
+    classifier : classifier, default=None
+        Must accept ``sample_weight``. None: ``HistGradientBoostingClassifier``, with 50 small
+        trees a class; missing values and categorical columns just work.
+    n_groups : int, default=4
+        Number of groups m.
+    alpha : float, default=0.1
+        Miscoverage rate.
+    n_rounds : int, default=3
+        Rounds of training and reading thresholds.
+    cv : int, default=3
+        Folds for the out-of-fold groups.
+    random_state : int, RandomState or None
+        Seed of the folds.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from plcp.datasets import make_toy
+    >>> task = make_toy(2000, random_state=0)
+    >>> stump = DecisionTreeClassifier(max_depth=1)
+    >>> partition = ClassifierPartition(stump, n_groups=2, random_state=0)
+    >>> partition.fit(task.X, task.scores).predict([[-0.9], [0.9]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        n_groups: int = 4,
+        *,
+        alpha: float = 0.1,
+        n_rounds: int = 3,
+        cv: int = 3,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.n_groups = n_groups
+        self.alpha = alpha
+        self.n_rounds = n_rounds
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn groups from features ``X`` and scores ``y``."""
+        X, scores, given = self._check_fit(X, y, sample_weight)
+        classifier = self._template()
+        if not has_fit_parameter(classifier, "sample_weight"):
+            raise ValueError(
+                f"{type(classifier).__name__} does not accept sample_weight, which the reduction "
+                "needs: choose a classifier whose fit does"
+            )
+        weights = np.ones(len(scores)) if given is None else given
+        rng = check_random_state(self.random_state)
+        thresholds = start_thresholds(scores, self.n_groups, self.alpha)
+        self.history_ = []
+        for _ in range(self.n_rounds):
+            costs = pinball_loss(thresholds, scores[:, None], self.alpha)
+            groups = self._out_of_fold(classifier, X, costs, weights, rng)
+            members = one_hot(groups, self.n_groups) * weights[:, None]
+            found = weighted_quantiles(scores, members, 1 - self.alpha)
+            thresholds = np.where(np.isnan(found), thresholds, found)
+            loss = pinball_loss(thresholds[groups], scores, self.alpha)
+            self.history_.append({"out_of_fold": float(np.average(loss, weights=weights))})
+        self.classifier_ = train_on_costs(classifier, X, costs, weights)
+        self._settle(thresholds, members.sum(axis=0))
+        warn_if_collapsed(self.group_sizes_, self.n_groups)
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Hard memberships: one for the likeliest class, shape (n, n_groups_)."""
+        return one_hot(self.predict(X), self.n_groups_)
+
+    def predict(self, X: Any) -> IntArray:
+        """Group of each row."""
+        check_is_fitted(self, "thresholds_")
+        X = check_features(self, X, reset=False, allow_nan=takes_nan(self))
+        return self._group_of[predict_groups(self.classifier_, X)]
+
+    def _template(self) -> Any:
+        if self.classifier is not None:
+            return self.classifier
+        return HistGradientBoostingClassifier(max_iter=50, max_leaf_nodes=8, early_stopping=False)
+
+    def _out_of_fold(
+        self, classifier: Any, X: Any, costs: FloatArray, weights: FloatArray, rng: Any
+    ) -> IntArray:
+        """Group of each row by a classifier that was trained without it."""
+        groups = np.zeros(len(costs), dtype=np.intp)
+        n_folds = min(self.cv, len(costs))
+        if n_folds < 2:
+            return groups
+        seed = rng.randint(np.iinfo(np.int32).max)
+        for learn, hold in KFold(n_folds, shuffle=True, random_state=seed).split(costs):
+            fold = train_on_costs(
+                classifier, _safe_indexing(X, learn), costs[learn], weights[learn]
+            )
+            groups[hold] = predict_groups(fold, _safe_indexing(X, hold))
+        return groups
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = takes_nan(self._template())
+        return tags
+
+
+def start_thresholds(scores: FloatArray, n_groups: int, alpha: float) -> FloatArray:
+    """Quantiles of all scores about the one sought, spread evenly in the log-odds of a miss."""
+    spread = np.geomspace(START_ODDS, 1 / START_ODDS, n_groups) if n_groups > 1 else np.ones(1)
+    odds = alpha / (1 - alpha) * spread
+    return np.quantile(scores, 1 / (1 + odds))
+
+
+def train_on_costs(classifier: Any, X: Any, costs: FloatArray, weights: FloatArray) -> Any:
+    """Train on every (row, group) with the saving over the row's dearest group as weight.
+
+    None where all groups cost the same, so that there is nothing to tell apart.
+    """
+    savings = (costs.max(axis=1, keepdims=True) - costs) * weights[:, None]
+    rows, groups = np.nonzero(savings)
+    if len(np.unique(groups)) < 2:
+        return None
+    importance = savings[rows, groups]
+    model = clone(classifier)
+    return model.fit(_safe_indexing(X, rows), groups, sample_weight=importance / importance.mean())
+
+
+def predict_groups(model: Any, X: Any) -> IntArray:
+    """Class of each row as a group number; zero for all without a model."""
+    if model is None:
+        return np.zeros(X.shape[0], dtype=np.intp)
+    return np.asarray(model.predict(X), dtype=np.intp)

@@ -1,0 +1,101 @@
+"""A partition fitted on all folds but one, over and over, and averaged."""
+
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, check_random_state
+
+from plcp.indices.crossfit import Fold, make_folds
+from plcp.indices.levels import seeded
+from plcp.partitions.base import Partition
+from plcp.quantiles import FloatArray
+from plcp.validation import takes_nan
+
+
+class CrossFittedPartition(Partition):
+    """Mean memberships of a partition's fold models, with out-of-fold ones on the fitted rows.
+
+    Groups of different folds are matched by their order, since each numbers its own by rising
+    threshold; a fold that found fewer leaves the upper numbers empty.
+
+    Parameters
+    ----------
+    partition : Partition
+        Refitted on each fold's complement.
+    cv : int, default=3
+        Folds.
+    n_jobs : int or None
+        Folds fitted at once, in threads.
+    random_state : int, RandomState or None
+        Seed of the folds.
+    """
+
+    def __init__(
+        self, partition: Any, *, cv: int = 3, n_jobs: int | None = None, random_state: Any = None
+    ) -> None:
+        self.partition = partition
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups asked for."""
+        return int(self.partition.n_groups)
+
+    @property
+    def alpha(self) -> float:
+        """Miscoverage rate."""
+        return float(self.partition.alpha)
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit one partition for each fold."""
+        X, scores, weights = self._check_fit(X, y, sample_weight)
+        rng = check_random_state(self.random_state)
+        folds = make_folds(len(scores), self.cv, 1, rng)
+        template = seeded(self.partition, rng)
+        fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(_fit_fold)(template, X, scores, weights, fold) for fold in folds
+        )
+        self.partitions_ = [partition for partition, _ in fitted]
+        m = max(partition.n_groups_ for partition in self.partitions_)
+        self.out_of_fold_ = np.zeros((len(scores), m))
+        for (_, hold), (_, memberships) in zip(folds, fitted, strict=True):
+            self.out_of_fold_[hold, : memberships.shape[1]] = memberships
+        self.thresholds_ = _mean_thresholds(self.partitions_, m)
+        self.group_sizes_ = self.out_of_fold_.sum(axis=0)
+        self.history_ = [step for partition in self.partitions_ for step in partition.history_]
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Mean memberships, shape (n, n_groups_)."""
+        total = np.zeros((X.shape[0], self.n_groups_))
+        for partition in self.partitions_:
+            memberships = partition.predict_proba(X)
+            total[:, : memberships.shape[1]] += memberships
+        return total / len(self.partitions_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = takes_nan(self.partition)
+        return tags
+
+
+def _fit_fold(
+    partition: Any, X: Any, scores: FloatArray, weights: FloatArray | None, fold: Fold
+) -> tuple[Any, FloatArray]:
+    learn, hold = fold
+    own = None if weights is None else weights[learn]
+    fitted = clone(partition).fit(_safe_indexing(X, learn), scores[learn], own)
+    return fitted, fitted.predict_proba(_safe_indexing(X, hold))
+
+
+def _mean_thresholds(partitions: list[Any], n_groups: int) -> FloatArray:
+    """Mean threshold of each group over the folds that found it."""
+    padded = np.full((len(partitions), n_groups), np.nan)
+    for row, partition in zip(padded, partitions, strict=True):
+        row[: partition.n_groups_] = partition.thresholds_
+    return np.maximum.accumulate(np.nanmean(padded, axis=0))

@@ -1,0 +1,225 @@
+"""The paper's partition: softmax of a linear map, learned by alternating steps."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+from scipy.special import softmax
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.indices.linear import LinearQuantile
+from plcp.partitions.base import Partition, merge_columns, warn_if_collapsed
+from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
+from plcp.validation import check_features
+
+ROUNDS_WITHOUT_GAIN = 3
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Standardised features with a column of ones, scores, and weights that sum to one."""
+
+    Z: FloatArray
+    scores: FloatArray
+    weights: FloatArray
+
+
+class SoftmaxPartition(Partition):
+    """h(x) = softmax(W x + b), learned with the thresholds by minimising the paper's problem (8).
+
+    mean_j Σ_i h_i(x_j) ℓ_α(q_i, s_j) + l2/2 ‖W‖², over standardised features. Given h, each q_i is
+    a weighted quantile in closed form (the q-step); given q, a few quasi-Newton steps on (W, b)
+    (the h-step). The problem is not convex, whatever the paper says: the best of several starts is
+    kept. One start lays the groups along a linear quantile regression of the scores, the others
+    are random. Run to the end it overfits, so it stops when held-out loss no longer falls.
+
+    Parameters
+    ----------
+    n_groups : int, default=8
+        Number of groups m.
+    alpha : float, default=0.1
+        Miscoverage rate.
+    l2 : float, default=0.0
+        Ridge penalty on W.
+    h_steps : int, default=2
+        Quasi-Newton iterations on (W, b) between two q-steps.
+    max_rounds : int, default=50
+        Rounds of one h-step and one q-step.
+    n_starts : int, default=3
+        Starts, the best of which by held-out (else training) loss is kept.
+    early_stopping : bool, default=True
+        Stop when the pinball loss on ``validation_fraction`` of the rows no longer falls.
+    validation_fraction : float, default=0.2
+        Share of rows held out for that.
+    random_state : int, RandomState or None
+        Seed of the starts and the held-out rows.
+
+    References
+    ----------
+    Kiyani, Pappas, Hassani (2024). Conformal Prediction with Learned Features, Algorithm 1.
+
+    Examples
+    --------
+    >>> from plcp.datasets import make_toy
+    >>> task = make_toy(2000, random_state=0)
+    >>> partition = SoftmaxPartition(n_groups=2, random_state=0).fit(task.X, task.scores)
+    >>> partition.predict([[-0.9], [0.9]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        n_groups: int = 8,
+        *,
+        alpha: float = 0.1,
+        l2: float = 0.0,
+        h_steps: int = 2,
+        max_rounds: int = 50,
+        n_starts: int = 3,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.n_groups = n_groups
+        self.alpha = alpha
+        self.l2 = l2
+        self.h_steps = h_steps
+        self.max_rounds = max_rounds
+        self.n_starts = n_starts
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn W, b and q from features ``X`` and scores ``y``."""
+        X, scores, weights = self._check_fit(X, y, sample_weight)
+        rng = check_random_state(self.random_state)
+        X = np.asarray(X, dtype=float)
+        self._center, spread = X.mean(axis=0), X.std(axis=0)
+        self._spread = np.where(spread > 0, spread, 1.0)
+        weights = np.ones(len(scores)) if weights is None else weights
+        pairs = _Pairs(self._standardise(X), scores, weights / weights.sum())
+        learn, hold = self._hold_out(pairs, rng)
+        runs = [self._descend(start, learn, hold) for start in self._starts(learn, rng)]
+        _, self._weights, thresholds, self.history_ = min(runs, key=lambda run: run[0])
+        masses = (pairs.weights @ self._raw(pairs.Z)) * weights.sum()
+        self._settle(thresholds, np.where(masses < 1, 0.0, masses))  # less than one point: dead
+        warn_if_collapsed(self.group_sizes_, self.n_groups)
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Memberships h(x), shape (n, n_groups_)."""
+        check_is_fitted(self, "thresholds_")
+        X = check_features(self, X, reset=False, allow_nan=False)
+        raw = self._raw(self._standardise(np.asarray(X, dtype=float)))
+        return merge_columns(raw, self._group_of, self.n_groups_)
+
+    def _standardise(self, X: FloatArray) -> FloatArray:
+        Z = np.empty((X.shape[0], X.shape[1] + 1))
+        Z[:, :-1] = (X - self._center) / self._spread
+        Z[:, -1] = 1.0
+        return Z
+
+    def _raw(self, Z: FloatArray) -> FloatArray:
+        return softmax(Z @ self._weights, axis=1)
+
+    def _hold_out(self, pairs: _Pairs, rng: Any) -> tuple[_Pairs, _Pairs]:
+        """Rows to learn from and rows to stop by; the same ones without early stopping."""
+        n = len(pairs.scores)
+        if not self.early_stopping or n * self.validation_fraction < 1 / self.alpha:
+            return pairs, pairs
+        parts = train_test_split(np.arange(n), test_size=self.validation_fraction, random_state=rng)
+        learn, hold = (
+            _Pairs(pairs.Z[rows], pairs.scores[rows], pairs.weights[rows]) for rows in parts
+        )
+        return learn, hold
+
+    def _starts(self, pairs: _Pairs, rng: Any) -> list[FloatArray]:
+        """Start weights: groups along a linear quantile regression, then random ones."""
+        width = pairs.Z.shape[1]
+        starts = [ordered_start(pairs.Z, pairs.scores, self.n_groups, self.alpha)]
+        while len(starts) < self.n_starts:
+            starts.append(rng.normal(size=(width, self.n_groups)) / np.sqrt(width))
+        return starts
+
+    def _descend(
+        self, W: FloatArray, learn: _Pairs, hold: _Pairs
+    ) -> tuple[float, FloatArray, FloatArray, list[dict[str, float]]]:
+        """Alternate h- and q-steps from one start; the state of least held-out loss."""
+        history: list[dict[str, float]] = []
+        best: tuple[float, FloatArray, FloatArray] = (np.inf, W, np.zeros(self.n_groups))
+        stale = 0
+        q = threshold_step(learn, W, self.alpha)
+        for _ in range(self.max_rounds):
+            losses = pinball_loss(q, learn.scores[:, None], self.alpha)
+            W, objective = self._membership_step(W, losses, learn)
+            q = threshold_step(learn, W, self.alpha, previous=q)
+            held = objective_value(W, q, hold, self.alpha)
+            history.append({"objective": objective, "held_out": held})
+            stale = 0 if held < best[0] * (1 - 1e-5) else stale + 1
+            if held < best[0]:
+                best = (held, W, q)
+            if stale >= ROUNDS_WITHOUT_GAIN:
+                break
+        return *best, history
+
+    def _membership_step(
+        self, W: FloatArray, losses: FloatArray, pairs: _Pairs
+    ) -> tuple[FloatArray, float]:
+        """A few L-BFGS iterations on (W, b) with the thresholds held."""
+
+        def objective(flat: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = membership_objective(flat.reshape(W.shape), losses, pairs, self.l2)
+            return value, gradient.ravel()
+
+        result = minimize(
+            objective, W.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": self.h_steps}
+        )
+        return result.x.reshape(W.shape), float(result.fun)
+
+
+def membership_objective(
+    W: FloatArray, losses: FloatArray, pairs: _Pairs, l2: float
+) -> tuple[float, FloatArray]:
+    """Objective of problem (8) as a function of W, thresholds fixed, and its gradient."""
+    H = softmax(pairs.Z @ W, axis=1)
+    expected = np.einsum("ij,ij->i", H, losses)
+    penalised = W.copy()
+    penalised[-1] = 0.0  # the intercepts go free
+    slope = H * (losses - expected[:, None]) * pairs.weights[:, None]
+    value = pairs.weights @ expected + l2 / 2 * np.sum(penalised**2)
+    return float(value), pairs.Z.T @ slope + l2 * penalised
+
+
+def objective_value(W: FloatArray, q: FloatArray, pairs: _Pairs, alpha: float) -> float:
+    """Mean pinball loss Σ_i h_i(x) ℓ_α(q_i, s) of a state on some pairs."""
+    losses = pinball_loss(q, pairs.scores[:, None], alpha)
+    H = softmax(pairs.Z @ W, axis=1)
+    return float(pairs.weights @ np.einsum("ij,ij->i", H, losses) / pairs.weights.sum())
+
+
+def threshold_step(
+    pairs: _Pairs, W: FloatArray, alpha: float, previous: FloatArray | None = None
+) -> FloatArray:
+    """Exact q-step: each threshold is the weighted (1 - alpha)-quantile under its memberships."""
+    H = softmax(pairs.Z @ W, axis=1) * pairs.weights[:, None]
+    q = weighted_quantiles(pairs.scores, H, 1 - alpha)
+    fallback = np.quantile(pairs.scores, 1 - alpha) if previous is None else previous
+    return np.where(np.isnan(q), fallback, q)
+
+
+def ordered_start(Z: FloatArray, scores: FloatArray, n_groups: int, alpha: float) -> FloatArray:
+    """Weights that lay the groups along a linear index g: logits -(g - c_i)²/2τ², linear in g."""
+    features = Z[:, :-1]
+    linear = LinearQuantile(quantile=1 - alpha).fit(features, scores)
+    g = linear.predict(features)
+    centers = np.quantile(g, (np.arange(n_groups) + 0.5) / n_groups)
+    width = np.var(g) / n_groups + np.finfo(float).tiny
+    W = np.empty((Z.shape[1], n_groups))
+    W[:-1] = np.outer(linear.coef_, centers) / width
+    W[-1] = (linear.intercept_ * centers - centers**2 / 2) / width
+    return W

@@ -1,0 +1,262 @@
+"""Prediction sets: intervals of numbers and sets of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+__all__ = ["Intervals", "LabelSets"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Intervals:
+    """One closed interval [lower, upper] per row.
+
+    An interval with ``lower > upper`` holds no number and is stored as ``(nan, nan)``. Infinite
+    ends are open: [0, inf] holds every number from 0 on.
+
+    Parameters
+    ----------
+    lower, upper : array-like of shape (n,)
+        The ends. Both NaN in a row means the empty set.
+
+    Examples
+    --------
+    >>> from plcp.sets import Intervals
+    >>> intervals = Intervals(lower=[0.0, 1.0, 3.0], upper=[2.0, 5.0, 2.0])
+    >>> intervals
+    Intervals(n=3, median size=2, empty=1)
+    >>> intervals.contains([2.0, 0.5, 2.5])
+    array([ True, False, False])
+    >>> intervals.size
+    array([2., 4., 0.])
+    """
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
+        low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+        _check_ends(low, high)
+        # an end at the wrong infinity leaves no real number inside, though lower <= upper may hold
+        empty = ~(low <= high) | (low == np.inf) | (high == -np.inf)
+        _freeze(self, lower=np.where(empty, np.nan, low), upper=np.where(empty, np.nan, high))
+
+    @property
+    def is_empty(self) -> NDArray[np.bool_]:
+        """Whether each interval holds no number."""
+        return np.isnan(self.lower)
+
+    @property
+    def size(self) -> NDArray[np.float64]:
+        """Length of each interval: 0 where empty, inf where unbounded."""
+        return np.where(self.is_empty, 0.0, self.upper - self.lower)
+
+    def contains(self, y: ArrayLike) -> NDArray[np.bool_]:
+        """Whether ``lower <= y <= upper``, row by row."""
+        values = np.asarray(y, dtype=float)
+        _check_rows(values, len(self))
+        if np.isnan(values).any():
+            row = int(np.argmax(np.isnan(values)))
+            raise ValueError(
+                f"y must be a number in every row, got nan at row {row}: drop that row"
+            )
+        return (self.lower <= values) & (values <= self.upper)
+
+    def clip(self, low: float | None = None, high: float | None = None) -> Intervals:
+        """Intersect with the range [low, high] a label can take.
+
+        Examples
+        --------
+        >>> from plcp.sets import Intervals
+        >>> Intervals([-1.0, 2.0], [3.0, 9.0]).clip(low=0.0, high=5.0).to_numpy()
+        array([[0., 3.],
+               [2., 5.]])
+        """
+        low = -np.inf if low is None else float(low)
+        high = np.inf if high is None else float(high)
+        if not low <= high:
+            raise ValueError(f"low must not exceed high, got low={low} and high={high}: swap them")
+        return Intervals(np.maximum(self.lower, low), np.minimum(self.upper, high))
+
+    def to_numpy(self) -> NDArray[np.float64]:
+        """Return an array of shape (n, 2), columns lower and upper."""
+        return np.column_stack([self.lower, self.upper])
+
+    def to_pandas(self, index: Any = None) -> pandas.DataFrame:
+        """Return a pandas frame with columns lower and upper."""
+        import pandas
+
+        return pandas.DataFrame({"lower": self.lower, "upper": self.upper}, index=index)
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return a polars frame with columns lower and upper."""
+        import polars
+
+        return polars.DataFrame({"lower": self.lower, "upper": self.upper})
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return self.to_numpy().astype(dtype or float, copy=False)
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def __getitem__(self, rows: Any) -> Intervals:
+        return Intervals(np.atleast_1d(self.lower[rows]), np.atleast_1d(self.upper[rows]))
+
+    def __repr__(self) -> str:
+        median = f"median size={np.median(self.size):.4g}, " if len(self) else ""
+        return f"Intervals(n={len(self)}, {median}empty={self.is_empty.sum()})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelSets:
+    """One set of labels per row.
+
+    Parameters
+    ----------
+    mask : array-like of bool, shape (n, k)
+        ``mask[i, j]`` says whether the set of row i holds ``classes[j]``.
+    classes : array-like of shape (k,), optional
+        The labels; the codes 0, ..., k - 1 unless given.
+
+    Examples
+    --------
+    >>> from plcp.sets import LabelSets
+    >>> sets = LabelSets([[True, True, False], [False, False, True]], classes=["cat", "dog", "owl"])
+    >>> sets
+    LabelSets(n=2, classes=3, mean size=1.5, empty=0)
+    >>> sets.contains(["dog", "dog"])
+    array([ True, False])
+    >>> sets.to_lists()
+    [['cat', 'dog'], ['owl']]
+    """
+
+    mask: NDArray[np.bool_]
+    classes: NDArray[Any]
+
+    def __init__(self, mask: ArrayLike, classes: ArrayLike | None = None) -> None:
+        member = np.array(mask)
+        if member.ndim != 2 or member.dtype != bool:
+            got = f"dtype {member.dtype} and shape {member.shape}"
+            raise ValueError(f"mask must be boolean of shape (n, k), got {got}: compare it first")
+        labels = np.arange(member.shape[1]) if classes is None else np.array(classes)
+        _check_classes(labels, member.shape[1])
+        _freeze(self, mask=member, classes=labels)
+
+    @property
+    def is_empty(self) -> NDArray[np.bool_]:
+        """Whether each set holds no label."""
+        return np.asarray(~self.mask.any(axis=1))
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        """Number of labels in each set."""
+        return np.asarray(self.mask.sum(axis=1))
+
+    def contains(self, y: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each set holds its row's label, given as one of ``classes``."""
+        labels = np.asarray(y)
+        _check_rows(labels, len(self))
+        return np.asarray(self.mask[np.arange(len(self)), self._columns(labels)])
+
+    def _columns(self, labels: NDArray[Any]) -> NDArray[np.intp]:
+        known: dict[Hashable, int] = {label: j for j, label in enumerate(self.classes.tolist())}
+        distinct, inverse = np.unique(labels, return_inverse=True)
+        unknown = [label for label in distinct.tolist() if label not in known]
+        if unknown:
+            raise ValueError(
+                f"y holds {unknown[0]!r}, not among the classes {_shorten(self.classes)}: "
+                "drop such rows, or name the labels by with_classes"
+            )
+        columns = np.array([known[label] for label in distinct.tolist()], dtype=np.intp)
+        return columns[inverse]
+
+    def with_classes(self, classes: ArrayLike) -> LabelSets:
+        """Return the same sets under other names of the labels, in the order of the columns."""
+        return LabelSets(self.mask, classes)
+
+    def to_numpy(self) -> NDArray[np.bool_]:
+        """Return the boolean mask of shape (n, k)."""
+        return self.mask.copy()
+
+    def to_lists(self) -> list[list[Any]]:
+        """Return the labels of each set, in the order of ``classes``."""
+        return [self.classes[row].tolist() for row in self.mask]
+
+    def to_pandas(self, index: Any = None) -> pandas.DataFrame:
+        """Return a pandas frame with one boolean column per class, named ``str(class)``."""
+        import pandas
+
+        return pandas.DataFrame(self.to_numpy(), columns=self._names(), index=index)
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return a polars frame with one boolean column per class, named ``str(class)``."""
+        import polars
+
+        return polars.DataFrame(self.to_numpy(), schema=self._names())
+
+    def _names(self) -> list[str]:
+        return [str(label) for label in self.classes.tolist()]
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return self.to_numpy().astype(dtype or bool, copy=False)
+
+    def __len__(self) -> int:
+        return len(self.mask)
+
+    def __getitem__(self, rows: Any) -> LabelSets:
+        return LabelSets(np.atleast_2d(self.mask[rows]), self.classes)
+
+    def __repr__(self) -> str:
+        mean = f"mean size={self.size.mean():.4g}, " if len(self) else ""
+        return (
+            f"LabelSets(n={len(self)}, classes={len(self.classes)}, "
+            f"{mean}empty={self.is_empty.sum()})"
+        )
+
+
+def _freeze(instance: object, **arrays: NDArray[Any]) -> None:
+    """Set the fields of a frozen dataclass, closed to writing."""
+    for name, array in arrays.items():
+        array.setflags(write=False)
+        object.__setattr__(instance, name, array)
+
+
+def _check_ends(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
+    if lower.ndim != 1 or lower.shape != upper.shape:
+        got = f"{lower.shape} and {upper.shape}"
+        raise ValueError(
+            f"lower and upper must both have shape (n,), got {got}: pass one end a row"
+        )
+    half = np.isnan(lower) != np.isnan(upper)
+    if half.any():
+        row = int(np.argmax(half))
+        raise ValueError(
+            f"lower and upper must be numbers, or both nan where the set is empty, "
+            f"got {lower[row]} and {upper[row]} at row {row}"
+        )
+
+
+def _check_rows(y: NDArray[Any], n: int) -> None:
+    if y.shape != (n,):
+        raise ValueError(f"y must have shape ({n},), got {y.shape}: pass one value for each set")
+
+
+def _check_classes(classes: NDArray[Any], k: int) -> None:
+    if classes.shape != (k,) or len(set(classes.tolist())) != k:
+        got = f"{_shorten(classes)} of shape {classes.shape}"
+        raise ValueError(f"classes must be {k} distinct labels, one a column of mask, got {got}")
+
+
+def _shorten(classes: NDArray[Any]) -> str:
+    labels = classes.tolist()
+    return repr(labels) if len(labels) <= 10 else f"{labels[:10]!r}, ... ({len(labels)} in all)"

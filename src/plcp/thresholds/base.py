@@ -1,0 +1,44 @@
+"""The contract of a threshold rule: a regressor of scores."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from plcp.quantiles import FloatArray, pinball_loss
+
+
+class ThresholdRule(RegressorMixin, BaseEstimator):
+    """Turns calibration pairs (x, s) into a threshold function x ↦ q(x).
+
+    A rule is a scikit-learn regressor whose target is the score: ``fit(X, scores)`` learns,
+    ``predict(X)`` gives thresholds, and the prediction set of x is {y : S(x, y) ≤ q(x)}. After
+    ``fit``, ``guarantee_`` is a sentence that says which coverage holds, and when.
+    """
+
+    alpha: float
+    guarantee_: str
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn thresholds from features ``X`` and scores ``y``."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> FloatArray:
+        """Thresholds q(x), one a row."""
+        raise NotImplementedError
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Negative mean pinball loss of the thresholds: larger is better.
+
+        Its excess bounds the mean squared conditional coverage error, so it is the metric to
+        validate with; ``GridSearchCV`` uses it when told nothing else.
+        """
+        loss = pinball_loss(self.predict(X), y, self.alpha)
+        return -float(np.average(loss, weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # A (1 - alpha)-quantile is far from the mean that R² would reward.
+        tags.regressor_tags.poor_score = True
+        return tags

@@ -1,0 +1,157 @@
+"""Mondrian conformal prediction: one threshold for each group known in advance."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.quantiles import FloatArray, group_conformal_quantiles
+from plcp.thresholds.base import ThresholdRule
+from plcp.validation import (
+    InfiniteThresholdWarning,
+    check_alpha,
+    check_features,
+    check_lengths,
+    check_scores,
+    check_weights,
+    is_frame,
+)
+
+
+class Mondrian(ThresholdRule):
+    """One conformal quantile for each group of a known, disjoint grouping.
+
+    If calibration and test points are exchangeable, P(covered | group) ≥ 1 - alpha for every
+    group, in finite samples.
+
+    Parameters
+    ----------
+    groups : column name or position, list of them, callable, or None
+        Where a row's group stands: a column of X (several columns: each combination is a group),
+        or a function that takes X and gives one label a row. None: labels are handed to ``fit``
+        and ``predict`` as an array.
+    alpha : float, default=0.1
+        Miscoverage rate.
+
+    Attributes
+    ----------
+    groups_ : ndarray of shape (m,)
+        Labels of the groups seen in calibration, sorted.
+    thresholds_, group_sizes_ : ndarray of shape (m,)
+        Threshold and number of calibration points of each.
+    guarantee_ : str
+        What holds, and when.
+
+    References
+    ----------
+    Vovk, Gammerman, Shafer (2005). Algorithmic Learning in a Random World, section 4.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.repeat([[0.0], [1.0]], 9, axis=0)
+    >>> scores = np.r_[1:10, 11:20]
+    >>> Mondrian(groups=0).fit(X, scores).predict([[1.0], [0.0]])
+    array([19.,  9.])
+    """
+
+    def __init__(
+        self,
+        groups: str | int | list[str | int] | Callable[[Any], ArrayLike] | None = None,
+        alpha: float = 0.1,
+    ) -> None:
+        self.groups = groups
+        self.alpha = alpha
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Take the conformal quantile of the scores ``y`` in each group."""
+        alpha = check_alpha(self.alpha)
+        X = check_features(self, X, reset=True, allow_nan=True)
+        scores = check_scores(y)
+        check_lengths(X, scores)
+        weights = check_weights(sample_weight, X)
+        self.groups_, codes = np.unique(self._labels(X, groups), return_inverse=True)
+        m = len(self.groups_)
+        self.thresholds_ = group_conformal_quantiles(scores, codes, m, alpha, weights)
+        self.group_sizes_ = np.bincount(codes, minlength=m)
+        if np.isinf(self.thresholds_).any():
+            small = self.groups_[np.isinf(self.thresholds_)].tolist()
+            self._warn(f"groups {small} have too few calibration points for alpha = {alpha}")
+        self.guarantee_ = (
+            f"P(covered | group) >= {1 - alpha:g} for each of the {m} given groups, in finite "
+            "samples, if calibration and test points are exchangeable within each group."
+        )
+        return self
+
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
+        """Threshold of each row's group; infinite, with a warning, for a group never seen."""
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False, allow_nan=True)
+        labels = self._labels(X, groups)
+        codes = np.minimum(np.searchsorted(self.groups_, labels), len(self.groups_) - 1)
+        unseen = self.groups_[codes] != labels
+        if unseen.any():
+            self._warn(f"groups {np.unique(labels[unseen]).tolist()} were not seen in calibration")
+        return np.where(unseen, np.inf, self.thresholds_[codes])
+
+    def _labels(self, X: Any, given: ArrayLike | None) -> NDArray[Any]:
+        """One label a row, from the array given or from X."""
+        if given is not None:
+            labels = np.asarray(given)
+        elif callable(self.groups):
+            labels = np.asarray(self.groups(X))
+        elif self.groups is None:
+            raise ValueError(
+                "groups is None: name a column, give a function of X, or hand an array of labels "
+                "to fit and predict as groups=..."
+            )
+        else:
+            labels = _column_labels(X, self.groups)
+        if labels.shape != (X.shape[0],):
+            raise ValueError(
+                f"groups must give one label a row, shape ({X.shape[0]},), got {labels.shape}; "
+                "overlapping groups need another rule than Mondrian"
+            )
+        return labels
+
+    @staticmethod
+    def _warn(what: str) -> None:
+        warnings.warn(
+            f"{what}: the only honest threshold for them is infinite",
+            InfiniteThresholdWarning,
+            stacklevel=3,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _column(X: Any, name: str | int) -> NDArray[Any]:
+    if is_frame(X):
+        names = list(X.columns)
+        key = names[name] if isinstance(name, int) and name not in names else name
+        if key not in names:
+            raise ValueError(f"groups names the column {name!r}, but X has only {names}")
+        return np.asarray(X[key])
+    if not isinstance(name, int):
+        raise ValueError(f"groups names the column {name!r}, but X is an array without names")
+    return np.asarray(X)[:, name]
+
+
+def _column_labels(X: Any, columns: str | int | list[str | int]) -> NDArray[Any]:
+    """Labels of one column, or "a, b" for each combination of several."""
+    if not isinstance(columns, list):
+        return _column(X, columns)
+    parts = [_column(X, name).astype(str) for name in columns]
+    return np.array([", ".join(row) for row in zip(*parts, strict=True)])

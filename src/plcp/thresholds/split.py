@@ -1,0 +1,84 @@
+"""Split conformal prediction: one threshold for everybody."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.quantiles import FloatArray, conformal_quantile
+from plcp.thresholds.base import ThresholdRule
+from plcp.validation import (
+    check_alpha,
+    check_features,
+    check_lengths,
+    check_scores,
+    check_weights,
+    warn_if_infinite,
+)
+
+
+class SplitConformal(ThresholdRule):
+    """One threshold for all x: the conformal quantile of the calibration scores.
+
+    q = the score of rank ⌈(1 - alpha)(n + 1)⌉. If calibration and test points are exchangeable,
+    1 - alpha ≤ P(covered) ≤ 1 - alpha + 1/(n + 1), the upper bound without ties: on average over
+    x, and for no x in particular.
+
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        Miscoverage rate.
+
+    Attributes
+    ----------
+    threshold_ : float
+        The threshold; infinite if fewer than 1/alpha - 1 points were given.
+    guarantee_ : str
+        What holds, and when.
+
+    References
+    ----------
+    Papadopoulos, Proedrou, Vovk, Gammerman (2002). Inductive confidence machines for regression.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rule = SplitConformal(alpha=0.1).fit(np.zeros((19, 1)), np.arange(1, 20))
+    >>> rule.predict([[0.0], [5.0]])
+    array([18., 18.])
+    """
+
+    def __init__(self, alpha: float = 0.1) -> None:
+        self.alpha = alpha
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Take the conformal quantile of the scores ``y``.
+
+        ``sample_weight`` counts rows: weight 2 stands for two rows, and the test point has weight
+        one. For covariate shift, give likelihood ratios relative to a typical test point.
+        """
+        alpha = check_alpha(self.alpha)
+        X = check_features(self, X, reset=True, allow_nan=True)
+        scores = check_scores(y)
+        check_lengths(X, scores)
+        weights = check_weights(sample_weight, X)
+        self.threshold_ = conformal_quantile(scores, alpha, weights)
+        if np.isinf(self.threshold_):
+            warn_if_infinite(len(scores), alpha)
+        self.guarantee_ = (
+            f"P(covered) >= {1 - alpha:g} on average over all inputs, in finite samples, if "
+            "calibration and test points are exchangeable; nothing holds for a kind of input."
+        )
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the one threshold, once a row."""
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False, allow_nan=True)
+        return np.full(X.shape[0], self.threshold_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
