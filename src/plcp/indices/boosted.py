@@ -9,6 +9,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.quantiles import FloatArray
+from plcp.validation import check_features, check_lengths, check_scores
 
 TINY_SHARE = 1e-3
 
@@ -52,38 +53,40 @@ class ScaledQuantile(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the scale of the scores ``y``, then the quantile of their ratio to it."""
-        scores = np.asarray(y, dtype=float)
+        X = check_features(self, X, reset=True, allow_nan=True)
+        scores = check_scores(y)
+        check_lengths(X, scores)
         if scores.min() < 0:
             raise ValueError(
                 f"scores must not be negative for a scale, got {scores.min()}: use "
                 'HistGradientBoostingRegressor(loss="quantile") for signed scores'
             )
         # The gamma deviance is infinite at zero, so a score has a least size.
-        least = TINY_SHARE * np.median(scores) or np.finfo(float).tiny
+        least = TINY_SHARE * scores.mean() or np.finfo(float).tiny
         positive = np.maximum(scores, least)
         common = {
+            "learning_rate": 0.15,
             "max_iter": 300,
             "early_stopping": True,
             "categorical_features": self.categorical_features,
             "random_state": self.random_state,
         }
         self.scale_ = HistGradientBoostingRegressor(
-            loss="gamma", learning_rate=0.15, max_leaf_nodes=16, min_samples_leaf=40, **common
+            loss="gamma", max_leaf_nodes=16, min_samples_leaf=40, **common
         ).fit(X, positive, sample_weight)
         self.shape_ = HistGradientBoostingRegressor(
             loss="quantile",
             quantile=0.5 if self.quantile is None else self.quantile,
-            learning_rate=0.1,
             max_leaf_nodes=8,
             min_samples_leaf=50,
             **common,
         ).fit(X, positive / self.scale_.predict(X), sample_weight)
-        self.n_features_in_ = self.scale_.n_features_in_
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """Estimated quantile of the score at each row."""
         check_is_fitted(self)
+        X = check_features(self, X, reset=False, allow_nan=True)
         return self.scale_.predict(X) * self.shape_.predict(X)
 
     def __sklearn_tags__(self) -> Any:

@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import KFold
@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from plcp.indices.levels import seeded
 from plcp.indices.linear import LinearQuantile
 from plcp.indices.sparse import SparseScale
+from plcp.progress import in_threads
 from plcp.quantiles import FloatArray, IntArray
+from plcp.validation import check_features, check_lengths, check_scores, check_weights, takes_nan
 
 Fold = tuple[IntArray, IntArray]
 ROWS_TO_FIT = 60_000
@@ -37,6 +39,8 @@ class CrossFitted(RegressorMixin, BaseEstimator):
         Times the rows are shuffled and folded anew; "auto": 60,000 / n, between two and five.
     n_jobs : int or None
         Folds fitted at once, in threads.
+    verbose : bool, default=False
+        Show a progress bar (needs the extra ``progress``).
     random_state : int, RandomState or None
         Seed of the folds.
 
@@ -64,25 +68,29 @@ class CrossFitted(RegressorMixin, BaseEstimator):
         cv: int = 3,
         n_repeats: int | str = "auto",
         n_jobs: int | None = None,
+        verbose: bool = False,
         random_state: Any = None,
     ) -> None:
         self.index = index
         self.cv = cv
         self.n_repeats = n_repeats
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit one model for each fold and repeat."""
         rng = check_random_state(self.random_state)
-        scores = np.asarray(y, dtype=float)
+        X = check_features(self, X, reset=True, allow_nan=takes_nan(self))
+        scores = check_scores(y)
+        check_lengths(X, scores)
+        weights = check_weights(sample_weight, X)
         folds = make_folds(len(scores), self.cv, self.n_repeats, rng)
         index = seeded(self.index, rng)
         if hasattr(index, "tune"):  # what can be chosen once is not chosen anew in each fold
-            index = index.tune(X, scores, sample_weight)
-        fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_fit_fold)(index, X, scores, sample_weight, fold) for fold in folds
-        )
+            index = index.tune(X, scores, weights)
+        jobs = [delayed(_fit_fold)(index, X, scores, weights, fold) for fold in folds]
+        fitted = in_threads(jobs, self.n_jobs, self.verbose, type(index).__name__)
         total = np.zeros(len(scores))
         for (_, hold), (_, values) in zip(folds, fitted, strict=True):
             total[hold] += values
@@ -93,10 +101,17 @@ class CrossFitted(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> FloatArray:
         """Mean of the fold models."""
         check_is_fitted(self)
+        X = check_features(self, X, reset=False, allow_nan=takes_nan(self))
         total = self.models_[0].predict(X)
         for model in self.models_[1:]:
             total = total + model.predict(X)
         return total / len(self.models_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = takes_nan(self.index)
+        tags.regressor_tags.poor_score = True
+        return tags
 
 
 def repeats(n_repeats: int | str, n: int) -> int:
@@ -130,10 +145,10 @@ def fit_weighted(estimator: Any, X: Any, y: FloatArray, weights: FloatArray | No
 
 
 def _fit_fold(
-    index: Any, X: Any, scores: FloatArray, weights: ArrayLike | None, fold: Fold
+    index: Any, X: Any, scores: FloatArray, weights: FloatArray | None, fold: Fold
 ) -> tuple[Any, FloatArray]:
     learn, hold = fold
-    own = None if weights is None else np.asarray(weights)[learn]
+    own = None if weights is None else weights[learn]
     model = fit_weighted(clone(index), _safe_indexing(X, learn), scores[learn], own)
     return model, model.predict(_safe_indexing(X, hold))
 

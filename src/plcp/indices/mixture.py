@@ -16,9 +16,11 @@ from plcp.indices.levels import at_level
 from plcp.indices.sparse import SparseScale
 from plcp.indices.tables import TableEncoder
 from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
+from plcp.validation import check_features, check_lengths, check_scores, check_weights, takes_nan
 
 STEPS = 10
-FLOOR = 0.1  # of the 30 % quantile of the scores: the least an index of nonnegative scores may be
+FLOOR = 0.01  # of the mean score: the least an index of nonnegative scores may be
+LEAST_ROWS = 100  # below this the constant alone is left
 
 
 class MixedIndex(RegressorMixin, BaseEstimator):
@@ -36,9 +38,9 @@ class MixedIndex(RegressorMixin, BaseEstimator):
         Level of the quantile. None: 0.5 alone, 1 - alpha inside a partition.
     members : list of regressors or None, default=None
         None: for nonnegative scores ``ScaledQuantile`` and ``SparseScale``, for signed ones
-        ``HistGradientBoostingRegressor(loss="quantile")``. Data frames are encoded for these:
-        strings and categories as codes, missing values kept.
-    cv, n_repeats, n_jobs, random_state :
+        ``HistGradientBoostingRegressor(loss="quantile")``, for fewer than 100 rows none. Data
+        frames are encoded for these: strings and categories as codes, missing values kept.
+    cv, n_repeats, n_jobs, verbose, random_state :
         As in ``CrossFitted``.
 
     Attributes
@@ -66,6 +68,7 @@ class MixedIndex(RegressorMixin, BaseEstimator):
         cv: int = 3,
         n_repeats: int | str = "auto",
         n_jobs: int | None = None,
+        verbose: bool = False,
         random_state: Any = None,
     ) -> None:
         self.quantile = quantile
@@ -73,15 +76,17 @@ class MixedIndex(RegressorMixin, BaseEstimator):
         self.cv = cv
         self.n_repeats = n_repeats
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Cross-fit the members, then choose shifts and weights."""
         level = 0.5 if self.quantile is None else self.quantile
-        scores = np.asarray(y, dtype=float)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        self.encoder_ = TableEncoder().fit(X) if self.members is None else None
-        Z = X if self.encoder_ is None else self.encoder_.transform(X)
+        scores = check_scores(y)
+        check_lengths(X, scores)
+        weights = check_weights(sample_weight, X)
+        self.is_scale_ = bool(scores.min() >= 0)
+        Z = self._encode(X, reset=True)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         self.members_ = [
             CrossFitted(
@@ -89,12 +94,12 @@ class MixedIndex(RegressorMixin, BaseEstimator):
                 cv=self.cv,
                 n_repeats=self.n_repeats,
                 n_jobs=self.n_jobs,
+                verbose=self.verbose,
                 random_state=seed,  # the same folds for all
             ).fit(Z, scores, weights)
             for member in self._templates(scores)
         ]
-        self.is_scale_ = bool(scores.min() >= 0)
-        self.floor_ = FLOOR * float(np.quantile(scores, 0.3)) if self.is_scale_ else -np.inf
+        self.floor_ = FLOOR * float(scores.mean()) if self.is_scale_ else -np.inf
         raw = [np.maximum(member.out_of_fold_, self.floor_) for member in self.members_]
         self.adjustments_ = [self._adjustment(values, scores, weights, level) for values in raw]
         self.constant_ = quantile_at(scores, weights, level)
@@ -107,7 +112,7 @@ class MixedIndex(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> FloatArray:
         """Mixed index of each row; members without weight are not asked."""
         check_is_fitted(self)
-        Z = X if self.encoder_ is None else self.encoder_.transform(X)
+        Z = self._encode(X, reset=False)
         mixed = np.full(Z.shape[0], self.weights_[-1] * self.constant_)
         parts = zip(self.weights_[:-1], self.members_, self.adjustments_, strict=True)
         for weight, member, adjustment in parts:
@@ -115,6 +120,15 @@ class MixedIndex(RegressorMixin, BaseEstimator):
                 values = np.maximum(member.predict(Z), self.floor_)
                 mixed += weight * self._adjust(values, adjustment)
         return mixed
+
+    def _encode(self, X: Any, reset: bool) -> Any:
+        """Numbers for the default members; X as it is for members of the user's own."""
+        X = check_features(self, X, reset=reset, allow_nan=takes_nan(self))
+        if self.members is not None:
+            return X
+        if reset:
+            self.encoder_ = TableEncoder().fit(X)
+        return self.encoder_.transform(X)
 
     def _adjustment(
         self, values: FloatArray, scores: FloatArray, weights: FloatArray | None, level: float
@@ -129,8 +143,10 @@ class MixedIndex(RegressorMixin, BaseEstimator):
     def _templates(self, scores: FloatArray) -> list[Any]:
         if self.members is not None:
             return self.members
+        if len(scores) < LEAST_ROWS or scores.min() == scores.max():
+            return []
         mask = self.encoder_.categorical_
-        if scores.min() >= 0:
+        if self.is_scale_:
             return [
                 ScaledQuantile(categorical_features=mask),
                 SparseScale(categorical_features=mask),
@@ -138,6 +154,7 @@ class MixedIndex(RegressorMixin, BaseEstimator):
         return [
             HistGradientBoostingRegressor(
                 loss="quantile",
+                learning_rate=0.15,
                 max_leaf_nodes=16,
                 min_samples_leaf=50,
                 max_iter=300,

@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import lasso_path
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from plcp.quantiles import FloatArray, IntArray
+from plcp.validation import check_lengths, check_scores
 
 BLOCK = 4096
+FLOATS = [np.float64, np.float32]
 N_PENALTIES = 30
 SMALLEST_PENALTY = 1e-3  # of the one at which every coefficient is zero
 MAX_LEVELS = 20
@@ -60,8 +62,10 @@ class SparseScale(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the variance of the scores ``y``, then again with the weights it implies."""
-        X, squares = np.asarray(X), np.asarray(y, dtype=float) ** 2
-        given = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        X = validate_data(self, X, dtype=FLOATS, ensure_all_finite="allow-nan")
+        squares = check_scores(y) ** 2
+        check_lengths(X, squares)
+        given = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self.columns_ = _Columns.learn(X, self.categorical_features)
         self.unit_ = float(np.average(squares, weights=given)) or 1.0
         squares = squares / self.unit_
@@ -69,7 +73,6 @@ class SparseScale(RegressorMixin, BaseEstimator):
         trust = np.maximum(self._line(X), LEAST_TRUSTED) ** -2.0
         second = self._fit_lasso(X, squares, given * trust, stage=1)
         self.penalties_ = (first, second)
-        self.n_features_in_ = X.shape[1]
         return self
 
     def tune(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -80,7 +83,8 @@ class SparseScale(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> FloatArray:
         """Scale of the score at each row; at least a tenth of its root mean square."""
         check_is_fitted(self)
-        return np.sqrt(self.unit_ * np.maximum(self._line(np.asarray(X)), LEAST_VARIANCE))
+        X = validate_data(self, X, reset=False, dtype=FLOATS, ensure_all_finite="allow-nan")
+        return np.sqrt(self.unit_ * np.maximum(self._line(X), LEAST_VARIANCE))
 
     def _line(self, X: FloatArray) -> FloatArray:
         """Linear variance b + w·x in units of the mean square."""

@@ -17,7 +17,7 @@ from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.calibration import merge_small, shrunken_levels
 from plcp.thresholds.guarantees import plcp_guarantee
 from plcp.thresholds.learning import Evidence, Pairs, learn_crosswise, learn_jointly, observe
-from plcp.thresholds.selection import choose_by_evidence, choose_by_refitting
+from plcp.thresholds.selection import choose_by_evidence, choose_by_refitting, most_groups
 from plcp.validation import (
     check_alpha,
     check_features,
@@ -48,7 +48,9 @@ class PLCP(ThresholdRule):
         The class H. None: ``OrderedPartition()``, whose index mixes boosted trees, a sparse line
         and a constant by out-of-fold loss. Its ``n_groups`` and ``alpha`` are set from here.
     n_groups : int or "auto", default="auto"
-        Number of groups; "auto": doubling, then bisection, on 20 % held out, then all rows.
+        Number of groups. "auto" with constant thresholds: doubling, then bisection, on 20 % held
+        out, then all rows; with thresholds that follow the index: one group for 200 rows, at most
+        20, since shrinkage settles how much each of them counts.
     alpha : float, default=0.1
         Miscoverage rate.
     calibration : {"cross", "split", "joint"}, default="cross"
@@ -208,18 +210,19 @@ class PLCP(ThresholdRule):
         held_out = None
         if self.calibration == "split":
             pairs, held_out = pairs.cut(self.calibration_size, rng)
+        search = self.n_groups == "auto" and not self._follows_index()
         by_evidence = self.calibration == "cross" and isinstance(partition, OrderedPartition)
-        if self.n_groups == "auto" and not by_evidence:
-            m, self.history_ = choose_by_refitting(partition, pairs, self._follows_index(), rng)
+        if search and not by_evidence:
+            m, self.history_ = choose_by_refitting(partition, pairs, rng)
             partition.set_params(n_groups=m)
+        elif self.n_groups == "auto":
+            partition.set_params(n_groups=most_groups(len(pairs.scores)))
         if self.calibration == "cross":
             partition, evidence = learn_crosswise(partition, pairs, self.cv, self.n_jobs, rng)
         else:
             partition, evidence = learn_jointly(partition, pairs)
-        if self.n_groups == "auto" and by_evidence:
-            partition, evidence, self.history_ = choose_by_evidence(
-                partition, evidence, pairs, self._follows_index(), rng
-            )
+        if search and by_evidence:
+            partition, evidence, self.history_ = choose_by_evidence(partition, evidence, pairs, rng)
         self.history_ = self.history_ + partition.history_
         return partition, evidence if held_out is None else observe(partition, held_out)
 

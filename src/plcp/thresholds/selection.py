@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -10,12 +11,13 @@ from sklearn.model_selection import train_test_split
 
 from plcp.partitions.base import Partition
 from plcp.partitions.ordered import OrderedPartition
-from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles, pinball_loss
-from plcp.thresholds.learning import Evidence, Pairs, observe, ordered_evidence
+from plcp.quantiles import pinball_loss
+from plcp.thresholds.learning import Evidence, Pairs, ordered_evidence
 
 HELD_OUT = 0.2
-ROWS_A_GROUP = 100
-MOST_GROUPS = 64
+ROWS_A_GROUP = 200
+MOST_CONSTANTS = 64  # constants are a staircase: more steps, a closer fit
+MOST_FOLLOWING = 20  # corrections of an index that follows the quantile by itself
 History = list[dict[str, float]]
 
 
@@ -55,35 +57,28 @@ def search_n_groups(loss_of: Callable[[int], float], most: int) -> tuple[int, Hi
 
 
 def choose_by_evidence(
-    partition: OrderedPartition,
-    evidence: Evidence,
-    pairs: Pairs,
-    follow: bool,
-    rng: np.random.RandomState,
+    partition: OrderedPartition, evidence: Evidence, pairs: Pairs, rng: np.random.RandomState
 ) -> tuple[OrderedPartition, Evidence, History]:
     """Number of groups of a fitted, cross-fitted ordered partition: only its cuts are redone."""
-    rows = np.arange(len(pairs.scores))
-    learn, hold = train_test_split(rows, test_size=HELD_OUT, random_state=rng)
+    index, scores, weights = evidence.index, evidence.scores, evidence.weights
+    learn, hold = train_test_split(np.arange(len(scores)), test_size=HELD_OUT, random_state=rng)
 
-    def recut(m: int, pairs: Pairs, index: FloatArray) -> OrderedPartition:
-        return copy(partition).set_params(n_groups=m).cut(index, pairs.scores, pairs.weights)
+    def cut(m: int, rows: Any) -> OrderedPartition:
+        own = None if weights is None else weights[rows]
+        return copy(partition).set_params(n_groups=m).cut(index[rows], scores[rows], own)
 
     def loss_of(m: int) -> float:
-        parts = [Pairs(None, *_rows(evidence, part)) for part in (learn, hold)]
-        cut = recut(m, parts[0], evidence.index[learn])
-        seen = [
-            ordered_evidence(cut, evidence.index[part], p)
-            for part, p in zip((learn, hold), parts, strict=True)
-        ]
-        return held_out_loss(*seen, cut.n_groups_, partition.alpha, follow)
+        some = cut(m, learn)
+        loss = pinball_loss(some.thresholds_[some.group_of(index[hold])], scores[hold], some.alpha)
+        return float(np.average(loss, weights=None if weights is None else weights[hold]))
 
-    best, history = search_n_groups(loss_of, most_groups(len(learn)))
-    partition = recut(best, pairs, evidence.index)
-    return partition, ordered_evidence(partition, evidence.index, pairs), history
+    best, history = search_n_groups(loss_of, most_groups(len(learn), MOST_CONSTANTS))
+    partition = cut(best, slice(None))
+    return partition, ordered_evidence(partition, index, pairs), history
 
 
 def choose_by_refitting(
-    partition: Partition, pairs: Pairs, follow: bool, rng: np.random.RandomState
+    partition: Partition, pairs: Pairs, rng: np.random.RandomState
 ) -> tuple[int, History]:
     """Number of groups of any partition: fitted anew for each on 80 % of the pairs.
 
@@ -96,30 +91,12 @@ def choose_by_refitting(
 
     def loss_of(m: int) -> float:
         fitted = clone(partition).set_params(n_groups=m).fit(learn.X, learn.scores, learn.weights)
-        seen = [observe(fitted, part) for part in (learn, hold)]
-        return held_out_loss(*seen, fitted.n_groups_, partition.alpha, follow)
+        loss = pinball_loss(fitted.thresholds_[fitted.predict(hold.X)], hold.scores, fitted.alpha)
+        return float(np.average(loss, weights=hold.weights))
 
-    return search_n_groups(loss_of, most_groups(len(learn.scores)))
-
-
-def held_out_loss(
-    learn: Evidence, hold: Evidence, n_groups: int, alpha: float, follow: bool
-) -> float:
-    """Mean pinball loss on ``hold`` of one level a group read off ``learn``."""
-    values, held = (e.scores - e.index if follow else e.scores for e in (learn, hold))
-    levels = group_conformal_quantiles(
-        values, learn.groups, n_groups, alpha, learn.weights, test_weight=0.0
-    )
-    # A group without a row to learn from covers nobody: it must not look cheap.
-    loss = pinball_loss(np.nan_to_num(levels, posinf=values.max())[hold.groups], held, alpha)
-    return float(np.average(loss, weights=hold.weights))
+    return search_n_groups(loss_of, most_groups(len(learn.scores), MOST_CONSTANTS))
 
 
-def most_groups(n: int) -> int:
-    """Largest number of groups worth trying on n rows."""
-    return int(np.clip(n // ROWS_A_GROUP, 1, MOST_GROUPS))
-
-
-def _rows(evidence: Evidence, rows: IntArray) -> tuple[FloatArray, FloatArray | None]:
-    weights = evidence.weights
-    return evidence.scores[rows], None if weights is None else weights[rows]
+def most_groups(n: int, most: int = MOST_FOLLOWING) -> int:
+    """Largest number of groups that n rows can fill."""
+    return int(np.clip(n // ROWS_A_GROUP, 1, most))
