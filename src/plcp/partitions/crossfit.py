@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from plcp.indices.crossfit import Fold, make_folds
 from plcp.indices.levels import seeded
 from plcp.partitions.base import Partition
+from plcp.progress import in_threads
 from plcp.quantiles import FloatArray
 from plcp.validation import takes_nan
 
@@ -29,16 +30,25 @@ class CrossFittedPartition(Partition):
         Folds.
     n_jobs : int or None
         Folds fitted at once, in threads.
+    verbose : bool, default=False
+        Show a progress bar (needs the extra ``progress``).
     random_state : int, RandomState or None
         Seed of the folds.
     """
 
     def __init__(
-        self, partition: Any, *, cv: int = 3, n_jobs: int | None = None, random_state: Any = None
+        self,
+        partition: Any,
+        *,
+        cv: int = 3,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        random_state: Any = None,
     ) -> None:
         self.partition = partition
         self.cv = cv
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     @property
@@ -57,9 +67,8 @@ class CrossFittedPartition(Partition):
         rng = check_random_state(self.random_state)
         folds = make_folds(len(scores), self.cv, 1, rng)
         template = seeded(self.partition, rng)
-        fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_fit_fold)(template, X, scores, weights, fold) for fold in folds
-        )
+        jobs = [delayed(_fit_fold)(template, X, scores, weights, fold) for fold in folds]
+        fitted = in_threads(jobs, self.n_jobs, self.verbose, type(template).__name__)
         self.partitions_ = [partition for partition, _ in fitted]
         m = max(partition.n_groups_ for partition in self.partitions_)
         self.out_of_fold_ = np.zeros((len(scores), m))

@@ -75,26 +75,29 @@ def learn_jointly(partition: Partition, pairs: Pairs) -> tuple[Partition, Eviden
 
 
 def learn_crosswise(
-    partition: Partition, pairs: Pairs, cv: int, n_jobs: int | None, rng: np.random.RandomState
+    partition: Partition, pairs: Pairs, rng: np.random.RandomState, **folding: Any
 ) -> tuple[Partition, Evidence]:
-    """Learn from all rows, and read thresholds off each by models that did not see it."""
+    """Learn from all rows, and read thresholds off each by models that did not see it.
+
+    ``folding``: cv, n_jobs and verbose, as in ``CrossFitted``.
+    """
     if isinstance(partition, OrderedPartition):
-        partition = with_cross_fitted_index(partition, cv, n_jobs, rng)
+        partition = with_cross_fitted_index(partition, rng, **folding)
         partition.fit(pairs.X, pairs.scores, pairs.weights)
         return partition, ordered_evidence(partition, partition.learned_index(pairs.X), pairs)
-    crossed = CrossFittedPartition(partition, cv=cv, n_jobs=n_jobs, random_state=rng)
+    crossed = CrossFittedPartition(partition, random_state=rng, **folding)
     crossed.fit(pairs.X, pairs.scores, pairs.weights)
     return crossed, soft_evidence(crossed, crossed.out_of_fold_, pairs)
 
 
 def with_cross_fitted_index(
-    partition: OrderedPartition, cv: int, n_jobs: int | None, rng: np.random.RandomState
+    partition: OrderedPartition, rng: np.random.RandomState, **folding: Any
 ) -> OrderedPartition:
     """Return the partition with an index that knows its own out-of-fold values."""
     index = seeded(at_level(partition.index_template(), 1 - partition.alpha), rng)
     if "n_repeats" in index.get_params():  # it cross-fits itself
-        index.set_params(cv=cv, n_jobs=n_jobs)
+        index.set_params(**folding)
     else:
         seed = rng.randint(np.iinfo(np.int32).max)
-        index = CrossFitted(index, cv=cv, n_jobs=n_jobs, random_state=seed)
+        index = CrossFitted(index, random_state=seed, **folding)
     return clone(partition).set_params(index=index)

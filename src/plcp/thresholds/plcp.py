@@ -218,7 +218,9 @@ class PLCP(ThresholdRule):
         elif self.n_groups == "auto":
             partition.set_params(n_groups=most_groups(len(pairs.scores)))
         if self.calibration == "cross":
-            partition, evidence = learn_crosswise(partition, pairs, self.cv, self.n_jobs, rng)
+            partition, evidence = learn_crosswise(
+                partition, pairs, rng, cv=self.cv, n_jobs=self.n_jobs, verbose=self.verbose
+            )
         else:
             partition, evidence = learn_jointly(partition, pairs)
         if search and by_evidence:
