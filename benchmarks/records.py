@@ -21,6 +21,7 @@ def provenance() -> dict[str, Any]:
 
 def save(name: str, part: str, results: Any) -> None:
     """Put one part of a benchmark's results into its file, beside the other parts."""
+    RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     content = json.loads(path.read_text()) if path.exists() else {}
     content[part] = {"provenance": provenance(), "results": results}

@@ -24,9 +24,13 @@ class ScoreTask:
         """Absolute residuals |y - mean(x)| of a perfect model."""
         return np.abs(self.y - self.mean)
 
-    def conditional_coverage(self, threshold: FloatArray) -> FloatArray:
-        """P(S ≤ q | x) for the scores above: 2Φ(q / σ) - 1, and zero for negative q."""
-        return np.clip(2 * norm.cdf(threshold / self.sigma) - 1, 0, 1)
+    def conditional_coverage(
+        self, threshold: FloatArray, prediction: FloatArray | None = None
+    ) -> FloatArray:
+        """P(|y - prediction| ≤ q | x), zero for negative q; a perfect model's if none is given."""
+        bias = 0.0 if prediction is None else prediction - self.mean
+        upper, lower = (threshold - bias) / self.sigma, (-threshold - bias) / self.sigma
+        return np.maximum(norm.cdf(upper) - norm.cdf(lower), 0.0)
 
 
 def make_toy(n: int, random_state: Any = None) -> ScoreTask:
