@@ -15,16 +15,25 @@ from sklearn.base import (
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing, check_random_state, column_or_1d, get_tags
+from sklearn.utils import (
+    _safe_indexing,
+    check_array,
+    check_random_state,
+    column_or_1d,
+    get_tags,
+    indexable,
+)
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from plcp.models import QuantilePair
 from plcp.quantiles import FloatArray, IntArray
 from plcp.scores import AbsoluteResidual, LabelProbability, Score
 from plcp.sets import Intervals, LabelSets
 from plcp.thresholds import PLCP, ThresholdRule
-from plcp.validation import is_frame
+from plcp.validation import check_option, is_frame
 
+CONTAINERS = ("default", "pandas", "polars")
 Features = Callable[[Any], Any] | list[Any] | None
 
 
@@ -40,33 +49,33 @@ class _Conformal(MetaEstimatorMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
         """Fit the model on one part (none, if frozen) and calibrate on the rest."""
-        check_consistent_length(X, y)
-        learn, hold = self._divide(y)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        X, y, sample_weight = indexable(X, y, sample_weight)
         self.estimator_ = clone(self.estimator)
-        if len(learn):
+        if is_frozen(self.estimator):
+            if not isinstance(self.estimator, FrozenEstimator):
+                self.estimator_.fit(X, y)  # teaches nothing: it only puts frozen members in place
+            self._calibrate(X, y, sample_weight)
+        else:
+            learn, hold = self._divide(y)
             self.estimator_.fit(_safe_indexing(X, learn), y[learn])
-        own = None if weights is None else weights[hold]
-        self._calibrate(_safe_indexing(X, hold) if len(learn) else X, y[hold], own)
+            weights = None if sample_weight is None else _safe_indexing(sample_weight, hold)
+            self._calibrate(_safe_indexing(X, hold), y[hold], weights)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
 
     def _divide(self, y: NDArray[Any]) -> tuple[IntArray, IntArray]:
-        """Rows to fit the model on, and rows to calibrate on: all of them if it is frozen."""
-        rows = np.arange(len(y))
-        if is_frozen(self.estimator):
-            return rows[:0], rows
+        """Rows to fit the model on, and rows to calibrate on."""
         stratify = y if isinstance(self, ClassifierMixin) and _can_stratify(y) else None
         learn, hold = train_test_split(
-            rows,
+            np.arange(len(y)),
             test_size=self.calibration_size,
             random_state=check_random_state(self.random_state),
             stratify=stratify,
         )
         return learn, hold
 
-    def _calibrate(self, X: Any, y: NDArray[Any], weights: FloatArray | None) -> None:
+    def _calibrate(self, X: Any, y: NDArray[Any], weights: ArrayLike | None) -> None:
         """Score the rows and fit one rule a tail, each at its share of alpha."""
         score = self._default_score() if self.conformity is None else clone(self.conformity)
         prediction = score.ask(self.estimator_, X)
@@ -122,11 +131,14 @@ class _Conformal(MetaEstimatorMixin, BaseEstimator):
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose the container of ``predict_interval``: "default", "pandas" or "polars"."""
-        self._output = transform
+        if transform is not None:
+            check_option("transform", transform, CONTAINERS)
+            self._sklearn_output_config = {"transform": transform}  # the name that clone keeps
         return self
 
     def _container(self) -> str:
-        return str(getattr(self, "_output", None) or get_config()["transform_output"])
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
+        return str(chosen or get_config()["transform_output"])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -194,7 +206,7 @@ class ConformalRegressor(RegressorMixin, _Conformal):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train (unless frozen) and calibrate; weights are those of the calibration rows."""
-        self._fit(X, column_or_1d(np.asarray(y), warn=True), sample_weight)
+        self._fit(X, check_labels(y), sample_weight)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -269,9 +281,9 @@ class ConformalClassifier(ClassifierMixin, _Conformal):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train (unless frozen) and calibrate; weights are those of the calibration rows."""
-        y = column_or_1d(np.asarray(y), warn=True)
-        check_classification_targets(y)
-        self._fit(X, y, sample_weight)
+        labels = check_labels(y)
+        check_classification_targets(labels)
+        self._fit(X, labels, sample_weight)
         return self
 
     @property
@@ -307,12 +319,21 @@ class ConformalClassifier(ClassifierMixin, _Conformal):
         return np.searchsorted(self.classes_, y)
 
 
+def check_labels(y: ArrayLike) -> NDArray[Any]:
+    """Return one finite label a row, of whatever type."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    return column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+
+
 def is_frozen(estimator: Any) -> bool:
-    """Whether fitting would change nothing: frozen itself, or made of frozen estimators only."""
-    if isinstance(estimator, FrozenEstimator):
-        return True
-    members = [v for v in estimator.get_params(deep=False).values() if hasattr(v, "fit")]
-    return bool(members) and all(isinstance(member, FrozenEstimator) for member in members)
+    """Whether fitting would teach nothing: frozen itself, or a pair of frozen quantiles.
+
+    Other estimators around a frozen one, such as ``CalibratedClassifierCV``, still learn.
+    """
+    if isinstance(estimator, QuantilePair):
+        return is_frozen(estimator.lower) and is_frozen(estimator.upper)
+    return isinstance(estimator, FrozenEstimator)
 
 
 def _can_stratify(y: NDArray[Any]) -> bool:

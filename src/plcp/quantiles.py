@@ -45,6 +45,22 @@ def conformal_rank(n: int, alpha: float) -> int:
     return math.ceil(product)
 
 
+def excess_over(base: ArrayLike, scores: ArrayLike) -> FloatArray:
+    """Excess v = s - b, rounded such that b + v ≥ s.
+
+    A threshold b + q is at or above every score whose excess is at most q: in floating point too,
+    where 0.2 + (0.9 - 0.2) is below 0.9.
+
+    Examples
+    --------
+    >>> 0.2 + (0.9 - 0.2) >= 0.9, bool(0.2 + excess_over(0.2, 0.9) >= 0.9)
+    (False, True)
+    """
+    base, scores = np.asarray(base, dtype=float), np.asarray(scores, dtype=float)
+    excess = scores - base
+    return np.where(base + excess < scores, np.nextafter(excess, np.inf), excess)
+
+
 def conformal_quantile(
     scores: ArrayLike,
     alpha: float,

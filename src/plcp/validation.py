@@ -1,11 +1,14 @@
 """Checks every estimator makes: one sentence that names the value and the remedy."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array, get_tags
+from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -13,7 +16,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from plcp.quantiles import FloatArray, conformal_rank
+from plcp.quantiles import FloatArray
+
+NAN_REMEDY = (
+    "This index cannot take missing values (NaN). Use the boosted index, which can: "
+    'OrderedPartition(index=HistGradientBoostingRegressor(loss="quantile")), '
+    "or put an imputer before it in a pipeline."
+)
 
 
 class InfiniteThresholdWarning(UserWarning):
@@ -22,16 +31,17 @@ class InfiniteThresholdWarning(UserWarning):
 
 def check_alpha(alpha: Any) -> float:
     """Miscoverage rate as a float in (0, 1)."""
-    if isinstance(alpha, (bool, str)) or not np.isscalar(alpha) or not 0 < float(alpha) < 1:  # type: ignore[arg-type]
+    number = float(alpha) if isinstance(alpha, Real) and not isinstance(alpha, bool) else np.nan
+    if not 0 < number < 1:
         raise ValueError(f"alpha must lie in (0, 1), got {alpha!r}")
-    return float(alpha)  # type: ignore[arg-type]
+    return number
 
 
 def check_option(name: str, value: Any, options: tuple[str, ...]) -> str:
     """``value`` if it is one of ``options``."""
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
-    return str(value)
+    return value
 
 
 def check_scores(scores: ArrayLike) -> FloatArray:
@@ -70,9 +80,29 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
     return weights
 
 
+def check_pairs(
+    estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, allow_nan: bool
+) -> tuple[Any, FloatArray, FloatArray | None]:
+    """Features, scores and weights of a calibration set, as one long as the other."""
+    X = check_features(estimator, X, reset=True, allow_nan=allow_nan)
+    scores = check_scores(y)
+    check_lengths(X, scores)
+    return X, scores, check_weights(sample_weight, X)
+
+
+def drop_weightless(
+    X: Any, scores: FloatArray, weights: FloatArray | None
+) -> tuple[Any, FloatArray, FloatArray | None]:
+    """Only the rows that count: a weight of zero means that the row is not there."""
+    if weights is None or weights.all():
+        return X, scores, weights
+    rows = np.flatnonzero(weights)
+    return _safe_indexing(X, rows), scores[rows], weights[rows]
+
+
 def is_frame(X: Any) -> bool:
     """Whether X is a DataFrame whose columns keep their own types."""
-    return hasattr(X, "columns") and hasattr(X, "__dataframe__") | hasattr(X, "iloc")
+    return hasattr(X, "columns") and hasattr(X, "shape")
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> Any:
@@ -81,11 +111,12 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> A
     A DataFrame reaches the index untouched, so that a pipeline can select columns by name.
     """
     if is_frame(X):
+        _check_names(X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if X.shape[0] == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}): X is empty")
         return X
-    try:
+    with naming_the_boosted_index():
         return validate_data(
             estimator,
             X,
@@ -93,22 +124,41 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> A
             dtype="numeric",
             ensure_all_finite="allow-nan" if allow_nan else True,
         )
+
+
+def _check_names(X: Any) -> None:
+    names = [str(name) for name in X.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"X has several columns named {', '.join(twice)}: rename them")
+
+
+@contextmanager
+def naming_the_boosted_index() -> Iterator[None]:
+    """Add the remedy to an index's complaint about missing values."""
+    try:
+        yield
     except ValueError as error:
-        if not allow_nan and "NaN" in str(error):
-            raise ValueError(f"{error}\n{NAN_REMEDY}") from None
+        if "NaN" in str(error) and NAN_REMEDY not in str(error):
+            raise ValueError(f"{error}\n{NAN_REMEDY}") from error
         raise
 
 
-NAN_REMEDY = (
-    "This index cannot take missing values (NaN). Use the boosted index, which can: "
-    'OrderedPartition(index=HistGradientBoostingRegressor(loss="quantile")), '
-    "or put an imputer before it in a pipeline."
-)
-
-
-def takes_nan(estimator: Any) -> bool:
-    """Whether an estimator says that it accepts missing values."""
-    return bool(get_tags(estimator).input_tags.allow_nan)
+def check_index(values: Any, n: int) -> FloatArray:
+    """One finite number a row, whatever regressor gave it."""
+    index = np.asarray(values, dtype=float)
+    if index.shape != (n,):
+        raise ValueError(
+            f"the index must predict one number a row, shape ({n},), got {index.shape}: "
+            "use a regressor with one output"
+        )
+    if not np.isfinite(index).all():
+        row = int(np.flatnonzero(~np.isfinite(index))[0])
+        raise ValueError(
+            f"the index must predict finite numbers, got {index[row]} at row {row}: "
+            "mend the regressor, or what it is given there"
+        )
+    return index
 
 
 def check_lengths(X: Any, scores: Any) -> None:
@@ -116,13 +166,23 @@ def check_lengths(X: Any, scores: Any) -> None:
     check_consistent_length(X, scores)
 
 
-def warn_if_infinite(n: int, alpha: float) -> None:
-    """Say it when n points cannot give a finite threshold."""
-    if conformal_rank(n, alpha) > n:
-        needed = int(np.ceil(1 / alpha)) - 1
-        warnings.warn(
-            f"{n} calibration points are fewer than the {needed} that alpha = {alpha} needs: "
-            "the only honest threshold is infinite, and every set holds all labels",
-            InfiniteThresholdWarning,
-            stacklevel=3,
-        )
+def takes_nan(estimator: Any) -> bool:
+    """Whether an estimator says that it accepts missing values, or does not look at X."""
+    tags = get_tags(estimator)
+    return bool(tags.input_tags.allow_nan or tags.no_validation)
+
+
+def warn_infinite(what: str) -> None:
+    """Say who has too few points for a finite threshold."""
+    warnings.warn(
+        f"{what}: the only honest threshold is infinite, and the set holds every label",
+        InfiniteThresholdWarning,
+        stacklevel=3,
+    )
+
+
+def too_few(weights: FloatArray | None, n: int, alpha: float) -> str:
+    """Complaint that n points, or what they weigh, are too few for this alpha."""
+    points = n if weights is None else weights.sum()
+    needed = int(np.ceil(round((1 - alpha) / alpha, 9)))
+    return f"{points:g} calibration points are fewer than the {needed} that alpha = {alpha:g} needs"

@@ -4,18 +4,11 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from plcp.quantiles import FloatArray, IntArray
-from plcp.validation import (
-    check_alpha,
-    check_features,
-    check_lengths,
-    check_scores,
-    check_weights,
-    takes_nan,
-)
+from plcp.validation import check_alpha, check_pairs, drop_weightless, takes_nan
 
 COLLAPSE_SHARE = 0.95
 
@@ -29,8 +22,8 @@ class Partition(BaseEstimator):
 
     ``fit(X, scores)`` learns h, and with it a threshold for each group; ``predict_proba(X)`` gives
     memberships, ``predict(X)`` the likeliest group, ``predict_index(X)`` the mean threshold
-    Σ h_i(x) q_i. Groups are numbered by rising threshold; dead groups and groups of equal threshold are merged,
-    so ``n_groups_`` may be below ``n_groups``.
+    Σ h_i(x) q_i. Groups are numbered by rising threshold; dead groups and groups of equal
+    threshold are merged, so ``n_groups_`` may be below ``n_groups``.
 
     Attributes
     ----------
@@ -43,8 +36,6 @@ class Partition(BaseEstimator):
         What each iteration reached.
     """
 
-    n_groups: int
-    alpha: float
     thresholds_: FloatArray
     group_sizes_: FloatArray
     history_: list[dict[str, float]]
@@ -73,18 +64,17 @@ class Partition(BaseEstimator):
     def _check_fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, FloatArray, FloatArray | None]:
-        """Validate what every ``fit`` is given."""
+        """Validate what every ``fit`` is given; rows without weight are not there."""
         check_alpha(self.alpha)
-        X = check_features(self, X, reset=True, allow_nan=takes_nan(self))
-        scores = check_scores(y)
-        check_lengths(X, scores)
+        X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
+        X, scores, weights = drop_weightless(X, scores, weights)
         check_group_count(self.n_groups, len(scores))
-        return X, scores, check_weights(sample_weight, X)
+        return X, scores, weights
 
-    def _settle(self, thresholds: FloatArray, masses: FloatArray) -> None:
+    def _settle(self, thresholds: FloatArray, masses: FloatArray, least: float = 0.0) -> None:
         """Store the groups in order, and the map from the raw groups to them."""
-        self.thresholds_, self._group_of = order_groups(thresholds, masses)
-        self.group_sizes_ = np.bincount(self._group_of, masses, minlength=self.n_groups_)
+        self.thresholds_, self._group_of = order_groups(thresholds, masses > least)
+        self.group_sizes_ = group_masses(self._group_of, masses, self.n_groups_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -95,31 +85,38 @@ class Partition(BaseEstimator):
 def check_group_count(n_groups: Any, n: int) -> None:
     """Refuse a number of groups that n points cannot fill."""
     if isinstance(n_groups, bool) or not isinstance(n_groups, (int, np.integer)):
-        raise ValueError(f"n_groups must be a whole number, got {n_groups!r}")
+        raise ValueError(f"n_groups must be a whole number of groups, got {n_groups!r}")
     if n_groups < 1:
         raise ValueError(f"n_groups must be at least 1, got {n_groups}")
     if n_groups > n:
         raise ValueError(f"n_groups must be at most the n_samples = {n} points, got {n_groups}")
 
 
-def order_groups(
-    thresholds: FloatArray, masses: FloatArray, least: float = 0.0
-) -> tuple[FloatArray, IntArray]:
+def order_groups(thresholds: FloatArray, alive: NDArray[np.bool_]) -> tuple[FloatArray, IntArray]:
     """Rising thresholds of the distinct groups alive, and the new number of each old group.
 
-    A group whose mass is not above ``least`` joins the one with the nearest threshold.
+    A dead group joins the one with the nearest threshold.
+
+    Examples
+    --------
+    >>> order_groups(np.array([3.0, 1.0, 2.6, 3.0]), np.array([True, True, False, True]))
+    (array([1., 3.]), array([1, 0, 1, 1]))
     """
-    alive = (masses > least) & ~np.isnan(thresholds)
-    if not alive.any():
-        alive = masses == masses.max()
     distinct = np.unique(thresholds[alive])
-    return distinct, nearest(distinct, np.nan_to_num(thresholds, nan=distinct[0]))
+    rank = nearest(distinct, thresholds)
+    rank[alive] = np.searchsorted(distinct, thresholds[alive])  # one of them may be infinite
+    return distinct, rank
 
 
 def nearest(sorted_values: FloatArray, values: FloatArray) -> IntArray:
     """Position of the nearest of ``sorted_values`` to each of ``values``."""
     middles = (sorted_values[1:] + sorted_values[:-1]) / 2
     return np.searchsorted(middles, values)
+
+
+def group_masses(groups: IntArray, weights: NDArray[Any] | None, n_groups: int) -> FloatArray:
+    """Total weight of the rows in each group; their number if nothing is weighted."""
+    return np.bincount(groups, weights, minlength=n_groups).astype(float)
 
 
 def merge_columns(memberships: FloatArray, group_of: IntArray, n_groups: int) -> FloatArray:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from plcp.partitions.base import Partition, one_hot, warn_if_collapsed
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
-from plcp.validation import check_features, takes_nan
+from plcp.validation import check_features, naming_the_boosted_index, takes_nan
 
 START_ODDS = 3.0  # thresholds start where the odds of a miss are a third to three times alpha's
 
@@ -142,22 +142,24 @@ def start_thresholds(scores: FloatArray, n_groups: int, alpha: float) -> FloatAr
     return np.quantile(scores, 1 / (1 + odds))
 
 
+@naming_the_boosted_index()
 def train_on_costs(classifier: Any, X: Any, costs: FloatArray, weights: FloatArray) -> Any:
     """Train on every (row, group) with the saving over the row's dearest group as weight.
 
-    None where all groups cost the same, so that there is nothing to tell apart.
+    A lone group where no other saves anything, so that there is nothing to tell apart.
     """
     savings = (costs.max(axis=1, keepdims=True) - costs) * weights[:, None]
     rows, groups = np.nonzero(savings)
     if len(np.unique(groups)) < 2:
-        return None
+        return int(groups.max(initial=0))
     importance = savings[rows, groups]
     model = clone(classifier)
     return model.fit(_safe_indexing(X, rows), groups, sample_weight=importance / importance.mean())
 
 
+@naming_the_boosted_index()
 def predict_groups(model: Any, X: Any) -> IntArray:
-    """Class of each row as a group number; zero for all without a model."""
-    if model is None:
-        return np.zeros(X.shape[0], dtype=np.intp)
+    """Class of each row as a group number; the lone group where there is no model."""
+    if isinstance(model, int):
+        return np.full(X.shape[0], model, dtype=np.intp)
     return np.asarray(model.predict(X), dtype=np.intp)

@@ -75,7 +75,8 @@ class CrossFittedPartition(Partition):
         for (_, hold), (_, memberships) in zip(folds, fitted, strict=True):
             self.out_of_fold_[hold, : memberships.shape[1]] = memberships
         self.thresholds_ = _mean_thresholds(self.partitions_, m)
-        self.group_sizes_ = self.out_of_fold_.sum(axis=0)
+        counts = np.ones(len(scores)) if weights is None else weights
+        self.group_sizes_ = counts @ self.out_of_fold_
         self.history_ = [step for partition in self.partitions_ for step in partition.history_]
         return self
 

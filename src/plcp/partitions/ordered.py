@@ -9,10 +9,16 @@ from sklearn.utils.validation import check_is_fitted
 from plcp.indices.crossfit import fit_weighted
 from plcp.indices.levels import at_level
 from plcp.indices.mixture import MixedIndex
-from plcp.partitions.base import Partition, one_hot
+from plcp.partitions.base import Partition, group_masses, one_hot
 from plcp.partitions.cuts import equal_mass_cuts, optimal_cuts
 from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles
-from plcp.validation import check_features, check_option, takes_nan
+from plcp.validation import (
+    check_features,
+    check_index,
+    check_option,
+    naming_the_boosted_index,
+    takes_nan,
+)
 
 CUTS = ("mass", "optimal")
 
@@ -71,9 +77,9 @@ class OrderedPartition(Partition):
         """Learn the index from features ``X`` and scores ``y``, and cut it."""
         check_option("cuts", self.cuts, CUTS)
         X, scores, weights = self._check_fit(X, y, sample_weight)
-        self.index_ = fit_weighted(
-            at_level(self.index_template(), 1 - self.alpha), X, scores, weights
-        )
+        index = at_level(self.index_template(), 1 - self.alpha)
+        with naming_the_boosted_index():
+            self.index_ = fit_weighted(index, X, scores, weights)
         return self.cut(self.learned_index(X), scores, weights)
 
     def cut(self, index: FloatArray, scores: FloatArray, weights: FloatArray | None) -> Self:
@@ -83,7 +89,7 @@ class OrderedPartition(Partition):
         else:
             self.cuts_ = optimal_cuts(index, scores, weights, self.n_groups, self.alpha)
         groups, m = np.searchsorted(self.cuts_, index), len(self.cuts_) + 1
-        masses = np.bincount(groups, weights, minlength=m)
+        masses = group_masses(groups, weights, m)
         thresholds = group_conformal_quantiles(
             scores, groups, m, self.alpha, weights, test_weight=0.0
         )
@@ -94,7 +100,7 @@ class OrderedPartition(Partition):
     def learned_index(self, X: Any) -> FloatArray:
         """Index of the fitted rows: out of fold where the index knows how, else as it is."""
         values = getattr(self.index_, "out_of_fold_", None)
-        return self.index_.predict(X) if values is None else values
+        return self._ask(X) if values is None else check_index(values, X.shape[0])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Hard memberships: one for the interval the row's index lies in."""
@@ -111,8 +117,11 @@ class OrderedPartition(Partition):
     def predict_index(self, X: Any) -> FloatArray:
         """Learned index g(x) of each row."""
         check_is_fitted(self, "thresholds_")
-        X = check_features(self, X, reset=False, allow_nan=takes_nan(self))
-        return self.index_.predict(X)
+        return self._ask(check_features(self, X, reset=False, allow_nan=takes_nan(self)))
+
+    @naming_the_boosted_index()
+    def _ask(self, X: Any) -> FloatArray:
+        return check_index(self.index_.predict(X), X.shape[0])
 
     def index_template(self) -> Any:
         """Return the index given, or the one used in its place."""

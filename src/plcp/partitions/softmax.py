@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.indices.linear import LinearQuantile
 from plcp.partitions.base import Partition, merge_columns, warn_if_collapsed
 from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
-from plcp.validation import check_features
+from plcp.validation import check_features, naming_the_boosted_index
 
 ROUNDS_WITHOUT_GAIN = 3
 
@@ -96,18 +96,19 @@ class SoftmaxPartition(Partition):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn W, b and q from features ``X`` and scores ``y``."""
-        X, scores, weights = self._check_fit(X, y, sample_weight)
+        X, scores, given = self._check_fit(X, y, sample_weight)
         rng = check_random_state(self.random_state)
-        X = np.asarray(X, dtype=float)
-        self._center, spread = X.mean(axis=0), X.std(axis=0)
+        X = self._numbers(X)
+        weights = np.ones(len(scores)) if given is None else given
+        self._center = np.average(X, axis=0, weights=weights)
+        spread = np.sqrt(np.average((X - self._center) ** 2, axis=0, weights=weights))
         self._spread = np.where(spread > 0, spread, 1.0)
-        weights = np.ones(len(scores)) if weights is None else weights
         pairs = _Pairs(self._standardise(X), scores, weights / weights.sum())
         learn, hold = self._hold_out(pairs, rng)
         runs = [self._descend(start, learn, hold) for start in self._starts(learn, rng)]
         _, self._weights, thresholds, self.history_ = min(runs, key=lambda run: run[0])
         masses = (pairs.weights @ self._raw(pairs.Z)) * weights.sum()
-        self._settle(thresholds, np.where(masses < 1, 0.0, masses))  # less than one point: dead
+        self._settle(thresholds, masses, least=weights.mean())  # less than one point: dead
         warn_if_collapsed(self.group_sizes_, self.n_groups)
         return self
 
@@ -115,8 +116,13 @@ class SoftmaxPartition(Partition):
         """Memberships h(x), shape (n, n_groups_)."""
         check_is_fitted(self, "thresholds_")
         X = check_features(self, X, reset=False, allow_nan=False)
-        raw = self._raw(self._standardise(np.asarray(X, dtype=float)))
+        raw = self._raw(self._standardise(self._numbers(X)))
         return merge_columns(raw, self._group_of, self.n_groups_)
+
+    @staticmethod
+    @naming_the_boosted_index()
+    def _numbers(X: Any) -> FloatArray:
+        return check_array(X, dtype=float)
 
     def _standardise(self, X: FloatArray) -> FloatArray:
         Z = np.empty((X.shape[0], X.shape[1] + 1))
@@ -217,8 +223,10 @@ def ordered_start(Z: FloatArray, scores: FloatArray, n_groups: int, alpha: float
     features = Z[:, :-1]
     linear = LinearQuantile(quantile=1 - alpha).fit(features, scores)
     g = linear.predict(features)
+    if not np.ptp(g) > 0:
+        return np.zeros((Z.shape[1], n_groups))
     centers = np.quantile(g, (np.arange(n_groups) + 0.5) / n_groups)
-    width = np.var(g) / n_groups + np.finfo(float).tiny
+    width = np.var(g) / n_groups
     W = np.empty((Z.shape[1], n_groups))
     W[:-1] = np.outer(linear.coef_, centers) / width
     W[-1] = (linear.intercept_ * centers - centers**2 / 2) / width

@@ -35,7 +35,8 @@ class ThresholdRule(RegressorMixin, BaseEstimator):
         validate with; ``GridSearchCV`` uses it when told nothing else.
         """
         loss = pinball_loss(self.predict(X), y, self.alpha)
-        return -float(np.average(loss, weights=sample_weight))
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        return -float(np.average(loss, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

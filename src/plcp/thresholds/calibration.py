@@ -1,15 +1,61 @@
 """From honest evidence to one number a group: thresholds, or corrections of an index."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from plcp.indices.mixture import quantile_at
+from plcp.partitions.base import group_masses, order_groups
 from plcp.quantiles import (
     FloatArray,
     IntArray,
     conformal_quantile,
+    excess_over,
+    group_conformal_quantiles,
 )
+from plcp.thresholds.evidence import Evidence
 
 SAFETY = 3  # times the least number of points a finite threshold needs, so that chance keeps it
+
+
+@dataclass(frozen=True)
+class Levels:
+    """One level a group, the groups in order of their thresholds.
+
+    ``rank`` numbers the groups the levels were read off by rising threshold, ``sizes`` is the mass
+    of each, and ``thresholds`` are the levels themselves, or those of each group's median row.
+    """
+
+    levels: FloatArray
+    thresholds: FloatArray
+    sizes: FloatArray
+    rank: IntArray
+
+
+def constant_levels(thresholds: FloatArray, groups: IntArray, evidence: Evidence) -> Levels:
+    """Thresholds that are the same all over a group; groups of equal threshold are one."""
+    masses = group_masses(groups, evidence.weights, len(thresholds))
+    distinct, rank = order_groups(thresholds, np.ones(len(thresholds), dtype=bool))
+    return Levels(distinct, distinct, group_masses(rank, masses, len(distinct)), rank)
+
+
+def following_levels(levels: FloatArray, groups: IntArray, evidence: Evidence) -> Levels:
+    """Corrections of the index.
+
+    Groups stay apart even where their median rows have the same threshold: others do not.
+    """
+    thresholds = levels + _medians(evidence.index, groups, len(levels))
+    order = np.argsort(thresholds, kind="stable")
+    masses = group_masses(groups, evidence.weights, len(levels))
+    return Levels(levels[order], thresholds[order], masses[order], np.argsort(order))
+
+
+def conformal_levels(
+    groups: IntArray, n_groups: int, evidence: Evidence, alpha: float, follow: bool
+) -> FloatArray:
+    """Conformal quantile of each group alone."""
+    values = evidence.values(follow)
+    return group_conformal_quantiles(values, groups, n_groups, alpha, evidence.weights)
 
 
 def merge_small(masses: FloatArray, alpha: float) -> IntArray:
@@ -38,11 +84,7 @@ def merge_small(masses: FloatArray, alpha: float) -> IntArray:
 
 
 def shrunken_levels(
-    values: FloatArray,
-    groups: IntArray,
-    n_groups: int,
-    alpha: float,
-    weights: FloatArray | None,
+    groups: IntArray, n_groups: int, evidence: Evidence, alpha: float
 ) -> FloatArray:
     """Group quantiles drawn to the common one by the share chance explains, then one conformal.
 
@@ -51,19 +93,41 @@ def shrunken_levels(
     measured scatter has beyond that (positive-part James–Stein). A last conformal quantile, of what
     is left over by all, puts exactly ⌈(1 - α)(n + 1)⌉ of the n scores at or below their threshold.
     """
+    values, weights = evidence.values(follow=True), evidence.weights
     common = quantile_at(values, weights, 1 - alpha)
-    counts = np.bincount(groups, weights, minlength=n_groups)
-    below = values <= common
-    covered = np.bincount(
-        groups, below if weights is None else below * weights, minlength=n_groups
-    ) / np.maximum(counts, np.finfo(float).tiny)
-    scatter = float(counts @ (covered - np.average(covered, weights=counts)) ** 2)
-    kept = max(0.0, 1 - (n_groups - 1) * alpha * (1 - alpha) / scatter) if scatter > 0 else 0.0
-    own = np.full(n_groups, common)
-    if kept > 0:
-        for group in np.flatnonzero(counts):
-            rows = groups == group
-            own_weights = None if weights is None else weights[rows]
-            own[group] = quantile_at(values[rows], own_weights, 1 - alpha)
-    levels = common + kept * (own - common)
-    return levels + conformal_quantile(values - levels[groups], alpha, weights)
+    kept = _share_beyond_chance(values <= common, groups, n_groups, alpha, weights)
+    levels = np.full(n_groups, common)
+    for group in np.unique(groups) if kept > 0 else []:
+        rows = groups == group
+        own = quantile_at(values[rows], None if weights is None else weights[rows], 1 - alpha)
+        levels[group] = common + kept * (own - common)
+    return levels + conformal_quantile(excess_over(levels[groups], values), alpha, weights)
+
+
+def mean_level(memberships: FloatArray, levels: FloatArray) -> FloatArray:
+    """Mean level of each row; infinite where an infinite one has any share."""
+    finite = np.isfinite(levels)
+    mean = memberships[:, finite] @ levels[finite]
+    return np.where((memberships[:, ~finite] > 0).any(axis=1), np.inf, mean)
+
+
+def _share_beyond_chance(
+    covered: np.ndarray, groups: IntArray, n_groups: int, alpha: float, weights: FloatArray | None
+) -> float:
+    """Part of the scatter of covered shares between groups that chance does not explain."""
+    counts = group_masses(groups, weights, n_groups)
+    hits = group_masses(groups, covered if weights is None else covered * weights, n_groups)
+    shares = hits / np.maximum(counts, np.finfo(float).tiny)
+    scatter = float(counts @ (shares - hits.sum() / counts.sum()) ** 2)
+    chance = (n_groups - 1) * alpha * (1 - alpha)
+    return max(0.0, 1 - chance / scatter) if scatter > 0 else 0.0
+
+
+def _medians(values: FloatArray, groups: IntArray, n_groups: int) -> FloatArray:
+    """Median of ``values`` in each group; of all where a group is empty."""
+    return np.array(
+        [
+            np.median(values[groups == g]) if (groups == g).any() else np.median(values)
+            for g in range(n_groups)
+        ]
+    )

@@ -2,18 +2,20 @@
 
 from typing import Any
 
+from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import conformal_rank
+from plcp.thresholds.evidence import Evidence
 
 
-def plcp_guarantee(rule: Any, n: int) -> str:
-    """Sentence that says what holds for a fitted rule calibrated on n points, and when."""
+def plcp_guarantee(rule: Any, evidence: Evidence) -> str:
+    """Sentence that says what holds for a rule calibrated on some evidence, and when."""
     target = f"{1 - rule.alpha:g}"
     if rule.calibration == "joint":
         return (
             "No finite-sample guarantee: thresholds were read off the rows that taught the "
             f"partition, and tend to cover less than {target} until n is large (Theorem 3.11)."
         )
-    if rule.assignment == "mean" and not rule._follows_index():
+    if rule.assignment == "mean" and not isinstance(rule.partition_, OrderedPartition):
         return (
             f"No finite-sample guarantee: each threshold covers {target} of its own group, but "
             "their mean is used; by Jensen its pinball loss is no larger."
@@ -30,7 +32,17 @@ def plcp_guarantee(rule: Any, n: int) -> str:
         )
     return (
         f"Asymptotic: coverage tends to {target}, overall and in the {rule.n_groups_} learned "
-        "groups, as fold models and their average converge to the same index. In the sample: "
-        f"{conformal_rank(n, rule.alpha)} of the {n} calibration scores lie at or below their own "
-        'out-of-fold threshold. For an exact guarantee choose calibration="split".'
+        "groups, as fold models and their average converge to the same index. "
+        f"{_in_sample(rule.alpha, evidence)}"
+        'For an exact guarantee choose calibration="split".'
+    )
+
+
+def _in_sample(alpha: float, evidence: Evidence) -> str:
+    if evidence.weights is not None:
+        return ""
+    n = len(evidence.scores)
+    return (
+        f"In the sample: {conformal_rank(n, alpha)} of the {n} calibration scores lie at or below "
+        "their own out-of-fold threshold. "
     )

@@ -5,67 +5,63 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing
 
 from plcp.indices.crossfit import CrossFitted
 from plcp.indices.levels import at_level, seeded
 from plcp.partitions.base import Partition
 from plcp.partitions.crossfit import CrossFittedPartition
 from plcp.partitions.ordered import OrderedPartition
-from plcp.quantiles import FloatArray, IntArray
+from plcp.thresholds.evidence import (
+    Evidence,
+    Pairs,
+    evidence_of,
+    observe,
+    ordered_evidence,
+    soft_place,
+)
+from plcp.thresholds.selection import (
+    History,
+    choose_by_cutting,
+    choose_by_refitting,
+    most_groups,
+)
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Calibration pairs (x, s) with their weights, if any."""
+class Learned:
+    """A fitted partition, the rows it was learned from, and those to calibrate it with."""
 
-    X: Any
-    scores: FloatArray
-    weights: FloatArray | None
-
-    def take(self, rows: Any) -> "Pairs":
-        """Return the pairs of some rows."""
-        weights = None if self.weights is None else self.weights[rows]
-        return Pairs(_safe_indexing(self.X, rows), self.scores[rows], weights)
-
-    def cut(self, share: float, rng: np.random.RandomState) -> tuple["Pairs", "Pairs"]:
-        """Return two parts at random, ``share`` of the rows in the second."""
-        rows = np.arange(len(self.scores))
-        first, second = train_test_split(rows, test_size=share, random_state=rng)
-        return self.take(first), self.take(second)
+    partition: Partition
+    history: History
+    seen: Evidence
+    honest: Evidence
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Where some rows fell in a partition, what its index said, and their scores.
-
-    ``memberships`` are None where the partition leaves no doubt, so that n · m numbers are spared.
-    """
-
-    groups: IntArray
-    memberships: FloatArray | None
-    index: FloatArray
-    scores: FloatArray
-    weights: FloatArray | None
-
-
-def observe(partition: Partition, pairs: Pairs) -> Evidence:
-    """Evidence of a fitted partition on some pairs."""
-    if isinstance(partition, OrderedPartition):
-        return ordered_evidence(partition, partition.predict_index(pairs.X), pairs)
-    return soft_evidence(partition, partition.predict_proba(pairs.X), pairs)
-
-
-def ordered_evidence(partition: OrderedPartition, index: FloatArray, pairs: Pairs) -> Evidence:
-    """Evidence of an ordered partition whose index is known."""
-    return Evidence(partition.group_of(index), None, index, pairs.scores, pairs.weights)
-
-
-def soft_evidence(partition: Partition, memberships: FloatArray, pairs: Pairs) -> Evidence:
-    """Evidence of memberships."""
-    groups, index = np.argmax(memberships, axis=1), memberships @ partition.thresholds_
-    return Evidence(groups, memberships, index, pairs.scores, pairs.weights)
+def learn(
+    rule: Any, partition: Partition, pairs: Pairs, follow: bool, rng: np.random.RandomState
+) -> Learned:
+    """Learn a partition in the way a rule's ``calibration`` and ``n_groups`` say."""
+    held_out = None
+    if rule.calibration == "split":
+        pairs, held_out = pairs.cut(rule.calibration_size, rng)
+    cut_later = rule.calibration == "cross" and isinstance(partition, OrderedPartition)
+    search = rule.n_groups == "auto" and not follow
+    history: History = []
+    if search and not cut_later:
+        m, history = choose_by_refitting(partition, pairs, rng)
+        partition.set_params(n_groups=m)
+    elif rule.n_groups == "auto":
+        partition.set_params(n_groups=most_groups(len(pairs.scores)))
+    if rule.calibration == "cross":
+        folding = {"cv": rule.cv, "n_jobs": rule.n_jobs, "verbose": rule.verbose}
+        partition, seen = learn_crosswise(partition, pairs, rng, **folding)
+    else:
+        partition, seen = learn_jointly(partition, pairs)
+    if search and isinstance(partition, OrderedPartition) and cut_later:
+        partition, history = choose_by_cutting(partition, seen, rng)
+        seen = ordered_evidence(partition, seen.index, pairs)
+    honest = seen if held_out is None else observe(partition, held_out)
+    return Learned(partition, history + partition.history_, seen, honest)
 
 
 def learn_jointly(partition: Partition, pairs: Pairs) -> tuple[Partition, Evidence]:
@@ -87,7 +83,7 @@ def learn_crosswise(
         return partition, ordered_evidence(partition, partition.learned_index(pairs.X), pairs)
     crossed = CrossFittedPartition(partition, random_state=rng, **folding)
     crossed.fit(pairs.X, pairs.scores, pairs.weights)
-    return crossed, soft_evidence(crossed, crossed.out_of_fold_, pairs)
+    return crossed, evidence_of(soft_place(crossed, crossed.out_of_fold_), pairs)
 
 
 def with_cross_fitted_index(

@@ -1,6 +1,5 @@
 """Mondrian conformal prediction: one threshold for each group known in advance."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -11,13 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 from plcp.quantiles import FloatArray, group_conformal_quantiles
 from plcp.thresholds.base import ThresholdRule
 from plcp.validation import (
-    InfiniteThresholdWarning,
     check_alpha,
     check_features,
-    check_lengths,
-    check_scores,
-    check_weights,
+    check_pairs,
+    drop_weightless,
     is_frame,
+    warn_infinite,
 )
 
 
@@ -41,7 +39,7 @@ class Mondrian(ThresholdRule):
     groups_ : ndarray of shape (m,)
         Labels of the groups seen in calibration, sorted.
     thresholds_, group_sizes_ : ndarray of shape (m,)
-        Threshold and number of calibration points of each.
+        Threshold of each, and its number of calibration points, or what they weigh.
     guarantee_ : str
         What holds, and when.
 
@@ -73,19 +71,20 @@ class Mondrian(ThresholdRule):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Take the conformal quantile of the scores ``y`` in each group."""
+        """Take the conformal quantile of the scores ``y`` in each group.
+
+        ``sample_weight`` counts rows, as in ``SplitConformal``.
+        """
         alpha = check_alpha(self.alpha)
-        X = check_features(self, X, reset=True, allow_nan=True)
-        scores = check_scores(y)
-        check_lengths(X, scores)
-        weights = check_weights(sample_weight, X)
-        self.groups_, codes = np.unique(self._labels(X, groups), return_inverse=True)
+        X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=True)
+        labels, scores, weights = drop_weightless(self._labels(X, groups), scores, weights)
+        self.groups_, codes = np.unique(labels, return_inverse=True)
         m = len(self.groups_)
         self.thresholds_ = group_conformal_quantiles(scores, codes, m, alpha, weights)
-        self.group_sizes_ = np.bincount(codes, minlength=m)
-        if np.isinf(self.thresholds_).any():
-            small = self.groups_[np.isinf(self.thresholds_)].tolist()
-            self._warn(f"groups {small} have too few calibration points for alpha = {alpha}")
+        self.group_sizes_ = np.bincount(codes, weights, minlength=m)
+        small = self.groups_[np.isinf(self.thresholds_)].tolist()
+        if small:
+            warn_infinite(f"groups {small} hold too few calibration points for alpha = {alpha}")
         self.guarantee_ = (
             f"P(covered | group) >= {1 - alpha:g} for each of the {m} given groups, in finite "
             "samples, if calibration and test points are exchangeable within each group."
@@ -100,7 +99,8 @@ class Mondrian(ThresholdRule):
         codes = np.minimum(np.searchsorted(self.groups_, labels), len(self.groups_) - 1)
         unseen = self.groups_[codes] != labels
         if unseen.any():
-            self._warn(f"groups {np.unique(labels[unseen]).tolist()} were not seen in calibration")
+            new = np.unique(labels[unseen]).tolist()
+            warn_infinite(f"groups {new} were not seen in calibration")
         return np.where(unseen, np.inf, self.thresholds_[codes])
 
     def _labels(self, X: Any, given: ArrayLike | None) -> NDArray[Any]:
@@ -121,20 +121,26 @@ class Mondrian(ThresholdRule):
                 f"groups must give one label a row, shape ({X.shape[0]},), got {labels.shape}; "
                 "overlapping groups need another rule than Mondrian"
             )
+        missing = np.flatnonzero(_is_missing(labels))
+        if len(missing):
+            raise ValueError(
+                f"groups has no label at row {missing[0]}: give the rows without one a label of "
+                "their own"
+            )
         return labels
-
-    @staticmethod
-    def _warn(what: str) -> None:
-        warnings.warn(
-            f"{what}: the only honest threshold for them is infinite",
-            InfiniteThresholdWarning,
-            stacklevel=3,
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _is_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    if labels.dtype.kind != "O":
+        return np.asarray(labels != labels)
+    return np.array(
+        [x is None or type(x).__name__ == "NAType" or x != x for x in labels], dtype=bool
+    )
 
 
 def _column(X: Any, name: str | int) -> NDArray[Any]:

@@ -10,23 +10,31 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.indices.levels import seeded
-from plcp.partitions.base import Partition, check_group_count, merge_columns, order_groups
+from plcp.partitions.base import Partition, check_group_count, group_masses, merge_columns
 from plcp.partitions.ordered import OrderedPartition
-from plcp.quantiles import FloatArray, IntArray, conformal_rank, group_conformal_quantiles
+from plcp.quantiles import FloatArray, IntArray, conformal_quantile
 from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.calibration import merge_small, shrunken_levels
+from plcp.thresholds.calibration import (
+    Levels,
+    conformal_levels,
+    constant_levels,
+    following_levels,
+    mean_level,
+    merge_small,
+    shrunken_levels,
+)
+from plcp.thresholds.evidence import Evidence, Pairs, Place, place_of
 from plcp.thresholds.guarantees import plcp_guarantee
-from plcp.thresholds.learning import Evidence, Pairs, learn_crosswise, learn_jointly, observe
-from plcp.thresholds.selection import choose_by_evidence, choose_by_refitting, most_groups
+from plcp.thresholds.learning import learn
 from plcp.validation import (
     check_alpha,
     check_features,
-    check_lengths,
     check_option,
-    check_scores,
-    check_weights,
+    check_pairs,
+    drop_weightless,
     takes_nan,
-    warn_if_infinite,
+    too_few,
+    warn_infinite,
 )
 
 CALIBRATIONS = ("joint", "split", "cross")
@@ -100,6 +108,9 @@ class PLCP(ThresholdRule):
     True
     """
 
+    _owner: IntArray  # group that each of the partition's groups joined before calibration
+    _rank: IntArray  # number of each calibrated group by rising threshold
+
     def __init__(
         self,
         partition: Any = None,
@@ -136,34 +147,35 @@ class PLCP(ThresholdRule):
         """
         pairs = self._check(X, y, sample_weight)
         rng = check_random_state(self.random_state)
-        self._draws = rng.randint(np.iinfo(np.int32).max)
-        if conformal_rank(len(pairs.scores), self.alpha) > len(pairs.scores):
-            warn_if_infinite(len(pairs.scores), self.alpha)
-            self.partition_ = self._template(DummyRegressor()).fit(pairs.X, pairs.scores)
-            evidence = observe(self.partition_, pairs)
+        # A test row must not share its draw with a calibration row.
+        self._seeds = rng.randint(np.iinfo(np.int32).max, size=2)
+        if np.isinf(conformal_quantile(pairs.scores, self.alpha, pairs.weights)):
+            self._give_up(pairs)
         else:
-            self.partition_, evidence = self._learn(seeded(self._template(), rng), pairs, rng)
-        self._calibrate(evidence)
-        self.guarantee_ = plcp_guarantee(self, len(evidence.scores))
+            partition, follow = seeded(self._template(), rng), self._follows_index()
+            learned = learn(self, partition, pairs, follow, rng)
+            self.partition_, self.history_ = learned.partition, learned.history
+            self._calibrate(learned.seen, learned.honest)
+            self.guarantee_ = plcp_guarantee(self, learned.honest)
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """Thresholds q(x), one a row."""
-        index, groups = self._locate(X)
-        base = index if self._follows_index() else 0.0
-        if groups.ndim == 2:
-            return base + groups @ self.levels_
-        return base + self.levels_[groups]
+        place = self._place(X)
+        base = place.index if self._follows_index() else 0.0
+        if self.assignment == "mean" and place.memberships is not None:
+            return base + mean_level(place.memberships, self.levels_[self._rank])
+        return base + self.levels_[self._groups(place)]
 
     def groups(self, X: Any) -> IntArray:
         """Learned group of each row, numbered by rising threshold."""
-        _, groups = self._locate(X)
-        return groups if groups.ndim == 1 else np.argmax(groups, axis=1)
+        return self._groups(self._place(X))
 
     def memberships(self, X: Any) -> FloatArray:
         """Memberships h(x) of the learned groups, shape (n, n_groups_)."""
         X = self._check_new(X)
-        return merge_columns(self.partition_.predict_proba(X), self._group_of, self.n_groups_)
+        memberships = self.partition_.predict_proba(X)
+        return merge_columns(memberships, self._rank[self._owner], self.n_groups_)
 
     @property
     def n_groups_(self) -> int:
@@ -178,55 +190,19 @@ class PLCP(ThresholdRule):
         check_option("within", self.within, WITHIN)
         if not 0 < self.calibration_size < 1:
             raise ValueError(f"calibration_size must lie in (0, 1), got {self.calibration_size!r}")
-        X = check_features(self, X, reset=True, allow_nan=takes_nan(self))
-        scores = check_scores(y)
-        check_lengths(X, scores)
-        if len(scores) == 1:
+        checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
+        pairs = Pairs(*drop_weightless(*checked))
+        if len(pairs.scores) == 1:
             raise ValueError("n_samples=1: one row teaches no partition, use SplitConformal")
-        weights = check_weights(sample_weight, X)
-        pairs = Pairs(X, scores, weights)
-        if weights is not None and (weights == 0).any():
-            pairs = pairs.take(np.flatnonzero(weights))
         if self.n_groups != "auto":
             check_group_count(self.n_groups, len(pairs.scores))
         return pairs
 
-    def _template(self, index: Any = None) -> Partition:
-        """Return the unfitted partition at this alpha, or an ordered one on a given index."""
-        plain = OrderedPartition(index) if index is not None else self.partition
-        partition = OrderedPartition() if plain is None else clone(plain)
-        partition.set_params(alpha=self.alpha)
-        if self.n_groups != "auto":
-            partition.set_params(n_groups=self.n_groups)
-        elif index is not None:
-            partition.set_params(n_groups=1)
-        return partition
-
-    def _learn(
-        self, partition: Partition, pairs: Pairs, rng: np.random.RandomState
-    ) -> tuple[Partition, Evidence]:
-        """Learn the partition, and find the evidence to calibrate it with."""
-        self.history_: list[dict[str, float]] = []
-        held_out = None
-        if self.calibration == "split":
-            pairs, held_out = pairs.cut(self.calibration_size, rng)
-        search = self.n_groups == "auto" and not self._follows_index()
-        by_evidence = self.calibration == "cross" and isinstance(partition, OrderedPartition)
-        if search and not by_evidence:
-            m, self.history_ = choose_by_refitting(partition, pairs, rng)
-            partition.set_params(n_groups=m)
-        elif self.n_groups == "auto":
-            partition.set_params(n_groups=most_groups(len(pairs.scores)))
-        if self.calibration == "cross":
-            partition, evidence = learn_crosswise(
-                partition, pairs, rng, cv=self.cv, n_jobs=self.n_jobs, verbose=self.verbose
-            )
-        else:
-            partition, evidence = learn_jointly(partition, pairs)
-        if search and by_evidence:
-            partition, evidence, self.history_ = choose_by_evidence(partition, evidence, pairs, rng)
-        self.history_ = self.history_ + partition.history_
-        return partition, evidence if held_out is None else observe(partition, held_out)
+    def _template(self) -> Partition:
+        """Return the unfitted partition at this alpha."""
+        partition = OrderedPartition() if self.partition is None else clone(self.partition)
+        m = 1 if self.n_groups == "auto" else self.n_groups
+        return partition.set_params(alpha=self.alpha, n_groups=m)
 
     def _follows_index(self) -> bool:
         if self.within != "auto":
@@ -234,56 +210,53 @@ class PLCP(ThresholdRule):
         ordered = self.partition is None or isinstance(self.partition, OrderedPartition)
         return ordered and self.calibration != "joint"
 
-    def _calibrate(self, evidence: Evidence) -> None:
-        """Set one level a group: thresholds, or corrections of the index."""
-        share = len(evidence.scores) / self.partition_.group_sizes_.sum()
-        owner = merge_small(self.partition_.group_sizes_ * share, self.alpha)
-        groups = owner[self._assign(evidence.groups, evidence.memberships)]
-        m, weights = owner.max() + 1, evidence.weights
-        follow = self._follows_index()
-        values = evidence.scores - evidence.index if follow else evidence.scores
-        if self.calibration == "joint" and not follow:
-            owner, levels = np.arange(self.partition_.n_groups_), self.partition_.thresholds_
-            groups, m = self._assign(evidence.groups, evidence.memberships), len(levels)
-        elif self.calibration == "split" or not follow:
-            levels = group_conformal_quantiles(values, groups, m, self.alpha, weights)
+    def _calibrate(self, seen: Evidence, honest: Evidence) -> None:
+        """Set one level a group: a threshold, or a correction of the index."""
+        m, drawn = self.partition_.n_groups_, seen.assigned(self.assignment, self._seeds[0])
+        if self.calibration == "joint" and not self._follows_index():
+            self._owner = np.arange(m)
+            self._store(constant_levels(self.partition_.thresholds_, drawn, seen))
+            return
+        expected = group_masses(drawn, seen.weights, m)
+        share = len(honest.scores) / len(seen.scores)
+        self._owner = merge_small(expected * share, self.alpha)
+        self._store(self._read_levels(honest.merged(self._owner)))
+
+    def _read_levels(self, evidence: Evidence) -> Levels:
+        groups = evidence.assigned(self.assignment, self._seeds[0])
+        follow, m = self._follows_index(), self._owner.max() + 1
+        if self.calibration != "split" and follow:
+            levels = shrunken_levels(groups, m, evidence, self.alpha)
         else:
-            levels = shrunken_levels(values, groups, m, self.alpha, weights)
-        typical = levels + (_medians(evidence.index, groups, m) if follow else 0.0)
-        masses = np.bincount(groups, weights, minlength=m)
-        self._store(levels, typical, masses, owner)
+            levels = conformal_levels(groups, m, evidence, self.alpha, follow)
+        return (following_levels if follow else constant_levels)(levels, groups, evidence)
 
-    def _store(
-        self, levels: FloatArray, typical: FloatArray, masses: FloatArray, owner: IntArray
-    ) -> None:
-        """Number the groups by rising threshold; those of equal threshold are one."""
-        self.thresholds_, rank = order_groups(typical, masses + 1.0)
-        self._group_of = rank[owner]
-        self.levels_ = np.zeros(len(self.thresholds_))
-        self.levels_[rank] = levels
-        self.group_sizes_ = np.bincount(rank, masses, minlength=len(self.thresholds_))
+    def _store(self, found: Levels) -> None:
+        self.levels_, self.thresholds_ = found.levels, found.thresholds
+        self.group_sizes_, self._rank = found.sizes, found.rank
+        few = np.flatnonzero(np.isinf(self.levels_)).tolist()
+        if few:
+            warn_infinite(
+                f"learned groups {few} hold too few calibration points for alpha = {self.alpha}"
+            )
 
-    def _assign(self, groups: IntArray, memberships: FloatArray | None) -> IntArray:
-        """Group of each row: the likeliest, or one drawn."""
-        if memberships is None or self.assignment != "sample":
-            return groups
-        rng = np.random.RandomState(self._draws)
-        return np.minimum(
-            (memberships.cumsum(axis=1) < rng.uniform(size=(len(memberships), 1))).sum(axis=1),
-            memberships.shape[1] - 1,
-        )
+    def _give_up(self, pairs: Pairs) -> None:
+        """One group with an infinite threshold: so few points allow no other."""
+        warn_infinite(too_few(pairs.weights, len(pairs.scores), self.alpha))
+        partition = OrderedPartition(DummyRegressor(), n_groups=1, alpha=self.alpha)
+        self.partition_ = partition.fit(pairs.X, pairs.scores, pairs.weights)
+        self._owner = self._rank = np.zeros(1, dtype=np.intp)
+        self.levels_ = self.thresholds_ = np.array([np.inf])
+        self.group_sizes_, self.history_ = self.partition_.group_sizes_, []
+        self.guarantee_ = "Every set holds all labels: too few calibration points for this alpha."
 
-    def _locate(self, X: Any) -> tuple[FloatArray, IntArray | FloatArray]:
-        """Index of each row, and its group; its memberships where thresholds are averaged."""
+    def _place(self, X: Any) -> Place:
+        """Place of new rows among the groups that were large enough to calibrate."""
         X = self._check_new(X)
-        if isinstance(self.partition_, OrderedPartition):
-            index = self.partition_.predict_index(X)
-            return index, self._group_of[self.partition_.group_of(index)]
-        memberships = self.partition_.predict_proba(X)
-        index = memberships @ self.partition_.thresholds_
-        if self.assignment == "mean":
-            return index, merge_columns(memberships, self._group_of, self.n_groups_)
-        return index, self._group_of[self._assign(np.argmax(memberships, axis=1), memberships)]
+        return place_of(self.partition_, X).merged(self._owner)
+
+    def _groups(self, place: Place) -> IntArray:
+        return self._rank[place.assigned(self.assignment, self._seeds[1])]
 
     def _check_new(self, X: Any) -> Any:
         check_is_fitted(self, "thresholds_")
@@ -296,13 +269,3 @@ class PLCP(ThresholdRule):
         )
         tags.non_deterministic = self.assignment == "sample"
         return tags
-
-
-def _medians(values: FloatArray, groups: IntArray, n_groups: int) -> FloatArray:
-    """Median of ``values`` in each group; of all where a group is empty."""
-    return np.array(
-        [
-            np.median(values[groups == g]) if (groups == g).any() else np.median(values)
-            for g in range(n_groups)
-        ]
-    )

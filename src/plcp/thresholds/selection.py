@@ -1,18 +1,17 @@
 """How many groups: doubling, then bisection, on held-out loss (Remark B.5)."""
 
+import warnings
 from collections.abc import Callable
 from copy import copy
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
-from plcp.partitions.base import Partition
+from plcp.partitions.base import CollapseWarning, Partition
 from plcp.partitions.ordered import OrderedPartition
-from plcp.quantiles import pinball_loss
-from plcp.thresholds.learning import Evidence, Pairs, ordered_evidence
+from plcp.quantiles import IntArray, pinball_loss
+from plcp.thresholds.evidence import Evidence, Pairs, ordered_evidence
 
 HELD_OUT = 0.2
 ROWS_A_GROUP = 200
@@ -56,25 +55,22 @@ def search_n_groups(loss_of: Callable[[int], float], most: int) -> tuple[int, Hi
     return best, [{"n_groups": m, "held_out": value} for m, value in losses.items()]
 
 
-def choose_by_evidence(
-    partition: OrderedPartition, evidence: Evidence, pairs: Pairs, rng: np.random.RandomState
-) -> tuple[OrderedPartition, Evidence, History]:
-    """Number of groups of a fitted, cross-fitted ordered partition: only its cuts are redone."""
-    index, scores, weights = evidence.index, evidence.scores, evidence.weights
-    learn, hold = train_test_split(np.arange(len(scores)), test_size=HELD_OUT, random_state=rng)
+def choose_by_cutting(
+    partition: OrderedPartition, evidence: Evidence, rng: np.random.RandomState
+) -> tuple[OrderedPartition, History]:
+    """Cut a fitted ordered partition anew, into the number of groups of least held-out loss.
 
-    def cut(m: int, rows: Any) -> OrderedPartition:
-        own = None if weights is None else weights[rows]
-        return copy(partition).set_params(n_groups=m).cut(index[rows], scores[rows], own)
+    Only the cuts are redone: the index values of the evidence stay as they are.
+    """
+    rows = np.arange(len(evidence.scores))
+    learn, hold = train_test_split(rows, test_size=HELD_OUT, random_state=rng)
 
     def loss_of(m: int) -> float:
-        some = cut(m, learn)
-        loss = pinball_loss(some.thresholds_[some.group_of(index[hold])], scores[hold], some.alpha)
-        return float(np.average(loss, weights=None if weights is None else weights[hold]))
+        trial = recut(partition, m, evidence.take(learn))
+        return held_out_loss(trial, trial.group_of(evidence.index[hold]), evidence.take(hold))
 
     best, history = search_n_groups(loss_of, most_groups(len(learn), MOST_CONSTANTS))
-    partition = cut(best, slice(None))
-    return partition, ordered_evidence(partition, index, pairs), history
+    return recut(partition, best, evidence), history
 
 
 def choose_by_refitting(
@@ -85,16 +81,42 @@ def choose_by_refitting(
     An ordered partition learns its index once, and is only cut anew.
     """
     learn, hold = pairs.cut(HELD_OUT, rng)
-    if isinstance(partition, OrderedPartition):
-        fitted = clone(partition).fit(learn.X, learn.scores, learn.weights).index_
-        partition = clone(partition).set_params(index=FrozenEstimator(fitted))
+    trial_of = _cut_once_fitted if isinstance(partition, OrderedPartition) else _refitted
+    trial = trial_of(partition, learn)
 
     def loss_of(m: int) -> float:
-        fitted = clone(partition).set_params(n_groups=m).fit(learn.X, learn.scores, learn.weights)
-        loss = pinball_loss(fitted.thresholds_[fitted.predict(hold.X)], hold.scores, fitted.alpha)
-        return float(np.average(loss, weights=hold.weights))
+        fitted = trial(m)
+        return held_out_loss(fitted, fitted.predict(hold.X), hold)
 
     return search_n_groups(loss_of, most_groups(len(learn.scores), MOST_CONSTANTS))
+
+
+def _cut_once_fitted(partition: OrderedPartition, pairs: Pairs) -> Callable[[int], Partition]:
+    fitted = clone(partition).fit(pairs.X, pairs.scores, pairs.weights)
+    evidence = ordered_evidence(fitted, fitted.learned_index(pairs.X), pairs)
+    return lambda m: recut(fitted, m, evidence)
+
+
+def _refitted(partition: Partition, pairs: Pairs) -> Callable[[int], Partition]:
+    def fit(m: int) -> Partition:
+        trial = clone(partition).set_params(n_groups=m)
+        with warnings.catch_warnings():  # a collapse on trial is what the search is there to find
+            warnings.simplefilter("ignore", CollapseWarning)
+            return trial.fit(pairs.X, pairs.scores, pairs.weights)
+
+    return fit
+
+
+def recut(partition: OrderedPartition, n_groups: int, evidence: Evidence) -> OrderedPartition:
+    """Return a copy of the partition with other cuts of the same index."""
+    again = copy(partition).set_params(n_groups=n_groups)
+    return again.cut(evidence.index, evidence.scores, evidence.weights)
+
+
+def held_out_loss(partition: Partition, groups: IntArray, held: Pairs | Evidence) -> float:
+    """Mean pinball loss of the partition's own thresholds on rows it was not learned from."""
+    loss = pinball_loss(partition.thresholds_[groups], held.scores, partition.alpha)
+    return float(np.average(loss, weights=held.weights))
 
 
 def most_groups(n: int, most: int = MOST_FOLLOWING) -> int:

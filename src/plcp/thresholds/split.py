@@ -8,14 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp.quantiles import FloatArray, conformal_quantile
 from plcp.thresholds.base import ThresholdRule
-from plcp.validation import (
-    check_alpha,
-    check_features,
-    check_lengths,
-    check_scores,
-    check_weights,
-    warn_if_infinite,
-)
+from plcp.validation import check_alpha, check_features, check_pairs, too_few, warn_infinite
 
 
 class SplitConformal(ThresholdRule):
@@ -59,13 +52,10 @@ class SplitConformal(ThresholdRule):
         one. For covariate shift, give likelihood ratios relative to a typical test point.
         """
         alpha = check_alpha(self.alpha)
-        X = check_features(self, X, reset=True, allow_nan=True)
-        scores = check_scores(y)
-        check_lengths(X, scores)
-        weights = check_weights(sample_weight, X)
+        _, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=True)
         self.threshold_ = conformal_quantile(scores, alpha, weights)
         if np.isinf(self.threshold_):
-            warn_if_infinite(len(scores), alpha)
+            warn_infinite(too_few(weights, len(scores), alpha))
         self.guarantee_ = (
             f"P(covered) >= {1 - alpha:g} on average over all inputs, in finite samples, if "
             "calibration and test points are exchangeable; nothing holds for a kind of input."
