@@ -19,6 +19,7 @@ from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
 from plcp.validation import check_features, check_lengths, check_scores, check_weights, takes_nan
 
 STEPS = 10
+LEAST_WEIGHT = 0.05
 FLOOR = 0.01  # of the mean score: the least an index of nonnegative scores may be
 LEAST_ROWS = 100  # below this the constant alone is left
 
@@ -27,9 +28,9 @@ class MixedIndex(RegressorMixin, BaseEstimator):
     """g(x) = Σ_k w_k c_k g_k(x) + w_0 q: several indices and a constant, mixed.
 
     Each member is cross-fitted and put on the scale of the scores by a factor c_k (a shift, for
-    signed scores), so that its share of scores below is right; the weights are those, on the
-    simplex in tenths, of least out-of-fold pinball loss. So the class of functions is chosen by
-    the data: trees where the noise bends, a sparse line where it does not, the constant q (Split)
+    signed scores), so that its share of scores below is right; the weights are those of least
+    out-of-fold pinball loss, averaged over near ties. So the class of functions is chosen by the
+    data: trees where the noise bends, a sparse line where it does not, the constant q (Split)
     where there is nothing to learn or too little to learn it from.
 
     Parameters
@@ -105,7 +106,7 @@ class MixedIndex(RegressorMixin, BaseEstimator):
         self.constant_ = quantile_at(scores, weights, level)
         values = [self._adjust(v, c) for v, c in zip(raw, self.adjustments_, strict=True)]
         values.append(np.full(len(scores), self.constant_))
-        self.weights_ = best_mixture(values, scores, weights, level)
+        self.weights_ = mixing_weights(values, scores, weights, level)
         self.out_of_fold_ = mix(values, self.weights_)
         return self
 
@@ -186,15 +187,23 @@ def mix(values: list[FloatArray], weights: FloatArray) -> FloatArray:
     return total
 
 
-def best_mixture(
+def mixing_weights(
     values: list[FloatArray], scores: FloatArray, weights: FloatArray | None, level: float
 ) -> FloatArray:
-    """Weights in tenths, summing to one, whose shifted mixture has the least pinball loss."""
+    """Weights on the simplex, in tenths, averaged with exp(-n · relative loss) as their own.
+
+    The loss is the pinball loss of the mixture, once shifted, relative to the constant's. With
+    many rows this is the best mixture; with few, near ties are averaged and not decided.
+    """
     tenths = [w for w in product(range(STEPS + 1), repeat=len(values)) if sum(w) == STEPS]
     candidates = np.array(tenths) / STEPS
-    losses = []
-    for candidate in candidates:
+    losses = np.empty(len(candidates))
+    for i, candidate in enumerate(candidates):
         mixed = mix(values, candidate)
         mixed += quantile_at(scores - mixed, weights, level)
-        losses.append(np.average(pinball_loss(mixed, scores, 1 - level), weights=weights))
-    return candidates[int(np.argmin(losses))]
+        losses[i] = np.average(pinball_loss(mixed, scores, 1 - level), weights=weights)
+    alone = losses[candidates[:, -1] == 1][0] or 1.0
+    mass = np.exp(-len(scores) * (losses - losses.min()) / alone)
+    averaged = mass @ candidates / mass.sum()
+    averaged[averaged < LEAST_WEIGHT] = 0.0  # a member that hardly counts is not worth asking
+    return averaged / averaged.sum()
