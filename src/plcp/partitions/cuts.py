@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from plcp.quantiles import FloatArray
+from plcp.quantiles import FloatArray, IntArray
 
 N_BINS = 128
 N_LEVELS = 256
+FEW_CUTS = 64
 
 
 def equal_mass_cuts(index: FloatArray, weights: FloatArray | None, n_groups: int) -> FloatArray:
@@ -21,6 +22,22 @@ def equal_mass_cuts(index: FloatArray, weights: FloatArray | None, n_groups: int
     return cuts[cuts < index.max()]  # a cut at the top would leave the last interval empty
 
 
+def interval_of(index: FloatArray, cuts: FloatArray) -> IntArray:
+    """Number of cuts below each value: the interval it lies in.
+
+    Examples
+    --------
+    >>> interval_of(np.array([0.5, 1.0, 2.5]), np.array([1.0, 2.0]))
+    array([0, 0, 2])
+    """
+    if len(cuts) > FEW_CUTS:
+        return np.searchsorted(cuts, index)
+    below = np.zeros(len(index), dtype=np.uint8)
+    for cut in cuts:  # a pass over the rows for each of few cuts beats a search for each row
+        below += index > cut
+    return below.astype(np.intp)
+
+
 def optimal_cuts(
     index: FloatArray,
     scores: FloatArray,
@@ -34,7 +51,7 @@ def optimal_cuts(
     up to that grid: O(bins² · levels + n_groups · bins²) time, whatever n.
     """
     bins = equal_mass_cuts(index, weights, N_BINS)
-    cost = _interval_costs(np.searchsorted(bins, index), len(bins) + 1, scores, weights, alpha)
+    cost = _interval_costs(interval_of(index, bins), len(bins) + 1, scores, weights, alpha)
     return bins[_cheapest_ends(cost, min(n_groups, len(cost))) - 1]
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -10,7 +9,7 @@ from plcp.indices.crossfit import fit_weighted
 from plcp.indices.levels import at_level
 from plcp.indices.mixture import MixedIndex
 from plcp.partitions.base import Partition, group_masses, one_hot
-from plcp.partitions.cuts import equal_mass_cuts, optimal_cuts
+from plcp.partitions.cuts import equal_mass_cuts, interval_of, optimal_cuts
 from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles
 from plcp.validation import (
     check_features,
@@ -88,7 +87,7 @@ class OrderedPartition(Partition):
             self.cuts_ = equal_mass_cuts(index, weights, self.n_groups)
         else:
             self.cuts_ = optimal_cuts(index, scores, weights, self.n_groups, self.alpha)
-        groups, m = np.searchsorted(self.cuts_, index), len(self.cuts_) + 1
+        groups, m = interval_of(index, self.cuts_), len(self.cuts_) + 1
         masses = group_masses(groups, weights, m)
         thresholds = group_conformal_quantiles(
             scores, groups, m, self.alpha, weights, test_weight=0.0
@@ -112,7 +111,7 @@ class OrderedPartition(Partition):
 
     def group_of(self, index: FloatArray) -> IntArray:
         """Group of each value of the index."""
-        return self._group_of[np.searchsorted(self.cuts_, index)]
+        return self._group_of[interval_of(index, self.cuts_)]
 
     def predict_index(self, X: Any) -> FloatArray:
         """Learned index g(x) of each row."""

@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.utils import check_random_state
@@ -32,6 +33,7 @@ from plcp.validation import (
     check_option,
     check_pairs,
     drop_weightless,
+    is_frame,
     takes_nan,
     too_few,
     warn_infinite,
@@ -253,7 +255,8 @@ class PLCP(ThresholdRule):
     def _place(self, X: Any) -> Place:
         """Place of new rows among the groups that were large enough to calibrate."""
         X = self._check_new(X)
-        return place_of(self.partition_, X).merged(self._owner)
+        with config_context(assume_finite=not is_frame(X)):  # an array has been looked through
+            return place_of(self.partition_, X).merged(self._owner)
 
     def _groups(self, place: Place) -> IntArray:
         return self._rank[place.assigned(self.assignment, self._seeds[1])]
