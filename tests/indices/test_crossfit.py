@@ -1,0 +1,76 @@
+"""Out-of-fold values come from models that never saw the row; the served index is their mean."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.neighbors import KNeighborsRegressor
+
+from plcp.indices import CrossFitted, LinearQuantile, SparseScale
+from plcp.indices.crossfit import make_folds, repeats
+
+
+class Memory(RegressorMixin, BaseEstimator):
+    """Predicts one for rows it was fitted on and zero for others."""
+
+    def fit(self, X, y):
+        self.seen_ = set(np.asarray(X)[:, 0].tolist())
+        return self
+
+    def predict(self, X):
+        return np.array([float(x in self.seen_) for x in np.asarray(X)[:, 0]])
+
+
+@pytest.mark.parametrize("cv", [2, 3, 5])
+@pytest.mark.parametrize("n_repeats", [1, 3])
+def test_no_model_knows_the_row_it_speaks_of(cv, n_repeats):
+    X, y = np.arange(31.0)[:, None], np.zeros(31)
+    index = CrossFitted(Memory(), cv=cv, n_repeats=n_repeats, random_state=0).fit(X, y)
+    assert index.out_of_fold_.max() == 0
+    np.testing.assert_allclose(index.predict(X), (cv - 1) / cv)  # all but one model of a repeat
+
+
+def test_every_row_is_held_out_once_a_repeat():
+    folds = make_folds(20, 4, 3, np.random.RandomState(0))
+    held = np.bincount(np.concatenate([hold for _, hold in folds]), minlength=20)
+    assert (held == 3).all()
+
+
+def test_mean_of_linear_models_is_one_linear_model(rng):
+    X = rng.normal(size=(90, 3))
+    y = X @ [1, 2, 3] + rng.normal(size=90)
+    index = CrossFitted(LinearQuantile(quantile=0.7), n_repeats=2, random_state=0).fit(X, y)
+    assert len(index.models_) == 1
+    apart = [
+        LinearQuantile(quantile=0.7).fit(X[learn], y[learn]).predict(X)
+        for learn, _ in make_folds(90, 3, 2, np.random.RandomState(0))
+    ]
+    np.testing.assert_allclose(index.predict(X), np.mean(apart, axis=0))
+
+
+@pytest.mark.parametrize("index", [SparseScale(), HistGradientBoostingRegressor(max_iter=5)])
+def test_threads_do_not_change_the_answer(rng, index):
+    X, y = rng.normal(size=(150, 2)), np.abs(rng.normal(size=150))
+    one, two = (CrossFitted(index, n_jobs=k, random_state=0).fit(X, y) for k in (1, 2))
+    np.testing.assert_array_equal(one.out_of_fold_, two.out_of_fold_)
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+
+def test_repeats_fall_with_the_rows_and_stay_in_bounds():
+    counts = [repeats("auto", n) for n in (100, 12_000, 20_000, 30_000, 10**7)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] == 5
+    assert counts[-1] == 2
+    assert repeats(7, 100) == 7
+
+
+def test_weights_that_an_index_cannot_take_are_refused(rng):
+    X, y = rng.normal(size=(20, 1)), rng.normal(size=20)
+    with pytest.raises(ValueError, match="KNeighborsRegressor does not accept sample_weight"):
+        CrossFitted(KNeighborsRegressor(2)).fit(X, y, sample_weight=np.ones(20))
+
+
+def test_progress_bar_is_shown_when_asked_for(rng, capsys):
+    X, y = rng.normal(size=(20, 1)), rng.normal(size=20)
+    CrossFitted(LinearQuantile(), verbose=True).fit(X, y)
+    assert "LinearQuantile" in capsys.readouterr().err

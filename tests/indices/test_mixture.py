@@ -1,0 +1,102 @@
+"""The mixture takes what the data favour, and the constant where there is nothing to learn."""
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import LinearRegression
+
+from plcp.datasets import make_nonlinear, make_synthetic
+from plcp.indices import MixedIndex
+from plcp.indices.mixture import mix, mixing_weights, quantile_at
+from plcp.quantiles import pinball_loss
+
+
+def test_weights_lie_on_the_simplex(rng):
+    scores = np.abs(rng.normal(size=60))
+    values = [np.abs(rng.normal(size=60)), np.full(60, quantile_at(scores, None, 0.9))]
+    weights = mixing_weights(values, scores, None, 0.9)
+    assert weights.min() >= 0
+    assert weights.sum() == pytest.approx(1)
+
+
+def test_many_rows_give_the_best_mixture_by_brute_force(rng):
+    n = 20_000
+    sigma = rng.uniform(0.5, 3, n)
+    scores = sigma * np.abs(rng.normal(size=n))
+    values = [1.645 * sigma, rng.uniform(0, 5, n), np.full(n, quantile_at(scores, None, 0.9))]
+    weights = mixing_weights(values, scores, None, 0.9)
+
+    def loss(w):
+        mixed = mix(values, np.asarray(w))
+        mixed += quantile_at(scores - mixed, None, 0.9)
+        return pinball_loss(mixed, scores, 0.1).mean()
+
+    grid = [(i / 10, j / 10, 1 - (i + j) / 10) for i in range(11) for j in range(11 - i)]
+    assert int(np.argmax(weights)) == int(np.argmax(min(grid, key=loss))) == 0
+
+
+def test_noise_is_not_followed_where_scores_do_not_depend_on_x(rng):
+    X, scores = rng.normal(size=(2000, 5)), np.abs(rng.normal(size=2000))
+    index = MixedIndex(quantile=0.9, random_state=0).fit(X, scores)
+    trees = index.members_[0].predict(X) * index.adjustments_[0]
+    assert index.predict(X).std() < trees.std()
+
+
+@pytest.mark.parametrize(
+    ("make", "favourite"), [(make_synthetic, 1), (make_nonlinear, 0)], ids=["line", "trees"]
+)
+def test_the_class_that_made_the_noise_gets_most_weight(make, favourite):
+    task = make(5000, random_state=0)
+    index = MixedIndex(quantile=0.9, random_state=0).fit(task.X, task.scores)
+    assert int(np.argmax(index.weights_)) == favourite
+
+
+def test_signed_scores_use_shifts_and_move_with_a_constant(rng):
+    X = rng.normal(size=(300, 2))
+    scores = X[:, 0] + rng.normal(size=300)
+    one, other = (
+        MixedIndex(quantile=0.9, random_state=0).fit(X, s) for s in (scores, scores - 50.0)
+    )
+    assert not one.is_scale_
+    np.testing.assert_allclose(one.predict(X) - 50.0, other.predict(X), rtol=1e-6)
+
+
+def test_scaling_the_scores_scales_the_index(rng):
+    task = make_nonlinear(600, random_state=0)
+    one, other = (
+        MixedIndex(quantile=0.9, random_state=0).fit(task.X, c * task.scores) for c in (1, 1024)
+    )
+    np.testing.assert_allclose(1024 * one.predict(task.X), other.predict(task.X), rtol=1e-9)
+
+
+def test_members_of_the_users_own_are_mixed(rng):
+    X = rng.normal(size=(400, 2))
+    scores = 5 + X[:, 0] + 0.1 * rng.normal(size=400)
+    index = MixedIndex(quantile=0.9, members=[LinearRegression(), DummyRegressor()], random_state=0)
+    index.fit(X, scores)
+    assert int(np.argmax(index.weights_)) == 0
+    assert len(index.weights_) == 3
+
+
+def test_members_without_weight_are_not_asked(rng):
+    task = make_synthetic(3000, random_state=0)
+    index = MixedIndex(quantile=0.9, random_state=0).fit(task.X, task.scores)
+    expected = index.predict(task.X)
+    for member, weight in zip(index.members_, index.weights_[:-1], strict=True):
+        if weight == 0:
+            member.models_ = None
+    np.testing.assert_array_equal(index.predict(task.X), expected)
+
+
+@pytest.mark.parametrize("scores", [np.full(150, 2.0), np.zeros(150), np.arange(20.0)])
+def test_nothing_to_learn_leaves_the_constant(scores):
+    X = np.arange(float(len(scores)))[:, None]
+    index = MixedIndex(quantile=0.9).fit(X, scores)
+    np.testing.assert_array_equal(index.predict(X), np.full(len(X), index.constant_))
+    np.testing.assert_array_equal(index.weights_, [1.0])
+
+
+def test_whole_weights_are_repeated_rows_for_the_quantile(rng):
+    values, counts = rng.normal(size=40), rng.integers(1, 4, 40)
+    repeated = np.quantile(np.repeat(values, counts), 0.9, method="inverted_cdf")
+    assert quantile_at(values, counts.astype(float), 0.9) == repeated
