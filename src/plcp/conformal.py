@@ -34,7 +34,7 @@ from plcp.thresholds import PLCP, ThresholdRule
 from plcp.validation import check_option, is_frame
 
 CONTAINERS = ("default", "pandas", "polars")
-Features = Callable[[Any], Any] | list[Any] | None
+Features = Callable[[Any], Any] | list[Any] | str | int | None
 
 
 class _Conformal(MetaEstimatorMixin, BaseEstimator):
@@ -108,11 +108,13 @@ class _Conformal(MetaEstimatorMixin, BaseEstimator):
             return X
         if callable(self.features):
             return self.features(X)
+        columns = [self.features] if isinstance(self.features, str | int) else list(self.features)
         if is_frame(X):
-            missing = [name for name in self.features if name not in list(X.columns)]
+            names = list(X.columns)
+            missing = [name for name in columns if isinstance(name, str) and name not in names]
             if missing:
-                raise ValueError(f"features names {missing}, but X has only {list(X.columns)}")
-        return _safe_indexing(X, self.features, axis=1)
+                raise ValueError(f"features names {missing}, but X has only {names}")
+        return _safe_indexing(X, columns, axis=1)
 
     def groups(self, X: Any) -> IntArray:
         """Learned group of each row, for a rule that learns groups."""

@@ -78,12 +78,13 @@ def ert(
     """
     covered = np.asarray(covered, dtype=int)
     target = 1 - alpha
-    if covered.min() == covered.max():
-        return float(abs(covered[0] - target))
+    rarer = min(covered.sum(), len(covered) - covered.sum())
+    if rarer < 2:  # too few of one kind to learn from some and to test on others
+        return float(abs(covered.mean() - target))
     if classifier is None:
         classifier = HistGradientBoostingClassifier(
             max_iter=100, max_leaf_nodes=15, learning_rate=0.05, random_state=random_state
         )
-    folds = StratifiedKFold(cv, shuffle=True, random_state=random_state)
+    folds = StratifiedKFold(min(cv, rarer), shuffle=True, random_state=random_state)
     p = cross_val_predict(clone(classifier), X, covered, cv=folds, method="predict_proba")[:, 1]
     return float(np.mean(np.sign(p - target) * (covered - target)))

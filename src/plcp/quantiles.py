@@ -40,8 +40,8 @@ def conformal_rank(n: int, alpha: float) -> int:
     product = (1 - alpha) * (n + 1)
     nearest = round(product)
     # (1 - 0.9) * 10 is 0.9999999999999998 in floating point, and must count as 1.
-    if abs(product - nearest) <= 4 * np.spacing(product):
-        return int(nearest)
+    if abs(product - nearest) <= 2 * np.finfo(float).eps * (n + 1):
+        return max(1, nearest)
     return math.ceil(product)
 
 
@@ -148,7 +148,7 @@ def _first_reaching(cumulative: FloatArray, level: float, extra: float) -> int:
     """First position whose cumulative weight is level · (total + extra); the length if none."""
     if len(cumulative) == 0:
         return 0
-    target = level * (cumulative[-1] + extra)
+    total = cumulative[-1] + extra
     # Rounding in the running sum must not push a target that is met exactly to the next score.
-    slack = 4 * np.finfo(float).eps * len(cumulative) * target
-    return int(np.searchsorted(cumulative, target - slack, side="left"))
+    slack = 4 * np.finfo(float).eps * len(cumulative) * total
+    return int(np.searchsorted(cumulative, level * total - slack, side="left"))

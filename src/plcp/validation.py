@@ -154,8 +154,9 @@ def check_index(values: Any, n: int) -> FloatArray:
         )
     if not np.isfinite(index).all():
         row = int(np.flatnonzero(~np.isfinite(index))[0])
+        kind = "NaN" if np.isnan(index[row]) else "infinity"
         raise ValueError(
-            f"the index must predict finite numbers, got {index[row]} at row {row}: "
+            f"the index must predict finite numbers, got {kind} at row {row}: "
             "mend the regressor, or what it is given there"
         )
     return index
@@ -167,9 +168,12 @@ def check_lengths(X: Any, scores: Any) -> None:
 
 
 def takes_nan(estimator: Any) -> bool:
-    """Whether an estimator says that it accepts missing values, or does not look at X."""
+    """Whether an estimator may accept missing values: it says so, or does not look at X.
+
+    A pipeline is left to answer for itself, since an imputer anywhere in it changes its answer.
+    """
     tags = get_tags(estimator)
-    return bool(tags.input_tags.allow_nan or tags.no_validation)
+    return bool(tags.input_tags.allow_nan or tags.no_validation or hasattr(estimator, "steps"))
 
 
 def warn_infinite(what: str) -> None:

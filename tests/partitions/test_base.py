@@ -1,0 +1,87 @@
+"""How groups are put in order, merged and named."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from plcp.partitions.base import (
+    CollapseWarning,
+    check_group_count,
+    group_masses,
+    merge_columns,
+    nearest,
+    one_hot,
+    order_groups,
+    warn_if_collapsed,
+)
+from strategies import few
+
+thresholds = hnp.arrays(
+    float, st.integers(1, 8), elements=st.integers(-3, 3).map(float) | st.just(np.inf)
+)
+
+
+@few
+@given(thresholds, st.data())
+def test_groups_alive_keep_their_threshold_and_rise(values, data):
+    alive = data.draw(hnp.arrays(bool, len(values)))
+    alive[data.draw(st.integers(0, len(values) - 1))] = True
+    distinct, rank = order_groups(values, alive)
+    assert (np.diff(distinct) > 0).all()
+    assert_array_equal(distinct[rank[alive]], values[alive])
+    assert set(distinct) == set(values[alive])
+
+
+def test_a_dead_group_joins_the_nearest():
+    values, alive = np.array([1.0, 10.0, 4.0, 7.0]), np.array([True, True, False, False])
+    assert_array_equal(order_groups(values, alive)[1], [0, 1, 0, 1])
+
+
+@few
+@given(hnp.arrays(float, 6, elements=st.integers(-9, 9).map(float), unique=True), st.data())
+def test_nearest_is_nearest(values, data):
+    points = data.draw(hnp.arrays(float, 10, elements=st.integers(-99, 99).map(lambda i: i / 9)))
+    values = np.sort(values)
+    found = values[nearest(values, points)]
+    assert_allclose(abs(found - points), abs(values - points[:, None]).min(axis=1), atol=1e-12)
+
+
+def test_merged_memberships_still_sum_to_one(rng):
+    memberships = rng.dirichlet(np.ones(5), size=30)
+    merged = merge_columns(memberships, np.array([0, 2, 1, 2, 0]), 3)
+    assert_allclose(merged.sum(axis=1), 1)
+    assert_allclose(merged[:, 2], memberships[:, 1] + memberships[:, 3])
+
+
+def test_one_hot_and_masses():
+    groups = np.array([0, 2, 2])
+    assert_array_equal(one_hot(groups, 3), [[1, 0, 0], [0, 0, 1], [0, 0, 1]])
+    assert_array_equal(group_masses(groups, None, 4), [1, 0, 2, 0])
+    assert_array_equal(group_masses(groups, np.array([0.5, 1, 2]), 3), [0.5, 0, 3])
+
+
+@pytest.mark.parametrize(
+    ("n_groups", "message"),
+    [
+        (0, "at least 1, got 0"),
+        (-2, "at least 1, got -2"),
+        (11, "at most the n_samples = 10 points, got 11"),
+        (2.0, "whole number of groups, got 2.0"),
+        (True, "whole number of groups, got True"),
+        ("many", "whole number of groups, got 'many'"),
+        (None, "whole number of groups, got None"),
+    ],
+)
+def test_group_counts_that_are_none(n_groups, message):
+    with pytest.raises(ValueError, match=message):
+        check_group_count(n_groups, 10)
+
+
+def test_collapse_is_said_only_where_groups_were_asked_for():
+    with pytest.warns(CollapseWarning, match="one group of 2 holds 99% of the points"):
+        warn_if_collapsed(np.array([99.0, 1.0]), 2)
+    warn_if_collapsed(np.array([99.0]), 1)
+    warn_if_collapsed(np.array([60.0, 40.0]), 2)

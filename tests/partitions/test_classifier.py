@@ -1,0 +1,83 @@
+"""Any classifier as H: the cost-weighted reduction against brute force."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from plcp import ClassifierPartition
+from plcp.partitions import CollapseWarning
+from plcp.partitions.classifier import predict_groups, start_thresholds, train_on_costs
+from plcp.quantiles import pinball_loss
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("alpha", [0.1, 0.4])
+def test_a_lookup_table_finds_the_group_of_least_loss_at_each_x(rng, alpha, weighted):
+    x = rng.integers(0, 8, 400)
+    scores = rng.exponential(size=400) * (1 + x)
+    weights = rng.uniform(size=400) if weighted else np.ones(400)
+    costs = pinball_loss(np.array([1.0, 4.0, 9.0, 20.0]), scores[:, None], alpha)
+    model = train_on_costs(DecisionTreeClassifier(), x[:, None], costs, weights)
+    best = [np.argmin(weights[x == value] @ costs[x == value]) for value in range(8)]
+    assert_array_equal(predict_groups(model, np.arange(8)[:, None]), best)
+
+
+@pytest.mark.parametrize(("scores", "best"), [([9.0, 8.0], 1), ([0.0, 0.5], 0), ([1.0, 1.0], 0)])
+def test_where_one_group_is_best_for_all_it_is_taken(scores, best):
+    costs = pinball_loss(np.array([1.0, 2.0]), np.array(scores)[:, None], 0.1)
+    X = np.array([[0.0], [1.0]])
+    model = train_on_costs(DecisionTreeClassifier(), X, costs, np.ones(2))
+    assert_array_equal(predict_groups(model, X), best)
+
+
+def test_starts_rise_about_the_quantile_sought(rng):
+    scores = rng.exponential(size=1000)
+    starts = start_thresholds(scores, 5, 0.1)
+    assert (np.diff(starts) > 0).all()
+    assert starts[2] == np.quantile(scores, 0.9)
+    assert_array_equal(start_thresholds(scores, 1, 0.1), np.quantile(scores, 0.9))
+
+
+def step(rng, n=600):
+    X = rng.uniform(-1, 1, size=(n, 1))
+    return X, np.where(X[:, 0] > 0, 5.0, 1.0) * rng.exponential(size=n)
+
+
+@pytest.mark.parametrize(
+    "classifier", [None, LogisticRegression(), DecisionTreeClassifier(max_depth=1)]
+)
+def test_groups_are_in_order_and_hard(rng, classifier):
+    X, scores = step(rng)
+    partition = ClassifierPartition(classifier, n_groups=2, random_state=0).fit(X, scores)
+    assert_array_equal(partition.predict([[-0.9], [0.9]]), [0, 1])
+    memberships = partition.predict_proba(X)
+    assert set(np.unique(memberships)) <= {0.0, 1.0}
+    assert_array_equal(memberships.argmax(axis=1), partition.predict(X))
+    assert (np.diff(partition.thresholds_) > 0).all()
+    assert partition.group_sizes_.sum() == len(X)
+    assert len(partition.history_) == partition.n_rounds
+
+
+def test_same_seed_same_groups(rng):
+    X, scores = step(rng)
+    one, two = (
+        ClassifierPartition(LogisticRegression(), n_groups=3, random_state=1).fit(X, scores)
+        for _ in range(2)
+    )
+    assert_array_equal(one.thresholds_, two.thresholds_)
+    assert_array_equal(one.predict(X), two.predict(X))
+
+
+def test_nothing_to_learn_is_said(rng):
+    partition = ClassifierPartition(DecisionTreeClassifier(max_depth=1), n_groups=3)
+    with pytest.warns(CollapseWarning, match="nothing to learn"):
+        partition.fit(np.zeros((200, 1)), rng.exponential(size=200))
+    assert_array_equal(partition.predict(np.zeros((3, 1))), partition.predict(np.ones((3, 1))))
+
+
+def test_a_classifier_that_takes_no_weights():
+    with pytest.raises(ValueError, match="KNeighborsClassifier does not accept sample_weight"):
+        ClassifierPartition(KNeighborsClassifier()).fit(np.zeros((20, 1)), np.arange(20))

@@ -1,0 +1,141 @@
+"""Ordered partitions: intervals of any index, in order of their thresholds."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from plcp import LinearQuantile, OrderedPartition
+from plcp.partitions.cuts import equal_mass_cuts
+from plcp.quantiles import group_conformal_quantiles, pinball_loss
+
+
+class FirstColumn(RegressorMixin, BaseEstimator):
+    """An index that is known: the first column."""
+
+    def fit(self, X, y, sample_weight=None):
+        return self
+
+    def predict(self, X):
+        return np.asarray(X)[:, 0]
+
+
+def draw(rng, n=300):
+    X = rng.uniform(size=(n, 2))
+    return X, X[:, 0] * rng.exponential(size=n)
+
+
+INDICES = {
+    "linear": LinearQuantile(),
+    "pipeline": make_pipeline(StandardScaler(), LinearQuantile()),
+    "mean": LinearRegression(),
+    "boosted": HistGradientBoostingRegressor(loss="quantile", max_iter=10),
+    "known": FirstColumn(),
+    "constant": DummyRegressor(),
+}
+
+
+@pytest.mark.parametrize("cuts", ["mass", "optimal"])
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
+def test_groups_are_intervals_of_the_index_with_rising_thresholds(rng, index, cuts):
+    X, scores = draw(rng)
+    partition = OrderedPartition(index, n_groups=4, cuts=cuts).fit(X, scores)
+    g, groups = partition.predict_index(X), partition.predict(X)
+    raw = np.searchsorted(partition.cuts_, g)
+    assert all(len(np.unique(groups[raw == interval])) == 1 for interval in np.unique(raw))
+    assert (np.diff(partition.thresholds_) > 0).all()
+    assert_array_equal(partition.group_sizes_, np.bincount(groups, minlength=partition.n_groups_))
+    assert_array_equal(np.argmax(partition.predict_proba(X), axis=1), groups)
+    assert_array_equal(partition.predict_proba(X).sum(axis=1), 1)
+    alone = group_conformal_quantiles(scores, groups, partition.n_groups_, 0.1, None, 0.0)
+    if partition.n_groups_ == len(partition.cuts_) + 1:
+        assert_array_equal(partition.thresholds_, alone)
+
+
+def test_the_level_left_open_is_one_minus_alpha(rng):
+    X, scores = draw(rng)
+    nested = OrderedPartition(INDICES["pipeline"], alpha=0.2).fit(X, scores)
+    assert nested.index_[-1].quantile == 0.8
+    own = OrderedPartition(LinearQuantile(0.5), alpha=0.2).fit(X, scores)
+    assert own.index_.quantile == 0.5
+
+
+def test_a_frozen_index_is_left_alone(rng):
+    X, scores = draw(rng)
+    fitted = LinearRegression().fit(X, scores)
+    partition = OrderedPartition(FrozenEstimator(fitted), n_groups=3).fit(X[:99], scores[:99])
+    assert_array_equal(partition.predict_index(X), fitted.predict(X))
+    assert_array_equal(partition.cuts_, equal_mass_cuts(fitted.predict(X[:99]), None, 3))
+
+
+def test_units_of_the_features_do_not_matter_to_a_linear_index(rng):
+    X, scores = draw(rng)
+    base = OrderedPartition(LinearQuantile(tol=1e-9), n_groups=3).fit(X, scores)
+    other = OrderedPartition(LinearQuantile(tol=1e-9), n_groups=3).fit(X * [1e3, -1e-3], scores)
+    assert_array_equal(other.predict(X * [1e3, -1e-3]), base.predict(X))
+
+
+def test_scores_shift_and_scale(rng):
+    X, scores = draw(rng)
+    scores = np.round(scores * 1024) / 1024  # sums below are exact
+    base = OrderedPartition(FirstColumn(), n_groups=5).fit(X, scores)
+    for a, b in [(1, 8), (4, 0), (0.5, -16)]:
+        other = OrderedPartition(FirstColumn(), n_groups=5).fit(X, a * scores + b)
+        assert_array_equal(other.predict(X), base.predict(X))
+        assert_array_equal(other.thresholds_, a * base.thresholds_ + b)
+
+
+def test_row_order_does_not_matter(rng):
+    X, scores = draw(rng)
+    order = rng.permutation(len(X))
+    base = OrderedPartition(LinearQuantile(tol=1e-9), n_groups=4).fit(X, scores)
+    other = OrderedPartition(LinearQuantile(tol=1e-9), n_groups=4).fit(X[order], scores[order])
+    assert_array_equal(other.predict(X), base.predict(X))
+    assert_allclose(other.cuts_, base.cuts_)
+
+
+def test_weightless_rows_are_not_there(rng):
+    X, scores = draw(rng)
+    weights = (np.arange(len(X)) % 2).astype(float)
+    ours = OrderedPartition(LinearQuantile(), n_groups=3).fit(X, scores, weights)
+    alone = OrderedPartition(LinearQuantile(), n_groups=3).fit(X[1::2], scores[1::2])
+    assert_array_equal(ours.predict(X), alone.predict(X))
+    assert_array_equal(ours.thresholds_, alone.thresholds_)
+
+
+def test_optimal_cuts_have_no_larger_loss_than_equal_mass(rng):
+    X, scores = draw(rng, n=100)
+    losses = []
+    for cuts in ("mass", "optimal"):
+        partition = OrderedPartition(FirstColumn(), n_groups=3, cuts=cuts).fit(X, scores)
+        q = partition.thresholds_[partition.predict(X)]
+        losses.append(pinball_loss(q, scores, 0.1).mean())
+    assert losses[1] <= losses[0]
+
+
+class Broken(FirstColumn):
+    def predict(self, X):
+        return np.where(np.asarray(X)[:, 0] > 0.5, np.nan, 0.0)
+
+
+class TwoColumns(FirstColumn):
+    def predict(self, X):
+        return np.asarray(X)
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (Broken(), "must predict finite numbers, got NaN at row"),
+        (TwoColumns(), r"one number a row, shape \(300,\), got \(300, 2\)"),
+    ],
+)
+def test_an_index_that_is_none(rng, index, message):
+    with pytest.raises(ValueError, match=message):
+        OrderedPartition(index).fit(*draw(rng))

@@ -1,0 +1,295 @@
+"""Bad input gets a clear error and nothing else: for every rule and partition it applies to."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from plcp import (
+    PLCP,
+    ClassifierPartition,
+    LinearQuantile,
+    Mondrian,
+    OrderedPartition,
+    SoftmaxPartition,
+    SplitConformal,
+)
+from plcp.validation import InfiniteThresholdWarning
+
+N = 120
+
+
+def first_is_positive(X):
+    return np.asarray(X)[:, 0] > 0
+
+
+LINEAR = OrderedPartition(LinearQuantile(), n_groups=2)
+SOFTMAX = SoftmaxPartition(n_groups=2, n_starts=1, max_rounds=2)
+LOGISTIC = ClassifierPartition(LogisticRegression(), n_groups=2, n_rounds=1)
+PARTITIONS = {"ordered": LINEAR, "softmax": SOFTMAX, "classifier": LOGISTIC}
+PLCPS = {f"plcp-{name}": PLCP(partition, 2) for name, partition in PARTITIONS.items()}
+RULES = {"split": SplitConformal(), "mondrian": Mondrian(first_is_positive), **PLCPS}
+RULES["plcp"] = PLCP()
+LEARNERS = {**PARTITIONS, **PLCPS}
+EVERY = {**RULES, **PARTITIONS}
+
+
+def over(estimators):
+    return pytest.mark.parametrize("name", estimators)
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.uniform(-1, 1, size=(N, 2))
+    return X, (2 + X[:, 0]) * rng.exponential(size=N)
+
+
+def make(name, **params):
+    return clone(EVERY[name]).set_params(**params)
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.2, np.nan, np.inf, "0.1", True, None, [0.1], 1j])
+@over(EVERY)
+def test_alpha(name, alpha, data):
+    with pytest.raises(ValueError, match=r"alpha must lie in \(0, 1\), got"):
+        make(name, alpha=alpha).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(np.nan, "y contains NaN at row 3"), (np.inf, r"inf \(infinity\) at row 3"), (-np.inf, "inf")],
+)
+@over(EVERY)
+def test_scores_that_are_not_finite(name, value, message, data):
+    X, scores = data
+    scores[3] = value
+    with pytest.raises(ValueError, match=f"scores must be finite.*{message}"):
+        make(name).fit(X, scores)
+
+
+@over(EVERY)
+def test_scores_that_are_no_numbers(name, data):
+    with pytest.raises(ValueError, match=r"could not convert string to float|dtype"):
+        make(name).fit(data[0], np.full(N, "high"))
+
+
+@over(EVERY)
+def test_lengths_that_differ(name, data):
+    X, scores = data
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[120, 119\]"):
+        make(name).fit(X, scores[:-1])
+
+
+@over(EVERY)
+def test_an_empty_calibration_set(name, data):
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        make(name).fit(np.empty((0, 2)), np.empty(0))
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        make(name).fit(pd.DataFrame({"a": [], "b": []}), [])
+
+
+NO_GAPS = [name for name in EVERY if name not in ("split", "mondrian", "plcp")]
+FRAMES = {"array": np.asarray, "pandas": pd.DataFrame, "polars": pl.DataFrame}
+
+
+def table(X, kind):
+    return X if kind == "array" else FRAMES[kind]({"a": X[:, 0], "b": X[:, 1]})
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@over(NO_GAPS)
+def test_missing_values_name_the_boosted_index(name, kind, data):
+    X, scores = data
+    gaps = X.copy()
+    gaps[5, 1] = np.nan
+    with pytest.raises(ValueError, match=r"HistGradientBoostingRegressor\(loss=.quantile.\)"):
+        make(name).fit(table(gaps, kind), scores)
+    fitted = make(name).fit(table(X, kind), scores)
+    with pytest.raises(ValueError, match=r"HistGradientBoostingRegressor\(loss=.quantile.\)"):
+        fitted.predict(table(gaps, kind))
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize(
+    "index",
+    [
+        None,
+        HistGradientBoostingRegressor(loss="quantile", max_iter=5),
+        make_pipeline(SimpleImputer(), LinearQuantile()),
+    ],
+    ids=["default", "boosted", "imputer"],
+)
+def test_missing_values_just_work_where_the_index_takes_them(index, kind, data):
+    X, scores = data
+    X[::7, 1] = np.nan
+    rule = PLCP(OrderedPartition(index), 2, random_state=0).fit(table(X, kind), scores)
+    assert np.isfinite(rule.predict(table(X, kind))).all()
+
+
+def test_a_pipeline_without_imputer_names_the_boosted_index(data):
+    X, scores = data
+    rule = PLCP(OrderedPartition(make_pipeline(StandardScaler(), LinearQuantile())), 2)
+    rule.fit(X, scores)
+    X[5, 1] = np.nan
+    with pytest.raises(ValueError, match="HistGradientBoostingRegressor"):
+        rule.predict(X)
+    with pytest.raises(ValueError, match="HistGradientBoostingRegressor"):
+        rule.fit(X, scores)
+
+
+def test_an_imputer_by_column_names_is_left_to_do_its_work(data):
+    X, scores = data
+    frame = table(X, "pandas")
+    frame.loc[3, "b"] = np.nan
+    chosen = make_column_transformer((SimpleImputer(), ["b"]))
+    rule = PLCP(OrderedPartition(make_pipeline(chosen, LinearQuantile())), 2).fit(frame, scores)
+    assert np.isfinite(rule.predict(frame)).all()
+
+
+@over(["plcp", *LEARNERS])
+def test_infinite_features(name, data):
+    X, scores = data
+    X[0, 0] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        make(name).fit(X, scores)
+
+
+@over(EVERY)
+def test_sparse_features(name, data):
+    X, scores = data
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        make(name).fit(sparse.csr_matrix(X), scores)
+
+
+@pytest.mark.parametrize(
+    ("n_groups", "message"),
+    [
+        (0, "n_groups must be at least 1, got 0"),
+        (-3, "n_groups must be at least 1, got -3"),
+        (N + 1, f"at most the n_samples = {N} points, got {N + 1}"),
+        (2.0, "n_groups must be a whole number of groups, got 2.0"),
+        (True, "whole number of groups, got True"),
+        ("many", "whole number of groups, got 'many'"),
+    ],
+)
+@over(LEARNERS)
+def test_number_of_groups(name, n_groups, message, data):
+    with pytest.raises(ValueError, match=message):
+        make(name, n_groups=n_groups).fit(*data)
+
+
+@over(PARTITIONS)
+def test_auto_is_for_rules(name, data):
+    with pytest.raises(ValueError, match="whole number of groups, got 'auto'"):
+        make(name, n_groups="auto").fit(*data)
+
+
+@pytest.mark.parametrize("option", ["calibration", "assignment", "within"])
+@pytest.mark.parametrize("value", ["crosswise", None, 1, ["split"]])
+def test_unknown_options_of_plcp(option, value, data):
+    with pytest.raises(ValueError, match=f"{option} must be one of '.*', got "):
+        PLCP(LINEAR, 2, **{option: value}).fit(*data)
+
+
+def test_unknown_cuts(data):
+    with pytest.raises(ValueError, match="cuts must be one of 'mass', 'optimal', got 'best'"):
+        OrderedPartition(LinearQuantile(), cuts="best").fit(*data)
+
+
+@pytest.mark.parametrize("size", [0, 1, -0.5, 1.5])
+def test_calibration_size(size, data):
+    with pytest.raises(ValueError, match=r"calibration_size must lie in \(0, 1\), got"):
+        PLCP(LINEAR, 2, calibration="split", calibration_size=size).fit(*data)
+
+
+@over(EVERY)
+def test_unfitted_use(name, data):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        make(name).predict(data[0])
+    for method in ("groups", "memberships", "predict_proba", "predict_index"):
+        if hasattr(EVERY[name], method) and name != "mondrian":
+            with pytest.raises(NotFittedError, match="not fitted yet"):
+                getattr(make(name), method)(data[0])
+
+
+@over(EVERY)
+def test_another_number_of_columns(name, data):
+    fitted = make(name).fit(*data)
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 2"):
+        fitted.predict(np.zeros((4, 3)))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@over(EVERY)
+def test_other_columns(name, kind, data):
+    X, scores = data
+    frame = table(X, kind)
+    fitted = make(name).fit(frame, scores)
+    with pytest.raises(ValueError, match="in the same order as they were in fit"):
+        fitted.predict(frame[["b", "a"]])
+    with pytest.raises(ValueError, match=r"(?s)seen at fit time, yet now missing:\n- b"):
+        fitted.predict(frame[["a"]])
+    renamed = frame.rename({"b": "c"}) if kind == "polars" else frame.rename(columns={"b": "c"})
+    with pytest.raises(ValueError, match=r"(?s)unseen at fit time:\n- c"):
+        fitted.predict(renamed)
+
+
+@over(EVERY)
+def test_two_columns_of_one_name(name, data):
+    X, scores = data
+    with pytest.raises(ValueError, match="several columns named a: rename them"):
+        make(name).fit(pd.DataFrame(X, columns=["a", "a"]), scores)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.r_[-1.0, np.ones(N - 1)], "[Nn]egative"),
+        (np.zeros(N), "zero"),
+        (np.r_[np.nan, np.ones(N - 1)], "NaN"),
+        (np.ones(N - 1), r"\(119,\)|inconsistent"),
+    ],
+    ids=["negative", "zero", "nan", "short"],
+)
+@over(EVERY)
+def test_weights(name, weights, message, data):
+    with pytest.raises(ValueError, match=message):
+        make(name).fit(*data, sample_weight=weights)
+
+
+def test_an_index_without_weights(data):
+    rule = PLCP(OrderedPartition(KNeighborsRegressor()), 2)
+    with pytest.raises(ValueError, match="KNeighborsRegressor does not accept sample_weight"):
+        rule.fit(*data, sample_weight=np.linspace(1, 2, N))
+
+
+@over(["split", "mondrian"])
+def test_one_row_has_an_infinite_threshold(name):
+    with pytest.warns(InfiniteThresholdWarning, match="the only honest threshold is infinite"):
+        rule = make(name).fit([[1.0, 2.0]], [3.0])
+    assert_array_equal(rule.predict([[1.0, 2.0]]), [np.inf])
+
+
+@over(["plcp", *PLCPS])
+def test_one_row_teaches_no_partition(name):
+    with pytest.raises(ValueError, match="n_samples=1: one row teaches no partition"):
+        make(name, n_groups=1).fit([[1.0, 2.0]], [3.0])
+
+
+@over(["split", "plcp", *PLCPS])
+def test_too_few_rows_have_an_infinite_threshold(name, data):
+    X, scores = data
+    with pytest.warns(InfiniteThresholdWarning, match="8 calibration points are fewer than the 9"):
+        rule = make(name).fit(X[:8], scores[:8])
+    assert_array_equal(rule.predict(X), np.inf)

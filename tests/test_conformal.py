@@ -1,0 +1,404 @@
+"""Conformal estimators: who is trained, what is calibrated, and what goes in and out."""
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.dummy import DummyRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor
+from sklearn.svm import LinearSVC
+
+from bands import beta_binomial_band
+from plcp import (
+    PLCP,
+    AbsoluteResidual,
+    ConformalClassifier,
+    ConformalRegressor,
+    CumulativeProbability,
+    LinearQuantile,
+    Mondrian,
+    OrderedPartition,
+    QuantilePair,
+    QuantileResidual,
+    SignedResidual,
+    SplitConformal,
+)
+from plcp.conformal import is_frozen
+from plcp.quantiles import conformal_quantile, conformal_rank
+
+LINEAR = PLCP(OrderedPartition(LinearQuantile()), 2, random_state=0)
+
+
+class Recorder(SplitConformal):
+    """Split conformal that keeps what it was calibrated on."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.X_, self.y_, self.weight_ = X, np.asarray(y), sample_weight
+        return super().fit(X, y, sample_weight)
+
+
+def regression(rng, n=300):
+    X = rng.uniform(-1, 1, size=(n, 2))
+    return X, X[:, 0] + (1.5 + X[:, 1]) * rng.normal(size=n)
+
+
+def classes(rng, n=300):
+    X = rng.normal(size=(n, 2))
+    return X, np.array(["no", "perhaps", "yes"])[np.clip(np.round(X[:, 0] + 1), 0, 2).astype(int)]
+
+
+# who is trained
+
+
+def test_a_frozen_model_leaves_all_rows_to_calibrate(rng):
+    X, y = regression(rng)
+    fitted = LinearRegression().fit(X[:50], y[:50])
+    model = ConformalRegressor(FrozenEstimator(fitted), threshold=Recorder()).fit(X, y)
+    [rule] = model.thresholds_
+    assert_array_equal(rule.y_, np.abs(y - fitted.predict(X)))
+    assert_array_equal(rule.X_, X)
+    assert_array_equal(model.predict(X), fitted.predict(X))
+
+
+@pytest.mark.parametrize("share", [0.2, 0.3, 0.5])
+def test_a_model_to_train_shares_the_rows(rng, share):
+    X, y = regression(rng)
+    model = ConformalRegressor(
+        LinearRegression(), threshold=Recorder(), calibration_size=share, random_state=0
+    ).fit(X, y)
+    [rule] = model.thresholds_
+    assert len(rule.y_) == share * 300
+    held = {tuple(row) for row in rule.X_}
+    rest = np.array([tuple(row) not in held for row in X])
+    assert rest.sum() == 300 - len(rule.y_)
+    trained = LinearRegression().fit(X[rest], y[rest])
+    assert_allclose(model.predict(X), trained.predict(X))  # and not one row of the others
+
+
+def test_the_split_keeps_the_shares_of_classes(rng):
+    X, y = classes(rng)
+    model = ConformalClassifier(LogisticRegression(), threshold=Recorder(), random_state=0)
+    [rule] = model.fit(X, y).thresholds_
+    kept = {tuple(row) for row in rule.X_}
+    held = np.array([tuple(row) in kept for row in X])
+    for label in np.unique(y):
+        assert abs((y[held] == label).sum() - 0.3 * (y == label).sum()) <= 1
+
+
+def test_what_counts_as_frozen(rng):
+    X, y = regression(rng)
+    frozen = FrozenEstimator(LinearRegression().fit(X, y))
+    assert is_frozen(frozen)
+    assert is_frozen(QuantilePair(frozen, frozen))
+    assert not is_frozen(QuantilePair(frozen, LinearRegression()))
+    assert not is_frozen(LinearRegression())
+    assert not is_frozen(CalibratedClassifierCV(frozen))  # still learns
+
+
+def test_a_pair_of_frozen_quantiles_is_conformalized_quantile_regression(rng):
+    X, y = regression(rng)
+    low, high = (QuantileRegressor(quantile=q, alpha=0).fit(X[:99], y[:99]) for q in (0.05, 0.95))
+    pair = QuantilePair(FrozenEstimator(low), FrozenEstimator(high))
+    model = ConformalRegressor(pair, QuantileResidual(), SplitConformal()).fit(X, y)
+    lower, upper = np.sort([low.predict(X), high.predict(X)], axis=0)
+    t = conformal_quantile(np.maximum(lower - y, y - upper), 0.1)
+    assert_allclose(model.predict_interval(X), np.column_stack([lower - t, upper + t]))
+    assert_allclose(model.predict(X), (lower + upper) / 2)
+
+
+# what is calibrated
+
+
+def test_two_tails_have_a_rule_each_at_half_alpha(rng):
+    X, y = regression(rng)
+    frozen = FrozenEstimator(DummyRegressor().fit(X, y))
+    model = ConformalRegressor(frozen, SignedResidual("both"), SplitConformal(alpha=0.2)).fit(X, y)
+    assert [rule.alpha for rule in model.thresholds_] == [0.1, 0.1]
+    below, above = conformal_quantile(y.mean() - y, 0.1), conformal_quantile(y - y.mean(), 0.1)
+    assert_allclose(model.predict_interval(X[:1]), [[y.mean() - below, y.mean() + above]])
+    with pytest.raises(ValueError, match=r"each tail has groups of its own: ask thresholds_\[0\]"):
+        model.groups(X)
+
+
+def test_sets_hold_what_scores_below_their_threshold(rng):
+    X, y = regression(rng)
+    model = ConformalRegressor(LinearRegression(), threshold=LINEAR, random_state=0).fit(X, y)
+    [rule] = model.thresholds_
+    expected = np.abs(y - model.predict(X)) <= rule.predict(X)
+    assert_array_equal(model.predict_set(X).contains(y), expected)
+    assert_array_equal(model.groups(X), rule.groups(X))
+    assert model.guarantee_ == rule.guarantee_
+
+
+@pytest.mark.parametrize("conformity", [None, CumulativeProbability("full")])
+def test_label_sets_hold_what_scores_below_their_threshold(rng, conformity):
+    X, y = classes(rng)
+    model = ConformalClassifier(LogisticRegression(), conformity, LINEAR, random_state=0).fit(X, y)
+    assert_array_equal(model.classes_, ["no", "perhaps", "yes"])
+    sets = model.predict_set(X)
+    scores = model.conformity_(model.predict_proba(X), np.searchsorted(model.classes_, y))
+    assert_array_equal(sets.contains(y), scores <= model.thresholds_[0].predict(X))
+    assert set().union(*sets.to_lists()) <= {"no", "perhaps", "yes"}
+    assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_marginal_coverage_lies_in_the_beta_binomial_band(rng, task):
+    if task == "regression":
+        (X, y), fitted, conformal = regression(rng, 3500), LinearRegression(), ConformalRegressor
+    else:
+        (X, y), fitted, conformal = classes(rng, 3500), LogisticRegression(), ConformalClassifier
+    frozen = FrozenEstimator(fitted.fit(X[:100], y[:100]))
+    model = conformal(frozen, threshold=SplitConformal()).fit(X[100:500], y[100:500])
+    covered = model.predict_set(X[500:]).contains(y[500:]).sum()
+    low, high = beta_binomial_band(3000, 400, conformal_rank(400, 0.1))
+    assert low <= covered <= high  # probabilities are distinct: scores do not tie
+
+
+def test_weights_are_those_of_the_calibration_rows(rng):
+    X, y = regression(rng)
+    weights = rng.uniform(1, 2, 300)
+    frozen = FrozenEstimator(LinearRegression().fit(X, y))
+    model = ConformalRegressor(frozen, threshold=Recorder()).fit(X, y, sample_weight=weights)
+    assert_array_equal(model.thresholds_[0].weight_, weights)
+    model = ConformalRegressor(LinearRegression(), threshold=Recorder(), random_state=0)
+    [rule] = model.fit(X, y, weights).thresholds_
+    row = {tuple(x): w for x, w in zip(X, weights, strict=True)}
+    assert_array_equal(rule.weight_, [row[tuple(x)] for x in rule.X_])
+
+
+# what the rule sees
+
+
+@pytest.mark.parametrize(
+    ("kind", "features", "columns"),
+    [
+        ("array", [1], [1]),
+        ("array", [1, 0], [1, 0]),
+        ("pandas", ["b"], [1]),
+        ("pandas", [1], [1]),
+        ("polars", ["b", "a"], [1, 0]),
+        ("polars", [1], [1]),
+        ("polars", "b", [1]),
+        ("pandas", 1, [1]),
+        ("array", 1, [1]),
+    ],
+)
+def test_features_by_name_or_position(rng, kind, features, columns):
+    X, y = regression(rng)
+    table = {"array": X, "pandas": pd.DataFrame(X, columns=["a", "b"])}
+    table["polars"] = pl.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    frozen = FrozenEstimator(LinearRegression().fit(table[kind], y))
+    model = ConformalRegressor(frozen, threshold=Recorder(), features=features).fit(table[kind], y)
+    assert_array_equal(np.asarray(model.thresholds_[0].X_), X[:, columns])
+    assert model.n_features_in_ == 2
+    assert model.predict_set(table[kind]).size.shape == (300,)
+
+
+def test_features_may_be_an_embedding(rng):
+    X, y = regression(rng)
+    texts = [f"{a:.6f} {b:.6f}" for a, b in X]  # a model and an embedding of something else
+
+    class Reader(LinearRegression):
+        def fit(self, X, y):
+            return super().fit(read(X), y)
+
+        def predict(self, X):
+            return super().predict(read(X))
+
+    def read(texts):
+        return np.array([text.split() for text in texts], dtype=float)
+
+    rule = clone(LINEAR)
+    model = ConformalRegressor(Reader(), threshold=rule, features=read, random_state=0)
+    assert model.fit(texts, y).predict_interval(texts).shape == (300, 2)
+    assert model.thresholds_[0].n_features_in_ == 2
+
+
+def test_features_that_are_not_there(rng):
+    X, y = regression(rng)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model = ConformalRegressor(LinearRegression(), threshold=SplitConformal(), features=["c"])
+    with pytest.raises(ValueError, match=r"features names \['c'\], but X has only \['a', 'b'\]"):
+        model.fit(frame, y)
+
+
+# tables in, tables out
+
+
+def mixed_table(rng, n=300):
+    """Numbers, gaps, categories, strings and dates."""
+    day = np.datetime64("2024-01-01") + rng.integers(0, 365, n).astype("timedelta64[D]")
+    age = rng.uniform(20, 80, n)
+    age[::9] = np.nan
+    frame = pd.DataFrame(
+        {
+            "age": age,
+            "town": rng.choice(["Paris", "Oslo", "Rome"], n),
+            "size": pd.Categorical(rng.choice(["s", "m"], n)),
+            "day": day.astype("datetime64[ns]"),
+            "member": rng.integers(0, 2, n).astype(bool),
+        }
+    )
+    scale = np.where(frame["town"] == "Oslo", 4.0, 1.0)
+    return frame, scale * rng.exponential(size=n)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_the_default_takes_tables_as_they_are(rng, kind):
+    frame, scores = mixed_table(rng, n=1500)
+    table = pl.from_pandas(frame) if kind == "polars" else frame
+    rule = PLCP(random_state=0).fit(table, scores)
+    assert_array_equal(rule.feature_names_in_, list(frame.columns))
+    thresholds = rule.predict(table)
+    assert np.isfinite(thresholds).all()
+    oslo = (frame["town"] == "Oslo").to_numpy()
+    assert thresholds[oslo].mean() > 2 * thresholds[~oslo].mean()
+
+
+def test_pandas_and_polars_agree(rng):
+    frame, scores = mixed_table(rng)
+    pandas, polars = (
+        PLCP(random_state=0).fit(table, scores).predict(table)
+        for table in (frame, pl.from_pandas(frame))
+    )
+    assert_array_equal(pandas, polars)
+
+
+@pytest.fixture
+def fitted(rng):
+    X, y = regression(rng)
+    frame = pd.DataFrame(X, columns=["a", "b"], index=np.arange(300) * 10)
+    model = ConformalRegressor(LinearRegression(), threshold=SplitConformal(), random_state=0)
+    return model.fit(frame, y), frame
+
+
+def test_names_are_kept(fitted):
+    model, frame = fitted
+    assert_array_equal(model.feature_names_in_, ["a", "b"])
+    assert model.n_features_in_ == 2
+    with pytest.raises(ValueError, match="in the same order as they were in fit"):
+        model.predict_interval(frame[["b", "a"]])
+    with pytest.raises(ValueError, match=r"(?s)yet now missing:\n- b"):
+        model.predict_set(frame[["a"]])
+
+
+def test_output_container(fitted):
+    model, frame = fitted
+    plain = model.predict_interval(frame)
+    assert isinstance(plain, np.ndarray)
+    pandas = model.set_output(transform="pandas").predict_interval(frame)
+    assert_array_equal(pandas.index, frame.index)
+    assert_array_equal(pandas.to_numpy(), plain)
+    polars = model.set_output(transform="polars").predict_interval(frame)
+    assert isinstance(polars, pl.DataFrame)
+    assert_array_equal(polars.to_numpy(), plain)
+    assert isinstance(model.set_output().predict_interval(frame), pl.DataFrame)  # None: as before
+    assert isinstance(model.set_output(transform="default").predict_interval(frame), np.ndarray)
+    with pytest.raises(ValueError, match="transform must be one of 'default', 'pandas', 'polars'"):
+        model.set_output(transform="excel")
+
+
+def test_output_container_of_the_configuration_and_of_clones(fitted, rng):
+    model, frame = fitted
+    with sklearn.config_context(transform_output="pandas"):
+        assert isinstance(model.predict_interval(frame), pd.DataFrame)
+        model.set_output(transform="polars")
+        assert isinstance(model.predict_interval(frame), pl.DataFrame)
+    again = clone(model).fit(frame, rng.normal(size=300))
+    assert isinstance(again.predict_interval(frame), pl.DataFrame)
+
+
+# other people's models
+
+
+def test_lightgbm_as_model_and_as_index(rng):
+    X, y = regression(rng, 600)
+    quick = {"n_estimators": 10, "verbose": -1, "n_jobs": 1, "random_state": 0}
+    index = lightgbm.LGBMRegressor(objective="quantile", alpha=0.9, **quick)
+    rule = PLCP(OrderedPartition(index), 2, random_state=0)
+    model = ConformalRegressor(lightgbm.LGBMRegressor(**quick), threshold=rule, random_state=0)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    frame.iloc[::5, 1] = np.nan
+    intervals = model.fit(frame, y).predict_interval(frame)
+    assert np.isfinite(intervals).all()
+    assert (intervals[:, 0] <= intervals[:, 1]).all()
+
+
+def test_lightgbm_classifier(rng):
+    X, y = classes(rng)
+    quick = {"n_estimators": 5, "verbose": -1, "n_jobs": 1}
+    model = ConformalClassifier(lightgbm.LGBMClassifier(**quick), random_state=0)
+    sets = model.fit(pd.DataFrame(X, columns=["a", "b"]), y).predict_set(
+        pd.DataFrame(X, columns=["a", "b"])
+    )
+    assert sets.contains(y).mean() > 0.5
+
+
+# bad input
+
+
+def test_labels_the_model_does_not_know(rng):
+    X, y = classes(rng)
+    frozen = FrozenEstimator(LogisticRegression().fit(X[y != "yes"], y[y != "yes"]))
+    with pytest.raises(
+        ValueError, match=r"labels \['yes'\] are not among the classes \['no', 'perha"
+    ):
+        ConformalClassifier(frozen, threshold=SplitConformal()).fit(X, y)
+
+
+@pytest.mark.parametrize("conformal", [ConformalRegressor, ConformalClassifier])
+def test_unfitted(conformal):
+    model = conformal(LogisticRegression())
+    for method in ("predict", "predict_set", "groups"):
+        with pytest.raises(NotFittedError):
+            getattr(model, method)(np.zeros((2, 2)))
+
+
+def test_labels_that_are_not_finite_or_fit_no_rows(rng):
+    X, y = regression(rng)
+    frozen = FrozenEstimator(LinearRegression().fit(X, y))
+    model = ConformalRegressor(frozen, threshold=SplitConformal())
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, y[:-1])
+    y[3] = np.nan
+    with pytest.raises(ValueError, match="y contains NaN"):
+        model.fit(X, y)
+
+
+def test_one_class_and_one_row(rng):
+    with pytest.raises(ValueError, match="class"):
+        ConformalClassifier(LogisticRegression()).fit(np.zeros((20, 1)), np.zeros(20))
+    with pytest.raises(ValueError, match="n_samples=1"):
+        ConformalRegressor(LinearRegression()).fit([[1.0]], [1.0])
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 1.5, -0.1])
+def test_calibration_size(rng, size):
+    with pytest.raises(ValueError, match="test_size"):
+        ConformalRegressor(LinearRegression(), calibration_size=size).fit(*regression(rng))
+
+
+def test_a_classifier_without_probabilities(rng):
+    X, y = classes(rng)
+    with pytest.raises(TypeError, match="LinearSVC has no predict_proba"):
+        ConformalClassifier(LinearSVC(), threshold=SplitConformal()).fit(X, y)
+
+
+def test_parameters_are_left_alone(rng):
+    X, y = regression(rng)
+    score, rule = AbsoluteResidual(), Mondrian(0, alpha=0.3)
+    model = ConformalRegressor(LinearRegression(), score, rule, random_state=0)
+    groups = np.column_stack([X[:, 0] > 0, X]).astype(float)
+    model.fit(groups, y)
+    assert not hasattr(rule, "thresholds_")
+    assert model.thresholds_[0].alpha == 0.3
+    same = clone(model).fit(groups, y)
+    assert_array_equal(same.predict_interval(groups), model.predict_interval(groups))

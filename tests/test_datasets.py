@@ -1,0 +1,77 @@
+"""Simulated tasks: their noise is what they say, and their coverage is exact."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import kstest, norm
+
+from bands import FALSE_ALARM, binomial_band
+from plcp.datasets import ScoreTask, make_nonlinear, make_synthetic, make_toy
+
+TASKS = {
+    "toy": (make_toy, 1),
+    "synthetic": (make_synthetic, 100),
+    "nonlinear": (make_nonlinear, 20),
+}
+every_task = pytest.mark.parametrize(("make", "d"), TASKS.values(), ids=TASKS)
+
+
+@every_task
+def test_shapes_and_seeds(make, d):
+    task = make(50, random_state=1)
+    assert task.X.shape == (50, d)
+    assert task.y.shape == task.mean.shape == task.sigma.shape == task.scores.shape == (50,)
+    assert_array_equal(make(50, random_state=1).y, task.y)
+    assert (make(50, random_state=2).y != task.y).all()
+    assert_array_equal(task.scores, np.abs(task.y - task.mean))
+
+
+@every_task
+def test_noise_is_normal_with_the_scale_it_says(make, d):
+    task = make(5000, random_state=0)
+    noise = (task.y - task.mean) / task.sigma
+    assert kstest(noise, norm.cdf).pvalue > FALSE_ALARM
+    assert (task.sigma > 0).all()
+
+
+@every_task
+def test_conditional_coverage_is_that_of_the_normal_law(make, d):
+    task = make(3000, random_state=0)
+    exact = task.sigma * norm.ppf(0.95)
+    assert_allclose(task.conditional_coverage(exact), 0.9)
+    low, high = binomial_band(3000, 0.9)
+    assert low <= (task.scores <= exact).sum() <= high
+    assert_array_equal(task.conditional_coverage(np.full(3000, -1.0)), 0)
+    assert_array_equal(task.conditional_coverage(np.full(3000, np.inf)), 1)
+
+
+def test_coverage_of_a_wrong_prediction_is_smaller_and_exact(rng):
+    task = make_toy(4000, random_state=0)
+    prediction = task.mean + rng.normal(size=4000)
+    q = np.full(4000, 1.5)
+    coverage = task.conditional_coverage(q, prediction)
+    assert (coverage < task.conditional_coverage(q)).all()
+    below, above = ((prediction + side * q - task.mean) / task.sigma for side in (-1, 1))
+    assert_allclose(coverage, norm.cdf(above) - norm.cdf(below))
+    covered = (np.abs(task.y - prediction) <= q).sum()
+    low, high = binomial_band(4000, coverage.mean())  # unequal Bernoullis vary less
+    assert low <= covered <= high
+
+
+def test_laws_of_the_paper():
+    toy = make_toy(1000, random_state=0)
+    assert_array_equal(toy.sigma**2, np.where(toy.X[:, 0] < 0, 1.0, 2.0000000000000004))
+    synthetic = make_synthetic(1000, random_state=0)
+    binary = synthetic.X[:, :10]
+    assert set(np.unique(binary)) == {0.0, 1.0}
+    assert_allclose(synthetic.sigma**2, 0.1 + binary @ np.arange(1, 11))
+    again = make_synthetic(1000, random_state=5)
+    coef = np.linalg.lstsq(synthetic.X, synthetic.mean)[0]
+    assert_allclose(again.X @ coef, again.mean)  # one θ for every sample of a task
+
+
+def test_a_task_is_frozen():
+    task = make_toy(3, random_state=0)
+    assert isinstance(task, ScoreTask)
+    with pytest.raises(AttributeError):
+        task.y = task.mean

@@ -1,0 +1,148 @@
+"""scikit-learn's own checks on every public estimator, and the tools people use them with."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import plcp
+import plcp.indices
+from plcp import (
+    PLCP,
+    ClassifierPartition,
+    ConformalClassifier,
+    ConformalRegressor,
+    LinearQuantile,
+    Mondrian,
+    OrderedPartition,
+    SoftmaxPartition,
+    SplitConformal,
+)
+from plcp.indices import CrossFitted, MixedIndex, ScaledQuantile, SparseScale
+
+
+class Sign:
+    """Two groups known beforehand; a function's address would be part of the tests' names."""
+
+    def __call__(self, X):
+        return np.asarray(X, dtype=float)[:, 0] > 0
+
+    def __repr__(self):
+        return "sign"
+
+
+sign = Sign()
+
+
+LINEAR = OrderedPartition(LinearQuantile(), n_groups=2)
+SOFTMAX = SoftmaxPartition(n_groups=2, n_starts=1, max_rounds=3)
+LOGISTIC = ClassifierPartition(LogisticRegression(), n_groups=2, n_rounds=1)
+RULES = [
+    SplitConformal(),
+    Mondrian(sign),
+    PLCP(),
+    PLCP(calibration="split"),
+    PLCP(calibration="joint"),
+    PLCP(LINEAR, n_groups=1),
+    PLCP(LINEAR, n_groups=1, calibration="split"),
+    PLCP(LINEAR, n_groups=1, calibration="joint"),
+    PLCP(SOFTMAX, n_groups=1),
+    PLCP(SOFTMAX, n_groups=1, calibration="split", assignment="mean"),
+    PLCP(SOFTMAX, n_groups=1, calibration="joint", assignment="sample"),
+    PLCP(LOGISTIC, n_groups=1),
+]
+PARTITIONS = [LINEAR, OrderedPartition(n_groups=2), SOFTMAX, LOGISTIC]
+INDICES = [MixedIndex(), ScaledQuantile(), SparseScale(), CrossFitted(LinearQuantile())]
+CONFORMAL = [
+    ConformalRegressor(LinearRegression(), threshold=SplitConformal()),
+    ConformalRegressor(LinearRegression()),
+    ConformalClassifier(LogisticRegression(), threshold=SplitConformal()),
+]
+EVERY = [*RULES, *PARTITIONS, *INDICES, *CONFORMAL]
+TESTED_ELSEWHERE = {"LinearQuantile", "MeanScalePair", "QuantilePair"}
+
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+RANDOM_ROWS = "rows are divided at random: a row twice and a row of weight 2 fall differently"
+CALIBRATION_WEIGHTS = "weights are those of calibration rows, and rows are divided at random"
+
+
+def known(estimator):
+    """Checks that cannot hold, each with the reason why."""
+    if isinstance(estimator, ConformalRegressor | ConformalClassifier):
+        return {WEIGHTS: CALIBRATION_WEIGHTS}
+    if isinstance(estimator, PLCP):
+        # The rest of them see too few rows in that check to learn or hold out anything.
+        divided = estimator.partition is LINEAR and estimator.calibration != "joint"
+        folded = estimator.partition is not None and estimator.calibration == "cross"
+        return {WEIGHTS: RANDOM_ROWS} if divided or folded else {}
+    if isinstance(estimator, SplitConformal | Mondrian | OrderedPartition | MixedIndex):
+        return {}
+    return {WEIGHTS: RANDOM_ROWS}
+
+
+# The checks fit a handful of rows and pure noise: infinite thresholds and collapse are then true.
+@pytest.mark.filterwarnings("ignore::plcp.validation.InfiniteThresholdWarning")
+@pytest.mark.filterwarnings("ignore::plcp.partitions.base.CollapseWarning")
+@parametrize_with_checks(EVERY, expected_failed_checks=known)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def test_every_public_estimator_is_checked():
+    public = [getattr(module, name) for module in (plcp, plcp.indices) for name in module.__all__]
+    estimators = {
+        cls.__name__
+        for cls in public
+        if issubclass(cls, BaseEstimator) and not issubclass(cls, plcp.scores.Score)
+    }
+    assert {type(estimator).__name__ for estimator in EVERY} == estimators - TESTED_ELSEWHERE
+
+
+def draw(rng, n=300):
+    X = rng.uniform(-1, 1, size=(n, 3))
+    return X, (2 + X[:, 0]) * rng.exponential(size=n)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [PLCP(random_state=0), PLCP(LINEAR, 2, random_state=0), SplitConformal(), Mondrian(sign)],
+)
+def test_pickle_and_clone(rng, rule):
+    X, scores = draw(rng)
+    fitted = clone(rule).fit(X, scores)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert_array_equal(again.predict(X), fitted.predict(X))
+    assert_array_equal(clone(fitted).fit(X, scores).predict(X), fitted.predict(X))
+
+
+def test_pipeline(rng):
+    X, scores = draw(rng)
+    model = make_pipeline(StandardScaler(), PLCP(LINEAR, 2, random_state=0)).fit(X, scores)
+    assert_array_equal(model[-1].predict(model[0].transform(X)), model.predict(X))
+
+
+def test_grid_search_by_pinball_loss(rng):
+    X, scores = draw(rng, n=200)
+    search = GridSearchCV(PLCP(random_state=0), {"n_groups": [1, 2]}, cv=2).fit(X, scores)
+    assert search.best_params_["n_groups"] in (1, 2)
+    losses = cross_val_score(PLCP(n_groups=1, random_state=0), X, scores, cv=2)
+    assert search.cv_results_["mean_test_score"][0] == pytest.approx(losses.mean())
+    assert (losses < 0).all()
+
+
+def test_parameters_reach_the_index(rng):
+    X, scores = draw(rng)
+    rule = PLCP(OrderedPartition(LinearQuantile()), 2, random_state=0)
+    plain = rule.fit(X, scores).predict(X)
+    rule.set_params(partition__index__l2=100.0, partition__cuts="optimal")
+    flat = rule.fit(X, scores).predict(X)
+    assert np.ptp(flat) < np.ptp(plain)
+    grid = {"partition__index__l2": [0.0, 0.1]}
+    assert len(GridSearchCV(rule, grid, cv=2).fit(X, scores).cv_results_["params"]) == 2

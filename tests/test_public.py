@@ -1,0 +1,73 @@
+"""What importing plcp brings, and what it does not."""
+
+import importlib
+import subprocess
+import sys
+from importlib.metadata import version
+from types import ModuleType
+
+import pytest
+
+import plcp
+
+MODULES = [
+    "plcp",
+    "plcp.indices",
+    "plcp.partitions",
+    "plcp.thresholds",
+    "plcp.datasets",
+    "plcp.scores",
+]
+EXTRAS = ["torch", "dask", "lightgbm", "matplotlib", "pandas", "polars", "pyarrow", "tqdm"]
+
+
+def run(code):
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_importing_plcp_imports_no_extra():
+    """None but those that scikit-learn itself imports where it finds them (pandas, since 1.9)."""
+    look = f"print(sorted(set({EXTRAS!r}) & set(sys.modules)))"
+    alone = run(f"import sys, sklearn.ensemble, sklearn.linear_model; {look}")
+    assert run(f"import sys, plcp; {look}") == alone
+    assert not {"torch", "dask", "lightgbm", "matplotlib", "polars", "tqdm"} & set(eval(alone))
+
+
+def test_plcp_works_where_no_extra_is_installed():
+    code = f"""
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {EXTRAS!r}:
+            raise ImportError(name)
+sys.meta_path.insert(0, Refuse())
+import numpy as np, plcp
+from plcp.datasets import make_toy
+task = make_toy(200, random_state=0)
+print(plcp.PLCP(random_state=0).fit(task.X, task.scores).predict(task.X).shape)
+"""
+    assert run(code) == "(200,)"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_all_is_sorted_and_exactly_what_is_visible(name):
+    module = importlib.import_module(name)
+    names = module.__all__
+    capitals_first = sorted(names, key=lambda n: (not n.isupper(), n[0].islower(), n))
+    assert names == capitals_first
+    visible = {
+        key
+        for key, value in vars(module).items()
+        if not key.startswith("_") and not isinstance(value, ModuleType)
+    }
+    assert visible == set(names)
+
+
+def test_version_is_that_of_the_package():
+    assert plcp.__version__ == version("plcp")
+
+
+@pytest.mark.parametrize("name", plcp.__all__)
+def test_every_public_name_says_what_it_is(name):
+    assert getattr(plcp, name).__doc__.strip()

@@ -1,0 +1,135 @@
+"""Pinball loss and quantiles against exact rational arithmetic, brute force and repeated rows."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import mean_pinball_loss
+
+from plcp.quantiles import (
+    conformal_quantile,
+    conformal_rank,
+    excess_over,
+    group_conformal_quantiles,
+    pinball_loss,
+    weighted_quantiles,
+)
+from strategies import alphas, distinct_scores, few, finite, scores_with_counts, scores_with_groups
+
+EXACT = {
+    0.01: Fraction(1, 100),
+    0.05: Fraction(1, 20),
+    0.1: Fraction(1, 10),
+    0.2: Fraction(1, 5),
+    0.3: Fraction(3, 10),
+    1 / 3: Fraction(1, 3),
+    0.5: Fraction(1, 2),
+    2 / 3: Fraction(2, 3),
+    0.7: Fraction(7, 10),
+    0.9: Fraction(9, 10),
+    0.99: Fraction(99, 100),
+    0.001: Fraction(1, 1000),
+}
+
+
+@pytest.mark.parametrize("alpha", EXACT)
+def test_rank_is_that_of_rational_arithmetic(alpha):
+    sizes = [*range(3000), *(10**k + d for k in range(4, 10) for d in range(-3, 4))]
+    ranks = [conformal_rank(n, alpha) for n in sizes]
+    assert ranks == [math.ceil((1 - EXACT[alpha]) * (n + 1)) for n in sizes]
+
+
+@few
+@given(distinct_scores(min_size=2), alphas)
+def test_leaving_each_out_covers_exactly_the_rank(scores, alpha):
+    n = len(scores) - 1
+    covered = sum(
+        scores[i] <= conformal_quantile(np.delete(scores, i), alpha) for i in range(n + 1)
+    )
+    assert covered == conformal_rank(n, alpha)
+
+
+@few
+@given(scores_with_groups(), alphas)
+def test_each_group_has_the_quantile_it_would_have_alone(drawn, alpha):
+    scores, groups = drawn
+    together = group_conformal_quantiles(scores, groups, 5, alpha)
+    alone = [conformal_quantile(scores[groups == g], alpha) for g in range(5)]
+    assert_array_equal(together, alone)
+    assert together[4] == np.inf  # nobody is in it
+
+
+@few
+@given(scores_with_counts(), alphas)
+def test_whole_weights_are_repeated_rows(drawn, alpha):
+    scores, counts = drawn
+    repeated = np.repeat(scores, counts)
+    assert conformal_quantile(scores, alpha, counts) == conformal_quantile(repeated, alpha)
+    level = 1 - alpha
+    weighted = weighted_quantiles(scores, counts[:, None], level)
+    assert weighted == weighted_quantiles(repeated, np.ones((len(repeated), 1)), level)
+
+
+@few
+@given(scores_with_counts(), alphas, st.integers(0, 5))
+def test_weighted_quantile_is_the_smallest_score_that_weighs_enough(drawn, alpha, test_weight):
+    scores, counts = drawn
+    exact = EXACT.get(alpha, Fraction(alpha).limit_denominator(1000))
+    target = (1 - exact) * (int(counts.sum()) + test_weight)
+    enough = [s for s in scores if int(counts[scores <= s].sum()) >= target]
+    expected = min(enough, default=np.inf)
+    assert conformal_quantile(scores, alpha, counts, test_weight) == expected
+
+
+def test_a_heavier_test_point_raises_the_threshold():
+    scores = np.arange(1.0, 101.0)
+    thresholds = [conformal_quantile(scores, 0.1, None, w) for w in (0, 1, 5, 10, 1000)]
+    assert thresholds == sorted(thresholds)
+    assert thresholds[0] == 90
+    assert thresholds[-1] == np.inf
+
+
+def test_weights_have_no_unit_but_that_of_the_test_point():
+    scores, weights = np.arange(30.0), np.linspace(1, 2, 30)
+    expected = conformal_quantile(scores, 0.2, weights, 3.0)
+    assert conformal_quantile(scores, 0.2, 7 * weights, 21.0) == expected
+
+
+@few
+@given(scores_with_counts(), alphas)
+def test_weighted_quantile_minimises_the_pinball_loss(drawn, alpha):
+    scores, counts = drawn
+    losses = [counts @ pinball_loss(q, scores, alpha) for q in scores]
+    found = weighted_quantiles(scores, counts[:, None], 1 - alpha)[0]
+    best = counts @ pinball_loss(found, scores, alpha)
+    assert best <= min(losses) * (1 + 1e-12) + 1e-12  # the same sum in another order
+
+
+def test_weighted_quantiles_of_many_columns_are_those_of_each(rng):
+    scores, weights = rng.normal(size=50), rng.uniform(size=(50, 4))
+    weights[:, 2] = 0
+    together = weighted_quantiles(scores, weights, 0.9)
+    alone = [weighted_quantiles(scores, weights[:, [i]], 0.9)[0] for i in range(4)]
+    assert_array_equal(together, alone)
+    assert_array_equal(np.isnan(together), [False, False, True, False])
+
+
+@few
+@given(hnp.arrays(float, 10, elements=finite), finite, alphas)
+def test_pinball_loss_is_that_of_scikit_learn(scores, threshold, alpha):
+    ours = pinball_loss(threshold, scores, alpha).mean()
+    theirs = mean_pinball_loss(scores, np.full(10, threshold), alpha=1 - alpha)
+    assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@few
+@given(finite, hnp.arrays(float, 20, elements=finite))
+def test_excess_reaches_every_score(base, scores):
+    excess = excess_over(base, scores)
+    assert (base + excess >= scores).all()
+    assert (excess <= np.nextafter(scores - base, np.inf)).all()

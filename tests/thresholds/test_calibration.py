@@ -1,0 +1,143 @@
+"""From evidence to levels: merging, shrinking, and groups that stay apart."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from bands import binomial_band
+from plcp.quantiles import conformal_quantile, conformal_rank, group_conformal_quantiles
+from plcp.thresholds.calibration import (
+    SAFETY,
+    conformal_levels,
+    constant_levels,
+    following_levels,
+    mean_level,
+    merge_small,
+    shrunken_levels,
+)
+from plcp.thresholds.evidence import Evidence
+from strategies import alphas, few, finite
+
+masses = hnp.arrays(float, st.integers(1, 12), elements=st.integers(0, 200).map(float))
+
+
+def evidence(scores, groups=None, index=None, weights=None):
+    n = len(scores)
+    groups = np.zeros(n, dtype=np.intp) if groups is None else np.asarray(groups)
+    return Evidence(groups, None, np.zeros(n) if index is None else index, scores, weights)
+
+
+@few
+@given(masses, alphas)
+def test_merged_groups_are_large_enough_neighbours(sizes, alpha):
+    owner = merge_small(sizes, alpha)
+    merged = np.bincount(owner, sizes)
+    needed = SAFETY * (np.ceil(1 / alpha) - 1)
+    assert owner[0] == 0
+    assert set(np.diff(owner)) <= {0, 1}  # neighbours only, in order
+    assert len(merged) == 1 or merged.min() >= needed
+    assert merged.sum() == sizes.sum()
+
+
+@few
+@given(masses, alphas)
+def test_groups_large_enough_are_left_alone(sizes, alpha):
+    sizes = sizes + SAFETY * np.ceil(1 / alpha)
+    assert_array_equal(merge_small(sizes, alpha), np.arange(len(sizes)))
+
+
+rows = st.integers(9, 60)
+
+
+@few
+@given(rows, st.integers(1, 4), alphas, st.data())
+def test_shrunken_levels_cover_exactly_the_rank(n, m, alpha, data):
+    scores = np.array(data.draw(st.permutations(range(n))), dtype=float)
+    index = data.draw(hnp.arrays(float, n, elements=st.integers(0, 3).map(lambda i: i / 1000)))
+    groups = data.draw(hnp.arrays(np.intp, n, elements=st.integers(0, m - 1)))
+    seen = evidence(scores, groups, index)
+    levels = shrunken_levels(groups, m, seen, alpha)
+    covered = (scores <= index + levels[groups]).sum()
+    rank = conformal_rank(n, alpha)
+    assert covered == rank if rank <= n else np.isinf(levels).all()
+
+
+@few
+@given(hnp.arrays(float, 40, elements=finite), hnp.arrays(float, 40, elements=finite), alphas)
+def test_shrunken_levels_cover_at_least_the_rank_in_floating_point(scores, index, alpha):
+    groups = np.arange(40) % 2
+    levels = shrunken_levels(groups, 2, evidence(scores, groups, index), alpha)
+    assert (scores <= index + levels[groups]).sum() >= min(40, conformal_rank(40, alpha))
+
+
+def test_groups_alike_are_drawn_together_and_groups_apart_are_not(rng):
+    groups = np.repeat([0, 1], 2000)
+    noise = rng.exponential(size=4000)
+    alike = shrunken_levels(groups, 2, evidence(noise, groups), 0.1)
+    apart = shrunken_levels(groups, 2, evidence(noise + 100 * groups, groups), 0.1)
+    own = group_conformal_quantiles(noise, groups, 2, 0.1)
+    assert abs(np.diff(alike)) < abs(np.diff(own))
+    assert apart[1] - apart[0] > 99
+
+
+def test_one_group_shrinks_to_the_conformal_quantile(rng):
+    scores, groups = rng.normal(size=50), np.zeros(50, dtype=np.intp)
+    level = shrunken_levels(groups, 1, evidence(scores), 0.1)
+    assert_allclose(level, conformal_quantile(scores, 0.1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, 60)])
+def test_levels_of_a_group_are_read_off_its_own_rows(rng, weights):
+    scores, index, groups = rng.normal(size=60), rng.normal(size=60), np.arange(60) % 2
+    seen = evidence(scores, groups, index, weights)
+    for follow in (False, True):
+        levels = conformal_levels(groups, 2, seen, 0.1, follow)
+        for g in range(2):
+            own = None if weights is None else weights[groups == g]
+            values = (scores - index * follow)[groups == g]
+            assert_allclose(levels[g], conformal_quantile(values, 0.1, own), rtol=1e-14)
+
+
+def test_constant_groups_of_equal_threshold_are_one():
+    groups = np.array([0, 1, 1, 2, 2, 2])
+    found = constant_levels(np.array([5.0, np.inf, 5.0]), groups, evidence(np.zeros(6)))
+    assert_array_equal(found.thresholds, [5.0, np.inf])
+    assert_array_equal(found.rank, [0, 1, 0])
+    assert_array_equal(found.sizes, [4, 2])
+
+
+def test_followed_groups_of_equal_median_keep_their_levels():
+    index = np.array([1.0, 1.0, 2.0, 2.0, 0.0])
+    groups = np.array([0, 0, 1, 1, 2])
+    levels = np.array([1.0, 0.0, np.inf])
+    found = following_levels(levels, groups, evidence(np.zeros(5), groups, index))
+    assert_array_equal(found.levels[found.rank], levels)
+    assert_array_equal(found.thresholds, [2.0, 2.0, np.inf])
+    assert_array_equal(found.sizes, [2, 2, 1])
+
+
+def test_mean_level_of_an_infinite_one():
+    memberships = np.array([[1.0, 0.0], [0.5, 0.5]])
+    assert_array_equal(mean_level(memberships, np.array([3.0, np.inf])), [3.0, np.inf])
+    assert_array_equal(mean_level(memberships, np.array([3.0, 5.0])), [3.0, 4.0])
+
+
+def test_merged_places_are_the_likeliest_of_merged_groups():
+    memberships = np.array([[0.4, 0.3, 0.3], [0.8, 0.1, 0.1]])
+    place = Evidence(np.array([0, 0]), memberships, np.zeros(2), np.zeros(2), None)
+    merged = place.merged(np.array([0, 1, 1]))
+    assert_array_equal(merged.groups, [1, 0])
+    assert_allclose(merged.memberships, [[0.4, 0.6], [0.8, 0.2]])
+    assert_array_equal(merged.assigned("mode", 0), [1, 0])
+
+
+def test_drawn_groups_follow_their_memberships():
+    memberships = np.tile([0.2, 0.0, 0.8], (10_000, 1))
+    place = Evidence(np.zeros(10_000, dtype=int), memberships, *[np.zeros(10_000)] * 2, None)
+    counts = np.bincount(place.assigned("sample", 0), minlength=3)
+    low, high = binomial_band(10_000, 0.2)
+    assert low <= counts[0] <= high
+    assert counts[1] == 0

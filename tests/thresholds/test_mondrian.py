@@ -1,0 +1,127 @@
+"""Mondrian: Split in each group, wherever the labels come from."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from numpy.testing import assert_array_equal
+
+from plcp import Mondrian, SplitConformal
+from plcp.quantiles import conformal_rank
+from plcp.validation import InfiniteThresholdWarning
+from strategies import alphas, few, scores_with_groups
+
+quietly = pytest.mark.filterwarnings("ignore::plcp.validation.InfiniteThresholdWarning")
+
+
+def fit(scores, groups, alpha, **weights):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InfiniteThresholdWarning)
+        return Mondrian(0, alpha).fit(groups[:, None], scores, **weights)
+
+
+@few
+@given(scores_with_groups(), alphas)
+def test_leaving_each_out_covers_exactly_the_rank_in_every_group(drawn, alpha):
+    scores, groups = drawn
+    covered = np.zeros(4)
+    for i, (score, group) in enumerate(zip(scores, groups, strict=True)):
+        rest = np.arange(len(scores)) != i
+        rule = fit(scores[rest], groups[rest], alpha)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InfiniteThresholdWarning)
+            covered[group] += score <= rule.predict([[group]])[0]
+    sizes = np.bincount(groups, minlength=4)
+    expected = [conformal_rank(n - 1, alpha) if n else 0 for n in sizes]
+    assert_array_equal(covered, expected)
+
+
+@few
+@given(scores_with_groups(), alphas)
+def test_weights_are_repeated_rows_and_zero_is_none(drawn, alpha):
+    scores, groups = drawn
+    weights = np.arange(len(scores)) % 3
+    weights[0] = 1
+    weighted = fit(scores, groups, alpha, sample_weight=weights)
+    repeated = fit(np.repeat(scores, weights), np.repeat(groups, weights), alpha)
+    for name in ("groups_", "thresholds_", "group_sizes_"):
+        assert_array_equal(getattr(weighted, name), getattr(repeated, name))
+
+
+def test_one_group_is_split(rng):
+    scores = rng.normal(size=50)
+    X = np.zeros((50, 1))
+    assert_array_equal(
+        Mondrian(0).fit(X, scores).predict(X), SplitConformal().fit(X, scores).predict(X)
+    )
+
+
+def sign(X):
+    return np.where(np.asarray(X)[:, 0] > 0, "plus", "minus")
+
+
+def test_every_source_of_labels_gives_the_same(rng):
+    numbers = np.repeat([-1.0, 1.0], 30)
+    labels = np.where(numbers > 0, "plus", "minus")
+    scores = rng.normal(size=60)
+    X = np.column_stack([numbers, rng.normal(size=60)])
+    frame = pd.DataFrame({"x": X[:, 1], "sign": labels})
+    expected = Mondrian(sign).fit(X, scores).predict(X)
+    given = Mondrian().fit(X, scores, groups=labels)
+    assert_array_equal(given.predict(X, groups=labels), expected)
+    assert given.groups_.tolist() == ["minus", "plus"]
+    for groups, table in [
+        (0, X),
+        ("sign", frame),
+        (1, frame),
+        ("sign", frame.astype({"sign": "category"})),
+        ("sign", pl.from_pandas(frame)),
+        (["sign"], frame),
+    ]:
+        assert_array_equal(Mondrian(groups).fit(table, scores).predict(table), expected)
+
+
+def test_several_columns_are_their_combinations():
+    X = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 20, axis=0)
+    scores = np.arange(80.0)
+    rule = Mondrian([0, 1]).fit(X, scores)
+    assert rule.groups_.tolist() == ["0, 0", "0, 1", "1, 0", "1, 1"]
+    assert_array_equal(rule.predict(X[::20]), [18, 38, 58, 78])
+
+
+def test_a_group_never_seen_has_an_infinite_threshold():
+    rule = Mondrian(0).fit(np.zeros((20, 1)), np.arange(20))
+    with pytest.warns(InfiniteThresholdWarning, match=r"groups \[1.0, 2.0\] were not seen"):
+        assert_array_equal(rule.predict([[1.0], [2.0], [0.0]]), [np.inf, np.inf, 18])
+
+
+def test_a_small_group_is_named():
+    X = np.r_[np.zeros(20), np.ones(5)][:, None]
+    with pytest.warns(InfiniteThresholdWarning, match=r"groups \[1.0\] hold too few"):
+        rule = Mondrian(0).fit(X, np.arange(25))
+    assert_array_equal(np.isinf(rule.thresholds_), [False, True])
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (None, "groups is None: name a column"),
+        ("town", "'town', but X is an array without names"),
+        (lambda X: [1, 2], r"one label a row, shape \(20,\), got \(2,\)"),
+        (lambda X: np.ones((20, 2)), r"got \(20, 2\); overlapping groups"),
+        (lambda X: np.r_[np.nan, np.ones(19)], "no label at row 0"),
+        (lambda X: np.array([*"a" * 19, None], dtype=object), "no label at row 19"),
+        (lambda X: pd.array([*[1] * 19, None], dtype="Int64"), "no label at row 19"),
+    ],
+)
+def test_labels_that_are_none(groups, message):
+    with pytest.raises(ValueError, match=message):
+        Mondrian(groups).fit(np.zeros((20, 1)), np.arange(20))
+
+
+def test_a_column_that_is_not_there():
+    with pytest.raises(ValueError, match=r"'town', but X has only \['a'\]"):
+        Mondrian("town").fit(pd.DataFrame({"a": np.zeros(20)}), np.arange(20))

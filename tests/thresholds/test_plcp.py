@@ -1,0 +1,397 @@
+"""PLCP: reductions, exact coverage, equivariance, and what every fitted rule keeps."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.dummy import DummyRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from bands import beta_binomial_band, binomial_band
+from plcp import (
+    PLCP,
+    ClassifierPartition,
+    LinearQuantile,
+    Mondrian,
+    OrderedPartition,
+    SoftmaxPartition,
+    SplitConformal,
+)
+from plcp.quantiles import conformal_rank
+from plcp.thresholds.evidence import Pairs
+from plcp.validation import InfiniteThresholdWarning
+
+quietly = pytest.mark.filterwarnings(
+    "ignore::plcp.validation.InfiniteThresholdWarning",
+    "ignore::plcp.partitions.base.CollapseWarning",
+)
+SOFTMAX = SoftmaxPartition(n_starts=1, max_rounds=5)
+PARTITIONS = {
+    "linear": OrderedPartition(LinearQuantile()),
+    "softmax": SOFTMAX,
+    "classifier": ClassifierPartition(LogisticRegression(), n_rounds=2),
+}
+every_partition = pytest.mark.parametrize("partition", PARTITIONS.values(), ids=PARTITIONS)
+CALIBRATIONS = ["joint", "split", "cross"]
+
+
+class Column(RegressorMixin, BaseEstimator):
+    """An index that is known beforehand: a column, negated if told so."""
+
+    def __init__(self, sign=1.0):
+        self.sign = sign
+
+    def fit(self, X, y, sample_weight=None):
+        return self
+
+    def predict(self, X):
+        return self.sign * np.asarray(X)[:, 0]
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+def draw(rng, n=300, d=2):
+    """Scores whose scale is three times as large right of zero."""
+    X = rng.uniform(-1, 1, size=(n, d))
+    return X, np.where(X[:, 0] > 0, 3.0, 1.0) * rng.exponential(size=n)
+
+
+@pytest.fixture
+def halves(monkeypatch):
+    """Parts that rows were cut into, as they are cut: those to learn from and those held out."""
+    parts, cut = [], Pairs.cut
+
+    def spy(self, share, rng):
+        parts.append(cut(self, share, rng))
+        return parts[-1]
+
+    monkeypatch.setattr(Pairs, "cut", spy)
+    return parts
+
+
+# reductions
+
+
+@every_partition
+@pytest.mark.parametrize("assignment", ["mode", "sample", "mean"])
+@pytest.mark.parametrize("calibration", ["split", "cross"])
+def test_one_group_is_split_conformal(rng, halves, partition, assignment, calibration):
+    X, scores = draw(rng, n=150)
+    rule = PLCP(partition, 1, within="constant", calibration=calibration, assignment=assignment)
+    rule.set_params(random_state=0).fit(X, scores)
+    held = scores if calibration == "cross" else halves[0][1].scores
+    assert len(held) == (150 if calibration == "cross" else 75)
+    expected = SplitConformal().fit(np.zeros((len(held), 1)), held).threshold_
+    assert_array_equal(rule.predict(X), expected)
+    assert_array_equal(rule.thresholds_, expected)
+
+
+@pytest.mark.parametrize("calibration", ["split", "cross"])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_known_index_is_mondrian_on_its_cuts(rng, halves, calibration, sign):
+    X, scores = draw(rng, n=400)
+    X = np.round(X * 1024) / 1024  # the mean of equal fold values is then that value
+    partition = OrderedPartition(FrozenEstimator(Column(sign)))
+    rule = PLCP(partition, 4, within="constant", calibration=calibration, random_state=0)
+    cuts = rule.fit(X, scores).partition_.cuts_
+    mondrian = Mondrian(lambda X: np.searchsorted(cuts, sign * np.asarray(X)[:, 0]))
+    rows = (X, scores) if calibration == "cross" else (halves[0][1].X, halves[0][1].scores)
+    assert len(cuts) == 3
+    assert_array_equal(rule.predict(X), mondrian.fit(*rows).predict(X))
+    assert_array_equal(rule.thresholds_, np.sort(mondrian.thresholds_))
+
+
+def test_a_constant_index_followed_is_split(rng):
+    X, scores = draw(rng)
+    index = FrozenEstimator(DummyRegressor().fit(X, scores))
+    rule = PLCP(OrderedPartition(index)).fit(X, scores)
+    assert_allclose(rule.predict(X), SplitConformal().fit(X, scores).threshold_, rtol=1e-14)
+
+
+# exact laws
+
+
+@pytest.mark.parametrize("partition", [None, PARTITIONS["linear"]], ids=["default", "linear"])
+@pytest.mark.parametrize("signed", [False, True])
+def test_cross_fitting_covers_exactly_the_rank_out_of_fold(rng, partition, signed):
+    X, scores = draw(rng, n=450)
+    scores = scores - 2.0 * signed
+    rule = PLCP(partition, random_state=0).fit(X, scores)
+    index = rule.partition_.index_.out_of_fold_
+    groups = rule._rank[rule._owner[rule.partition_.group_of(index)]]
+    threshold = index + rule.levels_[groups]
+    assert (scores <= threshold).sum() == conformal_rank(450, 0.1)
+    assert f"{conformal_rank(450, 0.1)} of the 450" in rule.guarantee_
+
+
+SPLIT_RULES = {
+    "constant": PLCP(PARTITIONS["linear"], 2, within="constant", calibration="split"),
+    "index": PLCP(PARTITIONS["linear"], 2, within="index", calibration="split"),
+    "sample": PLCP(SOFTMAX, 2, assignment="sample", calibration="split"),
+    "mode": PLCP(SOFTMAX, 2, assignment="mode", calibration="split"),
+}
+
+
+@quietly
+@pytest.mark.parametrize("rule", SPLIT_RULES.values(), ids=SPLIT_RULES)
+def test_split_covers_each_learned_group(rule):
+    """400 fits of 80 rows and one new row: covered at least as often as 1 - alpha in each group.
+
+    The new row's group is learned, its coverage given the group is at least 0.8 in every fit: the
+    number covered dominates a binomial, whatever the fits. 1 - alpha + 1/(n_g + 1) bounds it above.
+    """
+    n_reps, alpha = 400, 0.2
+    hits, visits, bound = np.zeros(2), np.zeros(2), np.zeros(2)
+    for seed in range(n_reps):
+        X, scores = draw(np.random.default_rng(seed), n=81)
+        fitted = clone(rule).set_params(alpha=alpha, random_state=seed).fit(X[:80], scores[:80])
+        group = fitted.groups(X[80:])[0]
+        visits[group] += 1
+        hits[group] += scores[80] <= fitted.predict(X[80:])[0]
+        bound[group] += 1 / (fitted.group_sizes_[group] + 1)
+    assert visits.sum() == n_reps
+    for group in np.flatnonzero(visits):
+        low, _ = binomial_band(visits[group], 1 - alpha)
+        _, high = binomial_band(visits[group], min(1.0, 1 - alpha + bound[group] / visits[group]))
+        assert low <= hits[group] <= high
+
+
+def test_split_coverage_of_one_fit_lies_in_the_beta_binomial_band(rng):
+    X, scores = draw(rng, n=600)
+    new_X, new_scores = draw(rng, n=4000)
+    rule = PLCP(PARTITIONS["linear"], 3, calibration="split", random_state=0).fit(X, scores)
+    groups, covered = rule.groups(new_X), new_scores <= rule.predict(new_X)
+    for g, n_cal in enumerate(rule.group_sizes_.astype(int)):
+        rank = conformal_rank(n_cal, 0.1)
+        low, high = beta_binomial_band((groups == g).sum(), n_cal, rank)
+        assert low <= covered[groups == g].sum() <= high
+
+
+def test_draws_at_predict_are_not_those_of_calibration(rng):
+    X, scores = draw(rng)
+    rule = PLCP(SOFTMAX, 3, assignment="sample", calibration="joint", random_state=0).fit(X, scores)
+    at_fit, at_predict = rule._seeds
+    assert at_fit != at_predict
+    shares = rule.memberships(X).mean(axis=0)
+    counts = np.bincount(rule.groups(X), minlength=rule.n_groups_)
+    for share, count in zip(shares, counts, strict=True):
+        low, high = binomial_band(len(X), share)  # a sum of unequal Bernoullis varies less
+        assert low <= count <= high
+
+
+# equivariance
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+def test_shift_and_scale_of_scores_with_constant_thresholds(rng, calibration):
+    X, scores = draw(rng)
+    scores = np.round(scores * 1024) / 1024  # so that sums below are exact
+    make = {"within": "constant", "calibration": calibration, "random_state": 0}
+    index = OrderedPartition(FrozenEstimator(Column()))
+    base = PLCP(index, 3, **make).fit(X, scores)
+    for a, b in [(1.0, 16.0), (4.0, 0.0), (0.5, -8.0)]:
+        other = PLCP(index, 3, **make).fit(X, a * scores + b)
+        assert_array_equal(other.groups(X), base.groups(X))
+        assert_array_equal(other.thresholds_, a * base.thresholds_ + b)
+
+
+@every_partition
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+def test_shift_of_scores_leaves_a_learned_partition_alone(rng, partition, calibration):
+    X, scores = draw(rng)
+    rule = PLCP(partition, 2, within="constant", calibration=calibration, random_state=0)
+    base, other = (clone(rule).fit(X, scores + shift) for shift in (0, 4))
+    assert_array_equal(other.groups(X), base.groups(X))
+    assert_allclose(other.thresholds_, base.thresholds_ + 4, rtol=1e-12)
+
+
+def test_thresholds_that_follow_a_linear_index_shift_with_the_scores(rng):
+    X, scores = draw(rng)
+    base, other = (
+        PLCP(PARTITIONS["linear"], 2, random_state=0).fit(X, scores + shift) for shift in (0, 4)
+    )
+    assert_allclose(other.predict(X), base.predict(X) + 4, rtol=1e-12)
+
+
+@pytest.mark.parametrize("partition", [None, PARTITIONS["linear"]], ids=["default", "linear"])
+def test_thresholds_that_follow_the_index_scale_with_the_scores(rng, partition):
+    X, scores = draw(rng)
+    base, other = (PLCP(partition, random_state=0).fit(X, scores * unit) for unit in (1, 4))
+    assert_allclose(other.predict(X), base.predict(X) * 4, rtol=1e-12)
+
+
+def test_row_order_does_not_matter_jointly(rng):
+    X, scores = draw(rng)
+    order = rng.permutation(len(X))
+    rule = PLCP(OrderedPartition(LinearQuantile(tol=1e-9)), 3, calibration="joint")
+    base = clone(rule).fit(X, scores)
+    other = clone(rule).fit(X[order], scores[order])
+    assert_array_equal(other.predict(X), base.predict(X))
+
+
+def test_units_of_the_features_do_not_matter_to_a_linear_index(rng):
+    X, scores = draw(rng)
+    rule = PLCP(OrderedPartition(LinearQuantile(tol=1e-9)), 3, random_state=0)
+    base = clone(rule).fit(X, scores).predict(X)
+    units = np.array([1e3, 1e-3])
+    assert_allclose(clone(rule).fit(X * units, scores).predict(X * units), base, rtol=1e-6)
+
+
+# what every fitted rule keeps
+
+
+@quietly
+@every_partition
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("assignment", ["mode", "sample", "mean"])
+@pytest.mark.parametrize("within", ["constant", "index"])
+def test_groups_in_order_and_complete(rng, partition, calibration, assignment, within):
+    X, scores = draw(rng, n=240)
+    rule = PLCP(
+        partition,
+        3,
+        calibration=calibration,
+        assignment=assignment,
+        within=within,
+        random_state=0,
+    ).fit(X, scores)
+    memberships, groups = rule.memberships(X), rule.groups(X)
+    assert (np.diff(rule.thresholds_) >= 0).all()
+    if within == "constant":
+        assert (np.diff(rule.thresholds_) > 0).all()
+    assert rule.n_groups_ == len(rule.thresholds_) == len(rule.group_sizes_) <= 3
+    assert rule.group_sizes_.sum() == (120 if calibration == "split" else 240)
+    assert memberships.shape == (240, rule.n_groups_)
+    assert_allclose(memberships.sum(axis=1), 1)
+    assert groups.min() >= 0
+    assert groups.max() < rule.n_groups_
+    if assignment != "sample":
+        assert_array_equal(groups, memberships.argmax(axis=1))
+    thresholds = rule.predict(X)
+    assert thresholds.shape == (240,)
+    assert np.isfinite(thresholds).all()
+    if within == "constant" and assignment != "mean":
+        assert_array_equal(thresholds, rule.thresholds_[groups])
+    if within == "constant" and assignment == "mean":
+        assert_allclose(thresholds, memberships @ rule.thresholds_)
+    assert isinstance(rule.history_, list)
+    assert len(rule.guarantee_) > 40
+
+
+@every_partition
+def test_same_seed_same_rule_and_predict_changes_nothing(rng, partition):
+    X, scores = draw(rng)
+    rules = [PLCP(partition, 2, random_state=3).fit(X, scores) for _ in range(2)]
+    before = pickle.dumps(rules[0])
+    assert_array_equal(rules[0].predict(X), rules[1].predict(X))
+    assert_array_equal(rules[0].predict(X), rules[0].predict(X))
+    rules[0].groups(X)
+    rules[0].memberships(X)
+    assert pickle.dumps(rules[0]) == before
+
+
+@pytest.mark.parametrize("partition", [None, *PARTITIONS.values()], ids=["default", *PARTITIONS])
+def test_n_jobs_changes_nothing(rng, partition):
+    X, scores = draw(rng)
+    one, two = (
+        PLCP(partition, 2, n_jobs=n, random_state=0).fit(X, scores).predict(X) for n in (None, 2)
+    )
+    assert_array_equal(one, two)
+
+
+@every_partition
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+def test_weightless_rows_are_not_there(rng, partition, calibration):
+    X, scores = draw(rng, n=400)
+    weights = np.arange(400) % 2
+    rule = PLCP(partition, 2, calibration=calibration, random_state=0)
+    weighted = clone(rule).fit(X, scores, weights)
+    alone = clone(rule).fit(X[1::2], scores[1::2], np.ones(200))
+    assert_array_equal(weighted.predict(X), alone.predict(X))
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("within", ["constant", "index"])
+def test_weights_reach_the_thresholds(rng, calibration, within):
+    X, scores = draw(rng, n=400)
+    rule = PLCP(OrderedPartition(Column()), 1, calibration=calibration, within=within)
+    rule.set_params(random_state=0)
+    plain = clone(rule).fit(X, scores).predict(X)
+    heavy = clone(rule).fit(X, scores, 1 + 9.0 * (scores > np.median(scores))).predict(X)
+    assert (heavy > plain).all()
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+def test_auto_accepts_weights(rng, calibration):
+    X, scores = draw(rng, n=600)
+    rule = PLCP(PARTITIONS["linear"], calibration=calibration, random_state=0)
+    assert np.isfinite(rule.fit(X, scores, rng.uniform(0.5, 2, 600)).predict(X)).all()
+
+
+@pytest.mark.parametrize("value", [5.0, 0.0, -3.0])
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("partition", [None, *PARTITIONS.values()], ids=["default", *PARTITIONS])
+@quietly
+def test_constant_scores_are_one_group_with_that_threshold(rng, partition, calibration, value):
+    X, _ = draw(rng, n=150)
+    rule = PLCP(partition, calibration=calibration, random_state=0).fit(X, np.full(150, value))
+    assert rule.n_groups_ == 1
+    assert_allclose(rule.thresholds_, value, atol=1e-12)
+    assert (rule.predict(X) >= value).all()
+    assert_allclose(rule.predict(X), value, atol=1e-12)
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("partition", [None, *PARTITIONS.values()], ids=["default", *PARTITIONS])
+def test_too_few_points_have_an_infinite_threshold(rng, partition, calibration):
+    X, scores = draw(rng, n=8)
+    X[0, 0] = X[0, 0] if partition is not None else np.nan
+    rule = PLCP(partition, calibration=calibration)
+    with pytest.warns(InfiniteThresholdWarning, match="8 calibration points are fewer than the 9"):
+        rule.fit(X, scores)
+    assert_array_equal(rule.predict(X), np.inf)
+    assert_array_equal(rule.groups(X), 0)
+    assert_array_equal(rule.memberships(X), 1)
+    assert "Every set holds all labels" in rule.guarantee_
+
+
+def test_too_few_held_out_points_are_said(rng):
+    X, scores = draw(rng, n=14)
+    rule = PLCP(PARTITIONS["linear"], calibration="split", random_state=0)
+    with pytest.warns(InfiniteThresholdWarning, match=r"learned groups \[0\] hold too few"):
+        rule.fit(X, scores)
+    assert_array_equal(rule.predict(X), np.inf)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"calibration": "joint"}, "No finite-sample guarantee: thresholds were read off"),
+        ({"calibration": "split"}, r"P\(covered \| group\) >= 0.9 for each of the 2 learned"),
+        ({"calibration": "cross"}, "Asymptotic: coverage tends to 0.9, overall and in the 2"),
+        ({"calibration": "cross", "within": "constant"}, "in each of the 2 learned groups"),
+    ],
+)
+def test_guarantee_says_what_holds(rng, options, sentence):
+    X, scores = draw(rng, n=400)
+    rule = PLCP(PARTITIONS["linear"], 2, random_state=0, **options).fit(X, scores)
+    assert re.search(sentence, rule.guarantee_)
+
+
+def test_mean_assignment_claims_nothing_for_soft_groups_only(rng):
+    X, scores = draw(rng, n=400)
+    soft = PLCP(SOFTMAX, 2, calibration="split", assignment="mean", random_state=0)
+    hard = PLCP(PARTITIONS["linear"], 2, calibration="split", assignment="mean", random_state=0)
+    assert "No finite-sample" in soft.fit(X, scores).guarantee_
+    assert "No finite-sample" not in hard.fit(X, scores).guarantee_
+
+
+def test_verbose_shows_a_bar(rng, capsys):
+    X, scores = draw(rng)
+    PLCP(PARTITIONS["linear"], 2, verbose=True, random_state=0).fit(X, scores)
+    assert "100%" in capsys.readouterr().err
