@@ -30,7 +30,7 @@ from plcp import (
     SignedResidual,
     SplitConformal,
 )
-from plcp.conformal import is_frozen
+from plcp.conformal.base import is_frozen
 from plcp.quantiles import conformal_quantile, conformal_rank
 
 LINEAR = PLCP(OrderedPartition(LinearQuantile()), 2, random_state=0)

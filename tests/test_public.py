@@ -12,6 +12,7 @@ import plcp
 
 MODULES = [
     "plcp",
+    "plcp.conformal",
     "plcp.indices",
     "plcp.partitions",
     "plcp.thresholds",

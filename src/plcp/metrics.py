@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from plcp.quantiles import FloatArray
+Floats = NDArray[np.float64]
 
 
 class GroupCoverage(NamedTuple):
@@ -16,8 +16,8 @@ class GroupCoverage(NamedTuple):
 
     group: NDArray[Any]
     n: NDArray[np.intp]
-    coverage: FloatArray
-    size: FloatArray
+    coverage: Floats
+    size: Floats
 
 
 def coverage_by_group(covered: ArrayLike, size: ArrayLike, groups: ArrayLike) -> GroupCoverage:

@@ -4,29 +4,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.utils import check_random_state
 
-from plcp.quantiles import FloatArray
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class ScoreTask:
     """A sample of (x, y) with y = mean(x) + σ(x) ε, ε standard normal."""
 
-    X: FloatArray
-    y: FloatArray
-    mean: FloatArray
-    sigma: FloatArray
+    X: Floats
+    y: Floats
+    mean: Floats
+    sigma: Floats
 
     @property
-    def scores(self) -> FloatArray:
+    def scores(self) -> Floats:
         """Absolute residuals |y - mean(x)| of a perfect model."""
         return np.abs(self.y - self.mean)
 
-    def conditional_coverage(
-        self, threshold: FloatArray, prediction: FloatArray | None = None
-    ) -> FloatArray:
+    def conditional_coverage(self, threshold: Floats, prediction: Floats | None = None) -> Floats:
         """P(|y - prediction| ≤ q | x), zero for negative q; a perfect model's if none is given."""
         bias = 0.0 if prediction is None else prediction - self.mean
         upper, lower = (threshold - bias) / self.sigma, (-threshold - bias) / self.sigma
@@ -70,5 +69,5 @@ def make_nonlinear(n: int, random_state: Any = None) -> ScoreTask:
     return _draw(X, np.zeros(n), sigma, rng)
 
 
-def _draw(X: FloatArray, mean: FloatArray, sigma: FloatArray, rng: Any) -> ScoreTask:
+def _draw(X: Floats, mean: Floats, sigma: Floats, rng: Any) -> ScoreTask:
     return ScoreTask(X, mean + sigma * rng.normal(size=len(X)), mean, sigma)

@@ -1,0 +1,6 @@
+"""Model + score + threshold rule → prediction sets."""
+
+from plcp.conformal.classifier import ConformalClassifier
+from plcp.conformal.regressor import ConformalRegressor
+
+__all__ = ["ConformalClassifier", "ConformalRegressor"]

@@ -1,0 +1,104 @@
+"""Prediction sets of labels from any classifier."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.conformal.base import Conformal, Features, check_labels
+from plcp.quantiles import FloatArray
+from plcp.scores import LabelProbability, Score
+from plcp.sets import LabelSets
+from plcp.thresholds import ThresholdRule
+
+
+class ConformalClassifier(ClassifierMixin, Conformal):
+    """Prediction sets of labels from any classifier, valid for each kind of input.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The model, with ``predict_proba``; frozen or not, as in ``ConformalRegressor``.
+    conformity : Score or None, default=None
+        The score; None: ``LabelProbability()``.
+    threshold, features, calibration_size, random_state :
+        As in ``ConformalRegressor``; the split keeps the shares of the classes.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Labels the model knows.
+    estimator_, conformity_, thresholds_, guarantee_ :
+        As in ``ConformalRegressor``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from plcp import SplitConformal
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ConformalClassifier(
+    ...     LogisticRegression(max_iter=1000), threshold=SplitConformal(), random_state=0
+    ... )
+    >>> model.fit(X, y).predict_set(X[:1]).to_lists()
+    [[0]]
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        conformity: Score | None = None,
+        threshold: ThresholdRule | None = None,
+        *,
+        features: Features = None,
+        calibration_size: float = 0.3,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.conformity = conformity
+        self.threshold = threshold
+        self.features = features
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train (unless frozen) and calibrate; weights are those of the calibration rows."""
+        labels = check_labels(y)
+        check_classification_targets(labels)
+        self._fit(X, labels, sample_weight)
+        return self
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Labels the model knows."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.classes_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Likeliest label of each row."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the model, as they are."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    def predict_set(self, X: Any) -> LabelSets:
+        """Prediction sets of labels: ``contains``, ``size``, ``to_lists``."""
+        return self._invert(X).with_classes(self.classes_)
+
+    def _default_score(self) -> Score:
+        return LabelProbability()
+
+    def _encode(self, y: NDArray[Any]) -> NDArray[Any]:
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(
+                f"labels {unknown.tolist()} are not among the classes {self.classes_.tolist()} the "
+                "model was trained on: drop those rows or retrain the model"
+            )
+        return np.searchsorted(self.classes_, y)

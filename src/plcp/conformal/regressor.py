@@ -1,0 +1,96 @@
+"""Prediction intervals around any regressor."""
+
+from typing import Any, Self
+
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.conformal.base import Conformal, Features, check_labels
+from plcp.scores import AbsoluteResidual, Score
+from plcp.sets import Intervals
+from plcp.thresholds import ThresholdRule
+
+
+class ConformalRegressor(RegressorMixin, Conformal):
+    """Prediction intervals around any regressor, valid for each kind of input.
+
+    Parameters
+    ----------
+    estimator : regressor
+        The model. Wrapped in ``FrozenEstimator`` it is taken as trained, and all rows given to
+        ``fit`` calibrate; otherwise ``fit`` splits them, trains and calibrates. A ``QuantilePair``
+        of frozen models counts as frozen.
+    conformity : Score or None, default=None
+        The score; None: ``AbsoluteResidual()``.
+    threshold : ThresholdRule or None, default=None
+        The rule that turns scores into thresholds; None: ``PLCP()``. Its ``alpha`` is the level.
+        A score with two tails gets one rule each, at alpha / 2.
+    features : column, list of columns, callable or None, default=None
+        What the rule sees of X: some columns (names or positions), or a function of X such as an
+        embedding. None: all of it.
+    calibration_size : float, default=0.3
+        Share of rows to calibrate on, for a model that is not frozen.
+    random_state : int, RandomState or None
+        Seed of that split.
+
+    Attributes
+    ----------
+    estimator_, conformity_ : the fitted model and score
+    thresholds_ : list of fitted rules, one a tail
+    guarantee_ : str
+        What holds, and when.
+
+    Examples
+    --------
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from plcp.datasets import make_toy
+    >>> train, cal, test = (make_toy(2000, random_state=seed) for seed in range(3))
+    >>> fitted = LinearRegression().fit(train.X, train.y)
+    >>> model = ConformalRegressor(FrozenEstimator(fitted)).fit(cal.X, cal.y)
+    >>> model.predict_set(test.X).contains(test.y).shape
+    (2000,)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        conformity: Score | None = None,
+        threshold: ThresholdRule | None = None,
+        *,
+        features: Features = None,
+        calibration_size: float = 0.3,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.conformity = conformity
+        self.threshold = threshold
+        self.features = features
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train (unless frozen) and calibrate; weights are those of the calibration rows."""
+        self._fit(X, check_labels(y), sample_weight)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Point predictions of the model."""
+        check_is_fitted(self)
+        return self.conformity_.point(self.conformity_.ask(self.estimator_, X))
+
+    def predict_set(self, X: Any) -> Intervals:
+        """Prediction intervals as a set that can be asked: ``contains``, ``size``, ``clip``."""
+        return self._invert(X)
+
+    def predict_interval(self, X: Any) -> Any:
+        """Lower and upper ends, shape (n, 2); a data frame if ``set_output`` says so."""
+        intervals = self.predict_set(X)
+        container = self._container()
+        if container == "pandas":
+            return intervals.to_pandas(index=getattr(X, "index", None))
+        return intervals.to_polars() if container == "polars" else intervals.to_numpy()
+
+    def _default_score(self) -> Score:
+        return AbsoluteResidual()
