@@ -57,6 +57,8 @@ def test_objective_is_the_problem_of_the_paper(rng):
     assert_allclose(objective_value(W, q, pairs, 0.1), by_hand)
     losses = pinball_loss(q, scores[:, None], 0.1)
     assert_allclose(membership_objective(W, losses, pairs, 0.0)[0], by_hand)
+    ridge = 0.3 / 2 * np.sum(W[:-1] ** 2)  # the intercepts, in the last row, go free
+    assert_allclose(membership_objective(W, losses, pairs, 0.3)[0], by_hand + ridge)
 
 
 def test_threshold_step_is_the_best_of_all_thresholds(rng):

@@ -285,6 +285,19 @@ def test_groups_in_order_and_complete(rng, partition, calibration, assignment, w
     assert len(rule.guarantee_) > 40
 
 
+@pytest.mark.parametrize("calibration", ["split", "cross"])
+@pytest.mark.parametrize("within", ["constant", "index"])
+def test_groups_too_small_for_a_finite_threshold_are_merged(rng, calibration, within):
+    X, scores = draw(rng, n=300)
+    rule = PLCP(OrderedPartition(Column()), 30, within=within, calibration=calibration)
+    rule.set_params(random_state=0).fit(X, scores)
+    assert rule.partition_.n_groups_ > rule.n_groups_ > 1
+    assert np.isfinite(rule.levels_).all()
+    assert rule.group_sizes_.sum() == (150 if calibration == "split" else 300)
+    if calibration == "cross":  # counts are those expected: three times the nine points needed
+        assert rule.group_sizes_.min() >= 27
+
+
 @every_partition
 def test_same_seed_same_rule_and_predict_changes_nothing(rng, partition):
     X, scores = draw(rng)

@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from plcp.partitions.base import Partition, one_hot, warn_if_collapsed
+from plcp.partitions.base import Partition, group_masses, one_hot, warn_if_collapsed
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
 from plcp.validation import check_features, naming_the_boosted_index, takes_nan
 
@@ -95,7 +95,10 @@ class ClassifierPartition(Partition):
             self.history_.append({"out_of_fold": float(np.average(loss, weights=weights))})
         self.classifier_ = train_on_costs(classifier, X, costs, weights)
         self._settle(thresholds, members.sum(axis=0))
-        warn_if_collapsed(self.group_sizes_, self.n_groups)
+        # Folds may each have one group and not the same: the model that stays says what is used.
+        used = self._group_of[predict_groups(self.classifier_, X)]
+        in_use = group_masses(used, weights, self.n_groups_)
+        warn_if_collapsed(max(self.group_sizes_, in_use, key=np.max), self.n_groups)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
