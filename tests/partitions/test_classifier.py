@@ -1,8 +1,11 @@
 """Any classifier as H: the cost-weighted reduction against brute force."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -79,6 +82,27 @@ def test_nothing_to_learn_is_said(seed):
     with pytest.warns(CollapseWarning, match="nothing to learn"):
         partition.fit(np.zeros((200, 1)), scores)
     assert len(np.unique(partition.predict(np.zeros((3, 1))))) == 1
+
+
+class Moody(ClassifierMixin, BaseEstimator):
+    """Puts every row in one group, another one each time it is trained."""
+
+    fits = count()
+
+    def fit(self, X, y, sample_weight=None):
+        self.group_ = next(self.fits) % 3
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.group_)
+
+
+def test_collapse_of_the_model_that_stays_is_said_though_its_folds_disagree(rng):
+    X, scores = step(rng, n=90)
+    partition = ClassifierPartition(Moody(), n_groups=3, n_rounds=1, random_state=0)
+    with pytest.warns(CollapseWarning, match="one group of 3 holds 100%"):
+        partition.fit(X, scores)
+    assert partition.group_sizes_.max() == 30
 
 
 def test_a_classifier_that_takes_no_weights():
