@@ -1,5 +1,10 @@
 """One seed for every test that draws."""
 
+import os
+
+# scikit-learn skips its array API checks without it; scipy reads it once, at its first import.
+os.environ["SCIPY_ARRAY_API"] = "1"
+
 import numpy as np
 import pytest
 

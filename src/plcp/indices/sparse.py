@@ -62,7 +62,9 @@ class SparseScale(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the variance of the scores ``y``, then again with the weights it implies."""
-        X = validate_data(self, X, dtype=FLOATS, ensure_all_finite="allow-nan")
+        X = validate_data(
+            self, X, dtype=FLOATS, ensure_all_finite="allow-nan", ensure_min_samples=2
+        )
         squares = check_scores(y) ** 2
         check_lengths(X, squares)
         given = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
