@@ -1,10 +1,12 @@
-"""The tables of docs/results.md, written from the JSON of the benchmarks and nothing else.
+"""The tables of docs/results.md and README.md, written from the JSON of the benchmarks alone.
 
-python benchmarks/tables.py > docs/results.md
+python benchmarks/tables.py
 """
 
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ LIMITS = {
     "nonlinear:300": (1.05, 0.85),
 }
 Records = list[dict[str, Any]]
+ROOT = Path(__file__).parent.parent
 
 
 def pick(records: Records, **wanted: Any) -> Records:
@@ -101,23 +104,77 @@ def census(records: Records) -> str:
     )
 
 
-def main() -> None:
-    conditional = json.loads((RESULTS / "conditional.json").read_text())
-    speed = json.loads((RESULTS / "speed.json").read_text())
-    print("# Results\n\nWritten by `benchmarks/tables.py` from `benchmarks/results/*.json`.\n")
+def readme_synthetic(records: Records) -> str:
+    """MSCE of every method, relative to Split's, with the limit the default was held to."""
+    return by_task(records, ratio_of("msce"))
+
+
+def readme_real(records: Records) -> str:
+    """Relative ERT and coverage of every method, and their means over the sets."""
+    names = unique(records, "method")
+    cells: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
+    rows = []
+    for task in unique(records, "task"):
+        base = pick(records, task=task, method=names[0])
+        row = [task]
+        for name in names:
+            runs = pick(records, task=task, method=name)
+            cell = tuple(mean(runs, k) / mean(base, k) for k in ("ert", "mean_threshold"))
+            cells[name].append((*cell, mean(runs, "coverage")))
+            row.append(f"{cell[0]:.2f} ({mean(runs, 'coverage'):.3f})")
+        rows.append(row)
+    means = {name: np.mean(values, axis=0) for name, values in cells.items()}
+    rows.append(["**mean**", *(f"**{m[0]:.2f}** ({m[2]:.3f})" for m in means.values())])
+    rows.append(["mean length", *(f"{m[1]:.3f}" for m in means.values())])
+    return table(["ERT / Split's (coverage)", *names], rows)
+
+
+def results_page(conditional: dict[str, Any], speed: dict[str, Any]) -> str:
     parts: list[tuple[str, str, Callable[[Records], str]]] = [
         ("synthetic", "Synthetic tasks, exact MSCE", synthetic),
         ("real", "Real sets, absolute residuals", lambda r: real(r, "mean_threshold")),
         ("cqr", "Real sets, scores of CQR", lambda r: real(r, "length")),
         ("census", "Census: coverage (mean length) of people nobody named", census),
     ]
+    text = "# Results\n\nWritten by `benchmarks/tables.py` from `benchmarks/results/*.json`.\n"
     for part, title, draw in parts:
         entry = conditional[part]
-        print(f"## {title}\n\nCommit {entry['provenance']['commit']}.\n")
-        print(draw(entry["results"]))
-    print("## Speed and memory\n")
+        text += f"\n## {title}\n\nCommit {entry['provenance']['commit']}.\n\n"
+        text += draw(entry["results"])
+    text += "\n## Speed and memory\n\nRatios in one run, as `benchmarks/speed.py` says.\n\n"
     for part, entry in speed.items():
-        print(f"- **{part}** (commit {entry['provenance']['commit']}): {entry['results']}")
+        facts = ", ".join(f"{key} {_short(value)}" for key, value in entry["results"].items())
+        text += f"- **{part}** (commit {entry['provenance']['commit']}): {facts}\n"
+    return text
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_short(v) for v in value) + "]"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def readme_with_tables(readme: str, conditional: dict[str, Any]) -> str:
+    """Return the README with the blocks between <!-- name --> and <!-- /name --> made anew."""
+    drawn = {"synthetic": readme_synthetic, "real": readme_real, "census": census}
+    for name, draw in drawn.items():
+        block = f"<!-- {name} -->\n{draw(conditional[name]['results'])}<!-- /{name} -->"
+        readme = re.sub(f"<!-- {name} -->.*?<!-- /{name} -->", block, readme, flags=re.S)
+    return readme
+
+
+def load() -> tuple[dict[str, Any], dict[str, Any]]:
+    conditional, speed = (
+        json.loads((RESULTS / f"{name}.json").read_text()) for name in ("conditional", "speed")
+    )
+    return conditional, speed
+
+
+def main() -> None:
+    conditional, speed = load()
+    (ROOT / "docs" / "results.md").write_text(results_page(conditional, speed))
+    readme = ROOT / "README.md"
+    readme.write_text(readme_with_tables(readme.read_text(), conditional))
 
 
 if __name__ == "__main__":
