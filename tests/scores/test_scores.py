@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -53,7 +53,9 @@ few = settings(max_examples=40, deadline=None)
 
 # quarters add, subtract and compare without rounding, so that ties are ties
 quarters = st.integers(-16, 16).map(lambda i: i / 4)
+tenths = st.integers(-40, 40).map(lambda i: i / 10)
 floats = st.floats(-1e6, 1e6)
+any_floats = st.floats(-1e150, 1e150)  # subnormal ones too; beyond, the score itself overflows
 infinities = st.sampled_from([np.inf, -np.inf])
 
 
@@ -79,6 +81,8 @@ def rows(draw, kind, numbers=quarters):
             draw, st.integers(0, k - 1), n
         )
     scale = st.sampled_from([0.25, 0.5, 1.0, 2.0, 4.0])
+    if numbers is not quarters:
+        scale = scale | st.floats(1e-3, 1e3)
     columns = {POINT: [numbers], SCALED: [numbers, scale], BAND: [numbers, numbers]}[kind]
     prediction = np.column_stack([draw_array(draw, column, n) for column in columns])
     return (prediction[:, 0] if kind == POINT else prediction), draw_array(draw, numbers, n)
@@ -116,17 +120,40 @@ def test_inverse_law_ties_included(score, kind, data):
 
 
 @every_residual
-@few
+@pytest.mark.parametrize("numbers", [floats, tenths, any_floats], ids=["floats", "tenths", "any"])
 @given(data=st.data())
-def test_inverse_law_away_from_rounding(score, kind, data):
-    prediction, y = data.draw(rows(kind, floats))
-    threshold = draw_array(data.draw, floats, (len(y), score.tails))
-    gap = np.abs(score(prediction, y).reshape(threshold.shape) - threshold)
-    assume(
-        (gap > 1e-8 * (1 + np.abs(prediction).max() + np.abs(y).max() + np.abs(threshold))).all()
-    )
+@few
+def test_inverse_law_whatever_the_rounding(score, kind, numbers, data):
+    prediction, y = data.draw(rows(kind, numbers))
+    # thresholds at the score of a row, or within one float of it, are where rounding shows
+    own = score(prediction, y).ravel()
+    ties = np.concatenate([own, np.nextafter(own, np.inf), np.nextafter(own, -np.inf)])
+    near = st.sampled_from(ties.tolist())
+    threshold = draw_array(data.draw, near | numbers | infinities, (len(y), score.tails))
     sets = score.invert(prediction, threshold)
     np.testing.assert_array_equal(sets.contains(y), accepted(score, prediction, y, threshold))
+
+
+@every_residual
+@few
+@given(data=st.data())
+def test_ends_are_the_outermost_labels_accepted(score, kind, data):
+    prediction, y = data.draw(rows(kind, any_floats))
+    threshold = np.maximum(0, score(prediction, y).reshape(len(y), -1))
+    sets = score.invert(prediction, threshold)
+    for end, outwards in ((sets.lower, -np.inf), (sets.upper, np.inf)):
+        bounded = np.isfinite(end)
+        labels = np.where(bounded, end, y)
+        assert accepted(score, prediction, labels, threshold)[bounded].all()
+        beyond = np.where(bounded, np.nextafter(end, outwards), y)
+        assert not accepted(score, prediction, beyond, threshold)[bounded].any()
+
+
+def test_a_label_shared_by_all_rows_is_covered():
+    score = AbsoluteResidual()
+    t = score([0.2], [0.9])
+    assert 0.2 + t < 0.9
+    assert score.invert([0.2], t).contains([0.9]).all()
 
 
 @every_score
@@ -220,7 +247,7 @@ def test_shift_and_scale(score, kind, data):
     shift = np.array([1.0, 0.0]) if kind == SCALED else 1.0
     np.testing.assert_array_equal(score(prediction + 3 * shift, y + 3), score(prediction, y))
     moved = score.invert(prediction + 3 * shift, 0.5).to_numpy()
-    np.testing.assert_array_equal(moved, score.invert(prediction, 0.5).to_numpy() + 3)
+    np.testing.assert_allclose(moved, score.invert(prediction, 0.5).to_numpy() + 3, atol=1e-14)
     if kind != SCALED:
         np.testing.assert_array_equal(score(4 * prediction, 4 * y), 4 * score(prediction, y))
     elif score.min_scale == 0:

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
+from plcp.quantiles import FloatArray
 from plcp.sets import Intervals, LabelSets
-
-Floats = NDArray[np.float64]
 
 
 class Score(BaseEstimator, ABC):
@@ -22,13 +21,13 @@ class Score(BaseEstimator, ABC):
 
         y in score.invert(p, t)   <=>   score(p, y) <= t   (in every tail)
 
-    It holds exactly for labels, and for intervals wherever p + t is computed without rounding;
-    otherwise the ends of an interval are rounded, and a y within rounding of an end may fall either
-    way.
+    It holds exactly, in floating point too: the ends of an interval are the outermost floats whose
+    score is at most t, where p + t itself might round to a number that is not.
     A score knows nothing of alpha, of X, or of groups.
 
     A score of your own defines ``__call__`` and ``invert``, and `ask` if the model is not asked by
-    ``predict``.
+    ``predict``; `task` ("regression" or "classification") if it serves only one, and `learned` if
+    its `fit` learns.
 
     Examples
     --------
@@ -45,11 +44,17 @@ class Score(BaseEstimator, ABC):
     """
 
     __metadata_request__fit: ClassVar[dict[str, str]] = {"prediction": UNUSED}
+    task: ClassVar[str | None] = None
 
     @property
     def tails(self) -> int:
         """Number of thresholds per row: 2 for a score that treats both sides apart."""
         return 1
+
+    @property
+    def learned(self) -> str | None:
+        """What `fit` learns from calibration rows, if anything; validity is then approximate."""
+        return None
 
     def ask(self, estimator: Any, X: Any) -> NDArray[Any]:
         """Ask a fitted estimator for the predictions this score reads."""
@@ -64,7 +69,7 @@ class Score(BaseEstimator, ABC):
         return np.asarray(prediction)
 
     @abstractmethod
-    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> Floats:
+    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
         """Score each row: shape (n,), or (n, tails) with more than one tail."""
 
     @abstractmethod
@@ -72,7 +77,7 @@ class Score(BaseEstimator, ABC):
         """Return the labels whose score is at most ``threshold``: a scalar, (n,) or (n, tails)."""
 
 
-def check_prediction(prediction: ArrayLike, columns: int, remedy: str) -> Floats:
+def check_prediction(prediction: ArrayLike, columns: int, remedy: str) -> FloatArray:
     """Return finite predictions of shape (n, columns); one column may come as (n,)."""
     values = np.asarray(prediction, dtype=float)
     if values.ndim == 1 and columns == 1:
@@ -84,7 +89,7 @@ def check_prediction(prediction: ArrayLike, columns: int, remedy: str) -> Floats
     return values
 
 
-def check_response(y: ArrayLike, n: int) -> Floats:
+def check_response(y: ArrayLike, n: int) -> FloatArray:
     """Return a finite response of shape (n,)."""
     values = np.asarray(y, dtype=float)
     if values.shape == (n, 1):
@@ -103,7 +108,7 @@ def check_length(y: NDArray[Any], n: int) -> None:
         )
 
 
-def check_finite(values: Floats, name: str) -> None:
+def check_finite(values: FloatArray, name: str) -> None:
     """Raise at the first row that holds NaN or infinity."""
     bad = ~np.isfinite(values)
     if bad.any():
@@ -114,7 +119,7 @@ def check_finite(values: Floats, name: str) -> None:
         )
 
 
-def check_threshold(threshold: ArrayLike, n: int, tails: int) -> Floats:
+def check_threshold(threshold: ArrayLike, n: int, tails: int) -> FloatArray:
     """Return thresholds of shape (n, tails); a scalar serves all rows, (n,) serves all tails."""
     values = np.asarray(threshold, dtype=float)
     try:

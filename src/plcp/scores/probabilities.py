@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,8 @@ from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.scores.base import Floats, Score, check_finite, check_length, check_threshold
+from plcp.quantiles import FloatArray
+from plcp.scores.base import Score, check_finite, check_length, check_threshold
 from plcp.sets import LabelSets
 
 _SCORE_STREAM, _INVERT_STREAM = 0, 1
@@ -21,6 +22,8 @@ _TEMPERATURE_RANGE = (0.05, 20.0)
 
 class _ProbabilityScore(Score):
     """A score of every label at once: asked by predict_proba, inverted by comparing."""
+
+    task: ClassVar[str | None] = "classification"
 
     def ask(self, estimator: Any, X: Any) -> NDArray[Any]:
         """Ask a fitted classifier for its class probabilities."""
@@ -51,7 +54,7 @@ class LabelProbability(_ProbabilityScore):
     [[0], [0, 1]]
     """
 
-    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> Floats:
+    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
         """Score the label of each row, shape (n,)."""
         probabilities = check_probabilities(prediction)
         return _pick(1 - probabilities, check_codes(y, *probabilities.shape))
@@ -117,6 +120,11 @@ class CumulativeProbability(_ProbabilityScore):
         self.temperature = temperature
         self.random_state = random_state
 
+    @property
+    def learned(self) -> str | None:
+        """The temperature, where it is fitted."""
+        return "temperature" if self.temperature == "fit" else None
+
     def fit(self, prediction: ArrayLike, y: ArrayLike) -> Self:
         """Fit the temperature by maximum likelihood, if asked to."""
         if self.temperature == "fit":
@@ -127,7 +135,7 @@ class CumulativeProbability(_ProbabilityScore):
             self.temperature_ = self._temperature()
         return self
 
-    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> Floats:
+    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
         """Score the label of each row, shape (n,)."""
         scores = self._all_scores(prediction, _SCORE_STREAM)
         return _pick(scores, check_codes(y, *scores.shape))
@@ -137,7 +145,7 @@ class CumulativeProbability(_ProbabilityScore):
         scores = self._all_scores(prediction, _INVERT_STREAM)
         return LabelSets(scores <= check_threshold(threshold, len(scores), 1))
 
-    def _all_scores(self, prediction: ArrayLike, stream: int) -> Floats:
+    def _all_scores(self, prediction: ArrayLike, stream: int) -> FloatArray:
         probabilities, temperature = check_probabilities(prediction), self._temperature()
         # T = 1 is left alone so that exact zeros and ties by rounding stay as the model gave them
         if temperature != 1:
@@ -153,7 +161,7 @@ class CumulativeProbability(_ProbabilityScore):
             raise ValueError(f"temperature must be None, 'fit' or a positive number, got {value!r}")
         return float(value)
 
-    def _own_share(self, n: int, stream: int) -> Floats:
+    def _own_share(self, n: int, stream: int) -> FloatArray:
         """Return u for each row."""
         if self.own_mass not in ("none", "full", "random"):
             raise ValueError(f"own_mass must be 'none', 'full' or 'random', got {self.own_mass!r}")
@@ -163,7 +171,7 @@ class CumulativeProbability(_ProbabilityScore):
         return np.random.default_rng([seed, stream]).random(n)
 
 
-def cumulative_scores(probabilities: Floats, u: ArrayLike) -> Floats:
+def cumulative_scores(probabilities: FloatArray, u: ArrayLike) -> FloatArray:
     """Score every label: the mass strictly above it plus u times its own, by one sort a row.
 
     Examples
@@ -187,12 +195,12 @@ def cumulative_scores(probabilities: Floats, u: ArrayLike) -> Floats:
     return scores
 
 
-def apply_temperature(probabilities: Floats, temperature: float) -> Floats:
+def apply_temperature(probabilities: FloatArray, temperature: float) -> FloatArray:
     """Return softmax(T log π): sharper for T > 1, flatter for T < 1."""
     return np.asarray(softmax(temperature * _log(probabilities), axis=1))
 
 
-def fit_temperature(probabilities: Floats, codes: NDArray[np.intp]) -> float:
+def fit_temperature(probabilities: FloatArray, codes: NDArray[np.intp]) -> float:
     """Return the T that maximises the likelihood of the labels under softmax(T log π)."""
     logits = _log(probabilities)
     # with the largest at 0 the plain exponentials below are safe, and faster than logsumexp
@@ -209,16 +217,16 @@ def fit_temperature(probabilities: Floats, codes: NDArray[np.intp]) -> float:
     return float(np.exp(found.x))
 
 
-def _log(probabilities: Floats) -> Floats:
+def _log(probabilities: FloatArray) -> FloatArray:
     # the floor of sklearn's log_loss: a label given probability 0 costs much, not everything
     return np.log(np.maximum(probabilities, np.finfo(float).eps))
 
 
-def _pick(scores: Floats, codes: NDArray[np.intp]) -> Floats:
+def _pick(scores: FloatArray, codes: NDArray[np.intp]) -> FloatArray:
     return scores[np.arange(len(codes)), codes]
 
 
-def check_probabilities(prediction: ArrayLike) -> Floats:
+def check_probabilities(prediction: ArrayLike) -> FloatArray:
     """Return class probabilities of shape (n, k): finite, not negative, rows that sum to 1."""
     values = np.asarray(prediction, dtype=float)
     if values.ndim != 2 or values.shape[1] == 0:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plcp.scores.base import Floats, Score, check_prediction, check_response, check_threshold
+from plcp.quantiles import FloatArray
+from plcp.scores.base import Score, check_prediction, check_response, check_threshold
 from plcp.sets import Intervals
 
 _POINT = "pass estimator.predict(X) of a regressor with one output"
@@ -18,8 +20,17 @@ _SCALE = (
 )
 _BAND = "columns are the lower and upper quantile; use plcp.models.QuantilePair"
 
+# a guess is rounded three times, each by half a unit in the last place; one more is for the last
+_ULP = 3
 
-class AbsoluteResidual(Score):
+
+class _ResidualScore(Score):
+    """A score of numbers, inverted to an interval."""
+
+    task: ClassVar[str | None] = "regression"
+
+
+class AbsoluteResidual(_ResidualScore):
     r"""The distance of the label from the prediction, S = \|y - p\|; sets are p ± t.
 
     References
@@ -38,7 +49,7 @@ class AbsoluteResidual(Score):
            [ 3.,  7.]])
     """
 
-    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> Floats:
+    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
         """Score each row, shape (n,)."""
         point = check_prediction(prediction, 1, _POINT)[:, 0]
         return np.abs(check_response(y, len(point)) - point)
@@ -50,7 +61,7 @@ class AbsoluteResidual(Score):
         return _widen(point, point, t, t)
 
 
-class SignedResidual(Score):
+class SignedResidual(_ResidualScore):
     """The residual with its sign, for bounds on one side or for two sides apart.
 
     ``"upper"``: S = y - p, sets (-inf, p + t]. ``"lower"``: S = p - y, sets [p - t, inf).
@@ -87,7 +98,7 @@ class SignedResidual(Score):
         """Two when both sides are bounded, else one."""
         return 2 if self.side == "both" else 1
 
-    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> Floats:
+    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
         """Score each row: shape (n, 2) with both sides, else (n,)."""
         point = check_prediction(prediction, 1, _POINT)[:, 0]
         residual = check_response(y, len(point)) - point
@@ -110,7 +121,7 @@ class SignedResidual(Score):
         return self.side == "both"
 
 
-class NormalizedResidual(Score):
+class NormalizedResidual(_ResidualScore):
     r"""The residual in units of a predicted scale, S = \|y - mean\| / max(scale, min_scale).
 
     Sets are mean ± t · max(scale, min_scale): wide where the model says it is unsure.
@@ -148,7 +159,7 @@ class NormalizedResidual(Score):
             return np.column_stack(estimator.predict(X, return_std=True))
         return np.asarray(estimator.predict(X))
 
-    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> Floats:
+    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
         """Score each row, shape (n,)."""
         mean, scale = self._mean_and_scale(prediction)
         return np.asarray(np.abs(check_response(y, len(mean)) - mean) / scale)
@@ -157,13 +168,14 @@ class NormalizedResidual(Score):
         """Return mean ± t · scale; a negative threshold empties the set."""
         mean, scale = self._mean_and_scale(prediction)
         t = check_threshold(threshold, len(mean), 1)[:, 0]
-        return _widen(mean, mean, t * scale, t * scale)
+        residual = _largest_residual(t, scale)
+        return _widen(mean, mean, residual, residual)
 
     def point(self, prediction: ArrayLike) -> NDArray[Any]:
         """Return the mean."""
         return np.asarray(prediction)[:, 0]
 
-    def _mean_and_scale(self, prediction: ArrayLike) -> tuple[Floats, Floats]:
+    def _mean_and_scale(self, prediction: ArrayLike) -> tuple[FloatArray, FloatArray]:
         if not 0 <= self.min_scale < np.inf:
             raise ValueError(f"min_scale must lie in [0, inf), got {self.min_scale}")
         mean, scale = check_prediction(prediction, 2, _SCALE).T
@@ -177,7 +189,7 @@ class NormalizedResidual(Score):
         return mean, np.maximum(scale, self.min_scale)
 
 
-class QuantileResidual(Score):
+class QuantileResidual(_ResidualScore):
     """How far the label lies beyond a band of quantiles: conformalized quantile regression (CQR).
 
     Symmetric: S = max(lo - y, y - hi), sets [lo - t, hi + t]. Otherwise the two tails
@@ -217,7 +229,7 @@ class QuantileResidual(Score):
         """Return the middle of the band."""
         return np.asarray(prediction).mean(axis=1)
 
-    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> Floats:
+    def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
         """Score each row: shape (n,) when symmetric, else (n, 2)."""
         lo, hi = np.sort(check_prediction(prediction, 2, _BAND), axis=1).T
         values = check_response(y, len(lo))
@@ -231,12 +243,43 @@ class QuantileResidual(Score):
         return _widen(lo, hi, t[:, 0], t[:, -1])
 
 
-def _widen(lo: Floats, hi: Floats, below: Floats, above: Floats) -> Intervals:
-    """Return [lo - below, hi + above], empty where the ends pass each other."""
-    # said apart from the ends: a tiny negative threshold vanishes when added to a large prediction
-    empty = below < (lo - hi) - above
-    lower, upper = lo - below, hi + above
-    return Intervals(np.where(empty, np.nan, lower), np.where(empty, np.nan, upper))
+def _widen(lo: FloatArray, hi: FloatArray, below: FloatArray, above: FloatArray) -> Intervals:
+    """Return {y : lo - y <= below and y - hi <= above}, differences rounded as in the score.
+
+    The ends are the outermost such floats, not lo - below and hi + above: 0.2 + (0.9 - 0.2) is
+    below 0.9, and a set that ended there would miss the very label that set its threshold.
+    """
+    return Intervals(-_largest_label(-lo, below), _largest_label(hi, above))
+
+
+def _largest_label(point: FloatArray, t: FloatArray) -> FloatArray:
+    """Return the largest float y with y - point <= t."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = point + t
+        # what that sum lost to rounding (Knuth's two-sum), and how far beyond t still rounds to t
+        back = near - point
+        lost = (point - (near - back)) + (t - back)
+        near = near + (lost + (np.nextafter(t, np.inf) - t) / 2)
+        return _settle(near, t, lambda y: y - point)
+
+
+def _largest_residual(t: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return the largest float r with r / scale <= t."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        near = t * (scale / 2) + np.nextafter(t, np.inf) * (scale / 2)
+        return _settle(near, t, lambda r: r / scale)
+
+
+def _settle(
+    near: FloatArray, t: FloatArray, score: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """Move a guess to the largest float whose score is at most t; infinite t stay as they are."""
+    for _ in range(_ULP):
+        near = np.where(score(near) > t, np.nextafter(near, -np.inf), near)
+    for _ in range(_ULP):
+        further = np.nextafter(near, np.inf)
+        near = np.where(score(further) <= t, further, near)
+    return np.where(np.isinf(t), t, near)
 
 
 def _takes_return_std(estimator: Any) -> bool:
