@@ -7,12 +7,16 @@ import polars as pl
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from bands import beta_binomial_band
@@ -23,7 +27,9 @@ from plcp import (
     ConformalRegressor,
     CumulativeProbability,
     LinearQuantile,
+    MeanScalePair,
     Mondrian,
+    NormalizedResidual,
     OrderedPartition,
     QuantilePair,
     QuantileResidual,
@@ -98,6 +104,8 @@ def test_what_counts_as_frozen(rng):
     assert is_frozen(frozen)
     assert is_frozen(QuantilePair(frozen, frozen))
     assert not is_frozen(QuantilePair(frozen, LinearRegression()))
+    assert is_frozen(MeanScalePair(frozen, frozen))
+    assert not is_frozen(MeanScalePair(frozen, LinearRegression()))
     assert not is_frozen(LinearRegression())
     assert not is_frozen(CalibratedClassifierCV(frozen))  # still learns
 
@@ -111,6 +119,128 @@ def test_a_pair_of_frozen_quantiles_is_conformalized_quantile_regression(rng):
     t = conformal_quantile(np.maximum(lower - y, y - upper), 0.1)
     assert_allclose(model.predict_interval(X), np.column_stack([lower - t, upper + t]))
     assert_allclose(model.predict(X), (lower + upper) / 2)
+
+
+def test_a_frozen_mean_and_scale_leave_all_rows_to_calibrate(rng):
+    X, y = regression(rng)
+    mean = LinearRegression().fit(X[:50], y[:50])
+    scale = DummyRegressor(strategy="constant", constant=2.0).fit(X[:50], y[:50])
+    pair = MeanScalePair(FrozenEstimator(mean), FrozenEstimator(scale))
+    model = ConformalRegressor(pair, NormalizedResidual(), Recorder()).fit(X, y)
+    assert_array_equal(model.thresholds_[0].y_, np.abs(y - mean.predict(X)) / 2)
+
+
+def test_a_frozen_pipeline(rng):
+    X, y = regression(rng)
+    fitted = make_pipeline(StandardScaler(), LinearRegression()).fit(X[:50], y[:50])
+    model = ConformalRegressor(FrozenEstimator(fitted), threshold=Recorder()).fit(X, y)
+    assert_array_equal(model.thresholds_[0].y_, np.abs(y - fitted.predict(X)))
+
+
+def test_classes_too_rare_for_both_sides_of_the_split(rng):
+    X, y = rng.normal(size=(200, 2)), np.repeat(np.arange(20), 10)  # 10 rows held out, 20 classes
+    model = ConformalClassifier(GaussianNB(), threshold=Recorder(0.5), calibration_size=0.05)
+    [rule] = model.set_params(random_state=0).fit(X, y).thresholds_
+    assert len(rule.y_) == 10
+
+
+class Backwards(ClassifierMixin, BaseEstimator):
+    """A classifier that lists its classes from last to first."""
+
+    def fit(self, X, y):
+        self.inner_ = GaussianNB().fit(X, y)
+        self.classes_ = self.inner_.classes_[::-1]
+        return self
+
+    def predict_proba(self, X):
+        return self.inner_.predict_proba(X)[:, ::-1]
+
+
+def test_classes_in_any_order(rng):
+    X, y = classes(rng)
+    model = ConformalClassifier(Backwards(), threshold=Recorder(), random_state=0).fit(X, y)
+    other = ConformalClassifier(GaussianNB(), threshold=Recorder(), random_state=0).fit(X, y)
+    assert_array_equal(model.thresholds_[0].y_, other.thresholds_[0].y_)
+    assert_array_equal(model.predict_set(X).contains(y), other.predict_set(X).contains(y))
+
+
+# seeds
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ConformalRegressor(RandomForestRegressor(5), SignedResidual(), random_state=0),
+        ConformalRegressor(LinearRegression(), threshold=PLCP(), random_state=0),
+        ConformalRegressor(LinearRegression(), threshold=PLCP(calibration="split"), random_state=0),
+        ConformalClassifier(GaussianNB(), CumulativeProbability("random"), random_state=0),
+    ],
+    ids=["forest", "cross", "split", "random-mass"],
+)
+def test_one_seed_is_enough(rng, model):
+    X, y = classes(rng) if isinstance(model, ConformalClassifier) else regression(rng)
+    first, second = (clone(model).fit(X, y).predict_set(X).to_numpy() for _ in range(2))
+    assert_array_equal(first, second)
+
+
+def test_seeds_of_the_user_are_kept(rng):
+    X, y = regression(rng)
+    rule = PLCP(OrderedPartition(LinearQuantile()), 2, random_state=7)
+    model = ConformalRegressor(LinearRegression(), threshold=rule, random_state=0).fit(X, y)
+    assert model.thresholds_[0].random_state == 7
+    assert rule.random_state == 7
+    rule.set_params(random_state=None)
+    model = ConformalRegressor(LinearRegression(), threshold=rule).fit(X, y)
+    assert model.thresholds_[0].random_state is None  # no seed, none handed on
+
+
+# what is said to hold
+
+
+@pytest.mark.parametrize(
+    ("rule", "finite"),
+    [
+        (SplitConformal(), True),
+        (Mondrian(lambda X: X[:, 0] > 0), True),
+        (PLCP(OrderedPartition(LinearQuantile()), 2, calibration="split", random_state=0), True),
+        (PLCP(OrderedPartition(LinearQuantile()), 2, random_state=0), False),
+        (PLCP(OrderedPartition(LinearQuantile()), 2, calibration="joint", random_state=0), False),
+    ],
+    ids=["split", "mondrian", "plcp-split", "plcp-cross", "plcp-joint"],
+)
+def test_the_guarantee_of_two_tails_is_that_of_the_set(rng, rule, finite):
+    X, y = regression(rng)
+    model = ConformalRegressor(LinearRegression(), SignedResidual("both"), rule, random_state=0)
+    sentence = model.fit(X, y).guarantee_
+    assert sentence.startswith("P(covered) >= 0.9 on average" if finite else "No finite-sample")
+    assert ("in finite samples" in sentence) == finite
+    assert "union bound" in sentence
+    assert "2 tails" in sentence
+    assert "thresholds and groups of its own" in sentence
+    assert "P(covered) >= 0.95" not in sentence
+
+
+def test_weights_leave_no_finite_sample_guarantee(rng):
+    X, y = regression(rng)
+    for score in (AbsoluteResidual(), SignedResidual()):
+        model = ConformalRegressor(LinearRegression(), score, SplitConformal(), random_state=0)
+        assert "in finite samples" in model.fit(X, y).guarantee_
+        assert "in finite samples" not in model.fit(X, y, np.full(300, 2.0)).guarantee_
+
+
+@pytest.mark.parametrize(("temperature", "said"), [("fit", True), (2.0, False), (None, False)])
+def test_a_temperature_fitted_on_the_same_rows_is_said(rng, temperature, said):
+    X, y = classes(rng)
+    score = CumulativeProbability(temperature=temperature)
+    model = ConformalClassifier(GaussianNB(), score, SplitConformal(), random_state=0).fit(X, y)
+    assert ("fitted its temperature on these very rows" in model.guarantee_) == said
+
+
+def test_an_atom_that_rounding_would_miss_is_covered():
+    X, y = np.zeros((40, 1)), np.full(40, 0.9)
+    constant = FrozenEstimator(DummyRegressor(strategy="constant", constant=0.2).fit(X, y))
+    model = ConformalRegressor(constant, threshold=SplitConformal()).fit(X, y)
+    assert model.predict_set(X).contains(y).all()
 
 
 # what is calibrated
@@ -306,6 +436,13 @@ def test_output_container(fitted):
         model.set_output(transform="excel")
 
 
+def test_only_intervals_have_a_container_to_choose(rng):
+    assert not hasattr(ConformalClassifier(LogisticRegression()), "set_output")
+    X, y = classes(rng)
+    model = ConformalClassifier(GaussianNB(), threshold=SplitConformal(), random_state=0).fit(X, y)
+    assert list(model.predict_set(X).to_pandas().columns) == ["no", "perhaps", "yes"]
+
+
 def test_output_container_of_the_configuration_and_of_clones(fitted, rng):
     model, frame = fitted
     with sklearn.config_context(transform_output="pandas"):
@@ -378,12 +515,6 @@ def test_one_class_and_one_row(rng):
         ConformalClassifier(LogisticRegression()).fit(np.zeros((20, 1)), np.zeros(20))
     with pytest.raises(ValueError, match="n_samples=1"):
         ConformalRegressor(LinearRegression()).fit([[1.0]], [1.0])
-
-
-@pytest.mark.parametrize("size", [0.0, 1.0, 1.5, -0.1])
-def test_calibration_size(rng, size):
-    with pytest.raises(ValueError, match="test_size"):
-        ConformalRegressor(LinearRegression(), calibration_size=size).fit(*regression(rng))
 
 
 def test_a_classifier_without_probabilities(rng):

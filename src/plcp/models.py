@@ -7,9 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import check_is_fitted
+
+from plcp.quantiles import FloatArray
 
 __all__ = ["MeanScalePair", "QuantilePair"]
 
@@ -91,7 +94,7 @@ class QuantilePair(_Pair):
         self.upper_ = clone(self.upper).fit(X, y, **weights)
         return self
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> FloatArray:
         """Predict the lower and upper quantile, shape (n, 2)."""
         check_is_fitted(self)
         return np.column_stack([self.lower_.predict(X), self.upper_.predict(X)])
@@ -108,7 +111,8 @@ class MeanScalePair(_Pair):
     ----------
     mean, scale : regressor
         Regressors of y and of its absolute residual. With a mean in ``FrozenEstimator``, fit on
-        rows that did not train it.
+        rows that did not train it. With both in it nothing is learnt and the least scale is 0:
+        ``NormalizedResidual`` has a ``min_scale`` of its own.
     cv : int, splitter or iterable
         Folds of the out-of-fold residuals, as in ``cross_val_predict``.
 
@@ -146,6 +150,9 @@ class MeanScalePair(_Pair):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the mean on (X, y) and the scale on the out-of-fold absolute residuals."""
+        if isinstance(self.mean, FrozenEstimator) and isinstance(self.scale, FrozenEstimator):
+            self.mean_, self.scale_, self.min_scale_ = self.mean, self.scale, 0.0
+            return self
         weights = _weights(sample_weight)
         response = column_or_1d(y, warn=True)
         self.mean_ = clone(self.mean).fit(X, response, **weights)
@@ -156,7 +163,7 @@ class MeanScalePair(_Pair):
         self.min_scale_ = _SCALE_FLOOR * float(residuals.mean()) or 1.0
         return self
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> FloatArray:
         """Predict the mean and its scale, shape (n, 2)."""
         check_is_fitted(self)
         scale = np.maximum(self.scale_.predict(X), self.min_scale_)

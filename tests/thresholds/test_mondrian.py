@@ -125,3 +125,12 @@ def test_labels_that_are_none(groups, message):
 def test_a_column_that_is_not_there():
     with pytest.raises(ValueError, match=r"'town', but X has only \['a'\]"):
         Mondrian("town").fit(pd.DataFrame({"a": np.zeros(20)}), np.arange(20))
+
+
+def test_a_weighted_guarantee_is_approximate():
+    X, scores = np.zeros((20, 1)), np.arange(20.0)
+    assert "in finite samples" in Mondrian(0).fit(X, scores).guarantee_
+    weighted = Mondrian(0).fit(X, scores, sample_weight=np.full(20, 2.0)).guarantee_
+    assert "in finite samples" not in weighted
+    assert weighted.startswith("Approximate")
+    assert "weight one" in weighted

@@ -71,3 +71,12 @@ def test_score_is_the_negative_pinball_loss():
     rule = SplitConformal(0.5).fit(np.zeros((3, 1)), [1.0, 2.0, 3.0])
     assert rule.score(np.zeros((2, 1)), [1.0, 4.0]) == -0.75
     assert rule.score(np.zeros((2, 1)), [1.0, 4.0], sample_weight=[0, 1]) == -1.0
+
+
+def test_a_weighted_guarantee_is_approximate():
+    X, scores = np.zeros((20, 1)), np.arange(20.0)
+    assert "in finite samples" in SplitConformal().fit(X, scores).guarantee_
+    weighted = SplitConformal().fit(X, scores, sample_weight=np.full(20, 2.0)).guarantee_
+    assert "in finite samples" not in weighted
+    assert weighted.startswith("Approximate")
+    assert "weight one" in weighted

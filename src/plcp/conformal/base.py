@@ -1,11 +1,12 @@
 """What both tasks share: fit a model, score the other rows, learn thresholds, invert."""
 
+import math
 from collections.abc import Callable
-from typing import Any, Self
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
@@ -19,14 +20,37 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.models import QuantilePair
+from plcp.conformal.guarantees import set_guarantee
+from plcp.indices.levels import seeded
+from plcp.models import MeanScalePair, QuantilePair
 from plcp.quantiles import IntArray
 from plcp.scores import Score
-from plcp.thresholds import PLCP, ThresholdRule
-from plcp.validation import check_option, is_frame
+from plcp.thresholds import PLCP, Mondrian, ThresholdRule
+from plcp.validation import check_alpha, is_frame
 
-CONTAINERS = ("default", "pandas", "polars")
 Features = Callable[[Any], Any] | list[Any] | str | int | None
+
+
+class _Task(NamedTuple):
+    """What a task is called, and what it asks of a model."""
+
+    conformal: str
+    kind: str
+    method: str | None
+    scores: str
+
+
+TASKS = {
+    "regression": _Task(
+        "ConformalRegressor", "regressor", None, "AbsoluteResidual or another residual"
+    ),
+    "classification": _Task(
+        "ConformalClassifier",
+        "classifier",
+        "predict_proba",
+        "LabelProbability or CumulativeProbability",
+    ),
+}
 
 
 class Conformal(MetaEstimatorMixin, BaseEstimator):
@@ -38,43 +62,64 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):
     features: Features
     calibration_size: float
     random_state: Any
+    _task: ClassVar[str]
 
     def _fit(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
         """Fit the model on one part (none, if frozen) and calibrate on the rest."""
         X, y, sample_weight = indexable(X, y, sample_weight)
-        self.estimator_ = clone(self.estimator)
-        if is_frozen(self.estimator):
-            if not isinstance(self.estimator, FrozenEstimator):
-                self.estimator_.fit(X, y)  # teaches nothing: it only puts frozen members in place
-            self._calibrate(X, y, sample_weight)
+        model, score, rule, rng = self._parts()
+        self.estimator_ = model
+        if is_frozen(model):
+            if not isinstance(model, FrozenEstimator):
+                model.fit(X, y)  # teaches nothing: it only puts frozen members in place
         else:
-            learn, hold = self._divide(y)
-            self.estimator_.fit(_safe_indexing(X, learn), y[learn])
-            weights = None if sample_weight is None else _safe_indexing(sample_weight, hold)
-            self._calibrate(_safe_indexing(X, hold), y[hold], weights)
+            learn, hold = self._divide(y, rng)
+            model.fit(_safe_indexing(X, learn), y[learn])
+            X, y = _safe_indexing(X, hold), y[hold]
+            if sample_weight is not None:
+                sample_weight = _safe_indexing(sample_weight, hold)
+        self._calibrate(score, rule, X, y, sample_weight)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
 
-    def _divide(self, y: NDArray[Any]) -> tuple[IntArray, IntArray]:
+    def _parts(self) -> tuple[Any, Score, ThresholdRule, np.random.RandomState]:
+        """Model, score and rule, checked against each other, copied and seeded."""
+        score = self._default_score() if self.conformity is None else self.conformity
+        rule = PLCP() if self.threshold is None else self.threshold
+        check_parts(self.estimator, score, rule, self._task)
+        rng = check_random_state(self.random_state)
+        if self.random_state is None:
+            return clone(self.estimator), clone(score), clone(rule), rng
+        return seeded(self.estimator, rng), seeded(score, rng), seeded(rule, rng), rng
+
+    def _divide(self, y: NDArray[Any], rng: np.random.RandomState) -> tuple[IntArray, IntArray]:
         """Rows to fit the model on, and rows to calibrate on."""
-        stratify = y if isinstance(self, ClassifierMixin) and _can_stratify(y) else None
+        size = self.calibration_size
+        if not isinstance(size, Real) or not 0 < size < 1:
+            raise ValueError(
+                f"calibration_size must lie in (0, 1), the share of rows to calibrate on, "
+                f"got {size!r}"
+            )
+        stratify = isinstance(self, ClassifierMixin) and _can_stratify(y, size)
         learn, hold = train_test_split(
-            np.arange(len(y)),
-            test_size=self.calibration_size,
-            random_state=check_random_state(self.random_state),
-            stratify=stratify,
+            np.arange(len(y)), test_size=size, random_state=rng, stratify=y if stratify else None
         )
         return learn, hold
 
-    def _calibrate(self, X: Any, y: NDArray[Any], weights: ArrayLike | None) -> None:
+    def _calibrate(
+        self,
+        score: Score,
+        rule: ThresholdRule,
+        X: Any,
+        y: NDArray[Any],
+        weights: ArrayLike | None,
+    ) -> None:
         """Score the rows and fit one rule a tail, each at its share of alpha."""
-        score = self._default_score() if self.conformity is None else clone(self.conformity)
         prediction = score.ask(self.estimator_, X)
         codes = self._encode(y)
         self.conformity_ = score.fit(prediction, codes)
         columns = self.conformity_(prediction, codes).reshape(len(y), -1)
-        rule = PLCP() if self.threshold is None else self.threshold
         rows = self._select(X)
         self.thresholds_ = []
         for column in columns.T:
@@ -84,7 +129,8 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):
             self.thresholds_.append(
                 tail.fit(rows, column) if weights is None else tail.fit(rows, column, weights)
             )
-        self.guarantee_ = " ".join(dict.fromkeys(tail.guarantee_ for tail in self.thresholds_))
+        sentences = [tail.guarantee_ for tail in self.thresholds_]
+        self.guarantee_ = set_guarantee(sentences, rule.alpha, score.learned)
 
     def _invert(self, X: Any) -> Any:
         """Prediction set of each row."""
@@ -123,17 +169,6 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):
     def _encode(self, y: NDArray[Any]) -> NDArray[Any]:
         return y
 
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose the container of ``predict_interval``: "default", "pandas" or "polars"."""
-        if transform is not None:
-            check_option("transform", transform, CONTAINERS)
-            self._sklearn_output_config = {"transform": transform}  # the name that clone keeps
-        return self
-
-    def _container(self) -> str:
-        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
-        return str(chosen or get_config()["transform_output"])
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
@@ -147,15 +182,52 @@ def check_labels(y: ArrayLike) -> NDArray[Any]:
     return column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
 
 
+def check_parts(estimator: Any, score: Score, rule: ThresholdRule, task: str) -> None:
+    """Refuse a model, score or rule that cannot serve the task, before anything is fitted."""
+    check_alpha(rule.alpha)
+    if isinstance(rule, Mondrian) and rule.groups is None:
+        raise ValueError(
+            "Mondrian(groups=None) takes labels by hand, which a conformal estimator cannot pass "
+            "on: name a column of X or give a function of X, as in Mondrian(groups=...)"
+        )
+    if score.task is None:
+        return  # a score of the user's own knows what to ask of which model
+    wants, other = TASKS[task], TASKS["classification" if task == "regression" else "regression"]
+    if score.task != task:
+        raise TypeError(
+            f"{score} is a score for {score.task}, but {wants.conformal} needs one for {task}: "
+            f"use {wants.scores}, or {other.conformal}"
+        )
+    serves = wants.method is not None and hasattr(estimator, wants.method)
+    if _kind(estimator) == other.kind and not serves:
+        raise TypeError(
+            f"{wants.conformal} needs a {wants.kind}, got the {other.kind} {estimator}: "
+            f"use {other.conformal}"
+        )
+
+
+def _kind(estimator: Any) -> str | None:
+    """Classifier or regressor; None for a model that does not say."""
+    try:
+        return get_tags(estimator).estimator_type
+    except (AttributeError, TypeError):
+        return None
+
+
 def is_frozen(estimator: Any) -> bool:
-    """Whether fitting would teach nothing: frozen itself, or a pair of frozen quantiles.
+    """Whether fitting would teach nothing: frozen itself, or a pair of frozen models.
 
     Other estimators around a frozen one, such as ``CalibratedClassifierCV``, still learn.
     """
     if isinstance(estimator, QuantilePair):
         return is_frozen(estimator.lower) and is_frozen(estimator.upper)
+    if isinstance(estimator, MeanScalePair):
+        return is_frozen(estimator.mean) and is_frozen(estimator.scale)
     return isinstance(estimator, FrozenEstimator)
 
 
-def _can_stratify(y: NDArray[Any]) -> bool:
-    return bool(np.unique(y, return_counts=True)[1].min() >= 2)
+def _can_stratify(y: NDArray[Any], calibration_size: float) -> bool:
+    """Whether each class can stand on both sides of the split."""
+    counts = np.unique(y, return_counts=True)[1]
+    held = math.ceil(calibration_size * len(y))
+    return bool(counts.min() >= 2 and len(counts) <= min(held, len(y) - held))

@@ -18,6 +18,9 @@ from plcp.thresholds import ThresholdRule
 class ConformalClassifier(ClassifierMixin, Conformal):
     """Prediction sets of labels from any classifier, valid for each kind of input.
 
+    ``predict_set(X).to_pandas()`` and ``.to_polars()`` give the sets as a table, one boolean column
+    a class.
+
     Parameters
     ----------
     estimator : classifier
@@ -25,7 +28,8 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     conformity : Score or None, default=None
         The score; None: ``LabelProbability()``.
     threshold, features, calibration_size, random_state :
-        As in ``ConformalRegressor``; the split keeps the shares of the classes.
+        As in ``ConformalRegressor``; the split keeps the shares of the classes, unless some class
+        is too rare to stand on both sides.
 
     Attributes
     ----------
@@ -46,6 +50,8 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     >>> model.fit(X, y).predict_set(X[:1]).to_lists()
     [[0]]
     """
+
+    _task = "classification"
 
     def __init__(
         self,
@@ -99,6 +105,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         if len(unknown):
             raise ValueError(
                 f"labels {unknown.tolist()} are not among the classes {self.classes_.tolist()} the "
-                "model was trained on: drop those rows or retrain the model"
+                "model was trained on: drop those rows, merge rare classes, or retrain the model"
             )
-        return np.searchsorted(self.classes_, y)
+        order = np.argsort(self.classes_)  # a model of one's own may list them in any order
+        return order[np.searchsorted(self.classes_, y, sorter=order)]

@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -10,17 +11,24 @@ from plcp.conformal.base import Conformal, Features, check_labels
 from plcp.scores import AbsoluteResidual, Score
 from plcp.sets import Intervals
 from plcp.thresholds import ThresholdRule
+from plcp.validation import check_option
+
+CONTAINERS = ("default", "pandas", "polars")
 
 
 class ConformalRegressor(RegressorMixin, Conformal):
     """Prediction intervals around any regressor, valid for each kind of input.
+
+    ``score`` is R² of the point prediction, as of any regressor: it says nothing of the intervals.
+    Tune the rule where it is fitted, on scores: ``GridSearchCV(PLCP(), ...).fit(X, scores)`` goes
+    by its pinball loss.
 
     Parameters
     ----------
     estimator : regressor
         The model. Wrapped in ``FrozenEstimator`` it is taken as trained, and all rows given to
         ``fit`` calibrate; otherwise ``fit`` splits them, trains and calibrates. A ``QuantilePair``
-        of frozen models counts as frozen.
+        or ``MeanScalePair`` of frozen models counts as frozen.
     conformity : Score or None, default=None
         The score; None: ``AbsoluteResidual()``.
     threshold : ThresholdRule or None, default=None
@@ -32,7 +40,8 @@ class ConformalRegressor(RegressorMixin, Conformal):
     calibration_size : float, default=0.3
         Share of rows to calibrate on, for a model that is not frozen.
     random_state : int, RandomState or None
-        Seed of that split.
+        Seed of that split, and of whatever ``random_state`` in the model, the score and the rule
+        is None. None: they are left as they are.
 
     Attributes
     ----------
@@ -52,6 +61,8 @@ class ConformalRegressor(RegressorMixin, Conformal):
     >>> model.predict_set(test.X).contains(test.y).shape
     (2000,)
     """
+
+    _task = "regression"
 
     def __init__(
         self,
@@ -91,6 +102,17 @@ class ConformalRegressor(RegressorMixin, Conformal):
         if container == "pandas":
             return intervals.to_pandas(index=getattr(X, "index", None))
         return intervals.to_polars() if container == "polars" else intervals.to_numpy()
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose the container of ``predict_interval``: "default", "pandas" or "polars"."""
+        if transform is not None:
+            check_option("transform", transform, CONTAINERS)
+            self._sklearn_output_config = {"transform": transform}  # the name that clone keeps
+        return self
+
+    def _container(self) -> str:
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
+        return str(chosen or get_config()["transform_output"])
 
     def _default_score(self) -> Score:
         return AbsoluteResidual()

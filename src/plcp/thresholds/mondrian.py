@@ -85,10 +85,7 @@ class Mondrian(ThresholdRule):
         small = self.groups_[np.isinf(self.thresholds_)].tolist()
         if small:
             warn_infinite(f"groups {small} hold too few calibration points for alpha = {alpha}")
-        self.guarantee_ = (
-            f"P(covered | group) >= {1 - alpha:g} for each of the {m} given groups, in finite "
-            "samples, if calibration and test points are exchangeable within each group."
-        )
+        self.guarantee_ = _guarantee(alpha, m, weighted=weights is not None)
         return self
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
@@ -133,6 +130,19 @@ class Mondrian(ThresholdRule):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _guarantee(alpha: float, m: int, weighted: bool) -> str:
+    if weighted:
+        return (
+            f"Approximate: P(covered | group) is about {1 - alpha:g} for each of the {m} given "
+            "groups, if within each the weights are likelihood ratios of test to calibration "
+            "points, as each test point is given weight one."
+        )
+    return (
+        f"P(covered | group) >= {1 - alpha:g} for each of the {m} given groups, in finite "
+        "samples, if calibration and test points are exchangeable within each group."
+    )
 
 
 def _is_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:

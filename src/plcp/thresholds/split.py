@@ -56,10 +56,7 @@ class SplitConformal(ThresholdRule):
         self.threshold_ = conformal_quantile(scores, alpha, weights)
         if np.isinf(self.threshold_):
             warn_infinite(too_few(weights, len(scores), alpha))
-        self.guarantee_ = (
-            f"P(covered) >= {1 - alpha:g} on average over all inputs, in finite samples, if "
-            "calibration and test points are exchangeable; nothing holds for a kind of input."
-        )
+        self.guarantee_ = _guarantee(alpha, weighted=weights is not None)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -72,3 +69,16 @@ class SplitConformal(ThresholdRule):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _guarantee(alpha: float, weighted: bool) -> str:
+    if weighted:
+        return (
+            f"Approximate: P(covered) is about {1 - alpha:g} on average over all inputs, if the "
+            "weights are likelihood ratios of test to calibration points, as each test point is "
+            "given weight one; nothing holds for a kind of input."
+        )
+    return (
+        f"P(covered) >= {1 - alpha:g} on average over all inputs, in finite samples, if "
+        "calibration and test points are exchangeable; nothing holds for a kind of input."
+    )
