@@ -25,6 +25,7 @@ from plcp import (
     SoftmaxPartition,
     SplitConformal,
 )
+from plcp.indices import CrossFitted
 from plcp.validation import InfiniteThresholdWarning
 
 N = 120
@@ -296,3 +297,25 @@ def test_too_few_rows_have_an_infinite_threshold(name, data):
     with pytest.warns(InfiniteThresholdWarning, match="8 calibration points are fewer than the 9"):
         rule = make(name).fit(X[:8], scores[:8])
     assert_array_equal(rule.predict(X), np.inf)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (PLCP(cv=1), r"cv must be a whole number, at least 2, got 1"),
+        (PLCP(cv="a"), r"cv must be a whole number, at least 2, got 'a'"),
+        (PLCP(calibration_size="a"), r"calibration_size must lie in \(0, 1\), got 'a'"),
+        (PLCP(partition="softmax"), r"partition must be a Partition or None, got 'softmax'"),
+        (PLCP(partition=LinearQuantile()), r"wrap a regressor in OrderedPartition"),
+        (SoftmaxPartition(max_rounds=0), r"max_rounds must be a whole number, at least 1, got 0"),
+        (SoftmaxPartition(n_starts=0), r"n_starts must be a whole number, at least 1, got 0"),
+        (SoftmaxPartition(l2=-1), r"l2 must not be negative, got -1"),
+        (ClassifierPartition(n_rounds=0), r"n_rounds must be a whole number, at least 1, got 0"),
+        (CrossFitted(LinearQuantile(), n_repeats=0), r"n_repeats must be .* at least 1, got 0"),
+    ],
+    ids=repr,
+)
+def test_options_out_of_range_are_named(rng, estimator, message):
+    X, scores = rng.normal(size=(40, 2)), np.abs(rng.normal(size=40))
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(X, scores)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from joblib import Parallel
+from sklearn.utils.parallel import Parallel
 
 
 def in_threads(jobs: list[Any], n_jobs: int | None, verbose: bool, label: str) -> list[Any]:

@@ -1,9 +1,10 @@
 """Checks every estimator makes: one sentence that names the value and the remedy."""
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,21 @@ class InfiniteThresholdWarning(UserWarning):
 
 def check_alpha(alpha: Any) -> float:
     """Miscoverage rate as a float in (0, 1)."""
-    number = float(alpha) if isinstance(alpha, Real) and not isinstance(alpha, bool) else np.nan
+    return check_share("alpha", alpha)
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """``value`` if it is a whole number and not below ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number, at least {least}, got {value!r}")
+    return int(value)
+
+
+def check_share(name: str, value: Any) -> float:
+    """``value`` if it lies strictly between zero and one."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
     if not 0 < number < 1:
-        raise ValueError(f"alpha must lie in (0, 1), got {alpha!r}")
+        raise ValueError(f"{name} must lie in (0, 1), got {value!r}")
     return number
 
 
@@ -127,8 +140,8 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> A
 
 
 def _check_names(X: Any) -> None:
-    names = [str(name) for name in X.columns]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    counts = Counter(str(name) for name in X.columns)
+    twice = sorted(name for name, count in counts.items() if count > 1)
     if twice:
         raise ValueError(f"X has several columns named {', '.join(twice)}: rename them")
 
@@ -139,7 +152,9 @@ def naming_the_boosted_index() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if "NaN" in str(error) and NAN_REMEDY not in str(error):
+        told = str(error)
+        missing = "contains NaN" in told or "got NaN" in told
+        if missing and "y contains NaN" not in told and NAN_REMEDY not in told:
             raise ValueError(f"{error}\n{NAN_REMEDY}") from error
         raise
 

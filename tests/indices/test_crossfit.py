@@ -5,6 +5,8 @@ import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from plcp.indices import CrossFitted, LinearQuantile, SparseScale
 from plcp.indices.crossfit import make_folds, repeats
@@ -48,6 +50,24 @@ def test_mean_of_linear_models_is_one_linear_model(rng):
     np.testing.assert_allclose(index.predict(X), np.mean(apart, axis=0))
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+def test_mean_of_sparse_scales_is_one_scale_of_the_mean_variance(rng, gaps):
+    X = rng.normal(size=(120, 3))
+    scores = np.abs(rng.standard_t(2, size=120)) * (1 + (X[:, 0] > 0))
+    if gaps:
+        X[::7, 1] = np.nan
+    penalised = SparseScale(penalties=(0.1, 0.1))
+    index = CrossFitted(penalised, n_repeats=2, random_state=0).fit(X, scores)
+    folds = make_folds(120, 3, 2, np.random.RandomState(0))
+    apart = [SparseScale(penalties=(0.1, 0.1)).fit(X[a], scores[a]) for a, _ in folds]
+    assert len(index.models_) == 1
+    lines = [model.unit_**2 * model._line(X) for model in apart]
+    least = np.mean([model.unit_**2 * model.least_ for model in apart])
+    whole = ~np.isnan(X).any(axis=1)  # gaps are filled by each fold's own mean
+    expected = np.sqrt(np.maximum(np.mean(lines, axis=0), least))
+    np.testing.assert_allclose(index.predict(X)[whole], expected[whole])
+
+
 @pytest.mark.parametrize("index", [SparseScale(), HistGradientBoostingRegressor(max_iter=5)])
 def test_threads_do_not_change_the_answer(rng, index):
     X, y = rng.normal(size=(150, 2)), np.abs(rng.normal(size=150))
@@ -62,6 +82,16 @@ def test_repeats_fall_with_the_rows_and_stay_in_bounds():
     assert counts[0] == 5
     assert counts[-1] == 2
     assert repeats(7, 100) == 7
+
+
+def test_weights_reach_the_last_step_of_a_pipeline(rng):
+    X, y = rng.normal(size=(40, 1)), rng.normal(size=40)
+    weights = np.repeat([1.0, 3.0], 20)
+    pipe = make_pipeline(FunctionTransformer(), LinearQuantile(0.5))
+    weighted, plain = (CrossFitted(i, random_state=0) for i in (pipe, LinearQuantile(0.5)))
+    weighted.fit(X, y, sample_weight=weights)
+    plain.fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(weighted.out_of_fold_, plain.out_of_fold_)
 
 
 def test_weights_that_an_index_cannot_take_are_refused(rng):

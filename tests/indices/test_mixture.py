@@ -1,5 +1,7 @@
 """The mixture takes what the data favour, and the constant where there is nothing to learn."""
 
+from math import comb
+
 import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
@@ -7,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 from plcp.datasets import make_nonlinear, make_synthetic
 from plcp.indices import MixedIndex
-from plcp.indices.mixture import mix, mixing_weights, quantile_at
+from plcp.indices.mixture import compositions, mix, mixing_weights, quantile_at
 from plcp.quantiles import pinball_loss
 
 
@@ -100,3 +102,40 @@ def test_whole_weights_are_repeated_rows_for_the_quantile(rng):
     values, counts = rng.normal(size=40), rng.integers(1, 4, 40)
     repeated = np.quantile(np.repeat(values, counts), 0.9, method="inverted_cdf")
     assert quantile_at(values, counts.astype(float), 0.9) == repeated
+
+
+def test_scales_a_thousand_times_apart_are_told_apart(rng):
+    X = rng.uniform(-1, 1, size=(2000, 1))
+    scores = np.abs(rng.normal(size=2000)) * np.where(X[:, 0] > 0, 5.0, 0.005)
+    index = MixedIndex(quantile=0.9, random_state=0).fit(X, scores)
+    quiet, loud = index.predict([[-0.5], [0.5]])
+    assert 100 < loud / quiet < 10_000
+
+
+def test_rounding_below_zero_does_not_make_scores_signed(rng):
+    task = make_nonlinear(300, random_state=0)
+    scores = task.scores.copy()
+    scores[0] = 0.0
+    rounded = scores.copy()
+    rounded[0] = -1e-15
+    one, other = (
+        MixedIndex(quantile=0.9, random_state=0).fit(task.X, s) for s in (scores, rounded)
+    )
+    assert other.is_scale_
+    np.testing.assert_allclose(one.predict(task.X), other.predict(task.X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_extreme_units_do_no_harm(size):
+    task = make_synthetic(300, random_state=0)
+    one, other = (
+        MixedIndex(quantile=0.9, random_state=0).fit(task.X, c * task.scores) for c in (1.0, size)
+    )
+    np.testing.assert_allclose(one.predict(task.X) * size, other.predict(task.X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("total", "parts"), [(10, 1), (10, 3), (3, 5)])
+def test_compositions_are_all_and_distinct(total, parts):
+    ways = list(compositions(total, parts))
+    assert len(ways) == len(set(ways)) == comb(total + parts - 1, parts - 1)
+    assert all(len(way) == parts and sum(way) == total and min(way) >= 0 for way in ways)

@@ -15,7 +15,7 @@ from plcp.partitions.softmax import (
     ordered_start,
     threshold_step,
 )
-from plcp.quantiles import pinball_loss
+from plcp.quantiles import pinball_loss, weighted_quantiles
 
 
 def draw(rng, n=200, d=2):
@@ -141,3 +141,12 @@ def test_weightless_rows_are_not_there(rng):
     ours = SoftmaxPartition(2, random_state=0).fit(X, scores, weights)
     alone = SoftmaxPartition(2, random_state=0).fit(X[:100], scores[:100])
     assert_allclose(ours.predict_proba(X), alone.predict_proba(X))
+
+
+def test_thresholds_are_the_q_step_on_all_rows(rng):
+    """Rows held out to stop by still count for the thresholds."""
+    X, scores = rng.normal(size=(300, 2)), np.abs(rng.normal(size=300))
+    scores *= 1 + (X[:, 0] > 0)
+    partition = SoftmaxPartition(n_groups=2, random_state=0).fit(X, scores)
+    expected = weighted_quantiles(scores, partition.predict_proba(X), 0.9)
+    np.testing.assert_array_equal(partition.thresholds_, expected)

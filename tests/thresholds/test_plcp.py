@@ -103,7 +103,7 @@ def test_a_known_index_is_mondrian_on_its_cuts(rng, halves, calibration, sign):
     rows = (X, scores) if calibration == "cross" else (halves[0][1].X, halves[0][1].scores)
     assert len(cuts) == 3
     assert_array_equal(rule.predict(X), mondrian.fit(*rows).predict(X))
-    assert_array_equal(rule.thresholds_, np.sort(mondrian.thresholds_))
+    assert_array_equal(np.sort(rule.thresholds_), np.sort(mondrian.thresholds_))
 
 
 def test_a_constant_index_followed_is_split(rng):
@@ -143,8 +143,7 @@ def test_split_covers_each_learned_group(rule):
     """400 fits of 80 rows and one new row each: covered at least as often as 1 - alpha, by group.
 
     Given the learned half, a new row's coverage in its group is at least 0.8 in every fit, and at
-    most 0.8 + 1/(n_g + 1): the number covered lies between two binomials, whatever the fits. Groups
-    are numbered as they were learned: numbers by threshold would look at the calibration scores.
+    most 0.8 + 1/(n_g + 1): the number covered lies between two binomials, whatever the fits.
     """
     n_reps, alpha = 400, 0.2
     hits, visits, bound = np.zeros(2), np.zeros(2), np.zeros(2)
@@ -152,10 +151,9 @@ def test_split_covers_each_learned_group(rule):
         X, scores = draw(np.random.default_rng(seed), n=81)
         fitted = clone(rule).set_params(alpha=alpha, random_state=seed).fit(X[:80], scores[:80])
         group = fitted.groups(X[80:])[0]
-        learned = int(np.argsort(fitted._rank)[group])
-        visits[learned] += 1
-        hits[learned] += scores[80] <= fitted.predict(X[80:])[0]
-        bound[learned] += 1 / (fitted.group_sizes_[group] + 1)
+        visits[group] += 1
+        hits[group] += scores[80] <= fitted.predict(X[80:])[0]
+        bound[group] += 1 / (fitted.group_sizes_[group] + 1)
     assert visits.sum() == n_reps
     for group in np.flatnonzero(visits):
         low, _ = binomial_band(visits[group], 1 - alpha)
@@ -263,9 +261,9 @@ def test_groups_in_order_and_complete(rng, partition, calibration, assignment, w
         random_state=0,
     ).fit(X, scores)
     memberships, groups = rule.memberships(X), rule.groups(X)
-    assert (np.diff(rule.thresholds_) >= 0).all()
-    if within == "constant":
-        assert (np.diff(rule.thresholds_) > 0).all()
+    if calibration != "split":  # whose groups keep the numbers they were learned with
+        assert (np.diff(rule.thresholds_) >= 0).all()
+        assert within == "index" or (np.diff(rule.thresholds_) > 0).all()
     assert rule.n_groups_ == len(rule.thresholds_) == len(rule.group_sizes_) <= 3
     assert rule.group_sizes_.sum() == (120 if calibration == "split" else 240)
     assert memberships.shape == (240, rule.n_groups_)
@@ -404,6 +402,40 @@ def test_mean_assignment_claims_nothing_for_soft_groups_only(rng):
     hard = PLCP(PARTITIONS["linear"], 2, calibration="split", assignment="mean", random_state=0)
     assert "No finite-sample" in soft.fit(X, scores).guarantee_
     assert "No finite-sample" not in hard.fit(X, scores).guarantee_
+
+
+def test_split_numbers_groups_as_they_were_learned(rng):
+    """Pure noise: numbers by threshold would sort the groups by luck."""
+    X = rng.normal(size=(400, 1))
+    partition = OrderedPartition(FrozenEstimator(Column(1.0)))
+    rule = PLCP(partition, 6, calibration="split", within="constant", random_state=0)
+    rule.fit(X, np.abs(rng.normal(size=400)))
+    # The index is the first column, but pure noise says nothing of the order of its intervals.
+    learned = rule.partition_.predict(X)
+    assert_array_equal(rule.groups(X), learned)
+    assert (np.diff(rule.thresholds_) < 0).any()
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+def test_nonnegative_scores_never_get_a_negative_threshold(rng, calibration):
+    X = rng.normal(size=(400, 1))
+    scores = np.abs(rng.normal(size=400)) * np.where(X[:, 0] > 0, 5.0, 1e-3)
+    partition = OrderedPartition(LinearQuantile())
+    rule = PLCP(partition, 2, calibration=calibration, within="index", random_state=0)
+    index = rule.fit(X, scores).partition_.predict_index(X)
+    assert index.min() < 0  # the line itself goes below
+    assert rule.predict(X).min() >= 0
+
+
+def test_default_tells_what_it_mixed_and_passes_its_folds_on(rng):
+    X, scores = draw(rng, n=300)
+    for calibration in CALIBRATIONS:
+        rule = PLCP(calibration=calibration, cv=4, n_jobs=2, random_state=0).fit(X, scores)
+        index = rule.partition_.index_
+        assert (index.cv, index.n_jobs) == (4, 2)
+        mixed = [step for step in rule.history_ if "member" in step]
+        assert mixed[-1]["member"] == "constant"
+        assert sum(step["weight"] for step in mixed) == pytest.approx(1)
 
 
 def test_verbose_shows_a_bar(rng, capsys):

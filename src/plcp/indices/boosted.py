@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from plcp.quantiles import FloatArray
 from plcp.validation import check_features, check_lengths, check_scores
 
-TINY_SHARE = 1e-3
+# Newton steps on the gamma deviance overshoot by exp(mean / score): a score counts as no less than
+# this share of the mean while the scale is learned, and the second stage sees it as it is.
+LEAST = 0.03
 
 
 class ScaledQuantile(RegressorMixin, BaseEstimator):
@@ -61,9 +63,8 @@ class ScaledQuantile(RegressorMixin, BaseEstimator):
                 f"scores must not be negative for a scale, got {scores.min()}: use "
                 'HistGradientBoostingRegressor(loss="quantile") for signed scores'
             )
-        # The gamma deviance is infinite at zero, so a score has a least size.
-        least = TINY_SHARE * scores.mean() or np.finfo(float).tiny
-        positive = np.maximum(scores, least)
+        unit = float(scores.mean()) or 1.0
+        scores = scores / unit
         common = {
             "learning_rate": 0.15,
             "max_iter": 300,
@@ -73,21 +74,22 @@ class ScaledQuantile(RegressorMixin, BaseEstimator):
         }
         self.scale_ = HistGradientBoostingRegressor(
             loss="gamma", max_leaf_nodes=16, min_samples_leaf=40, **common
-        ).fit(X, positive, sample_weight)
+        ).fit(X, np.maximum(scores, LEAST), sample_weight)
         self.shape_ = HistGradientBoostingRegressor(
             loss="quantile",
             quantile=0.5 if self.quantile is None else self.quantile,
             max_leaf_nodes=8,
             min_samples_leaf=50,
             **common,
-        ).fit(X, positive / self.scale_.predict(X), sample_weight)
+        ).fit(X, scores / self.scale_.predict(X), sample_weight)
+        self.unit_ = unit
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """Estimated quantile of the score at each row."""
         check_is_fitted(self)
         X = check_features(self, X, reset=False, allow_nan=True)
-        return self.scale_.predict(X) * self.shape_.predict(X)
+        return self.unit_ * self.scale_.predict(X) * self.shape_.predict(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,11 +3,12 @@
 from typing import Any, Self
 
 import numpy as np
-from joblib import delayed
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from plcp.indices.levels import seeded
@@ -15,7 +16,14 @@ from plcp.indices.linear import LinearQuantile
 from plcp.indices.sparse import SparseScale
 from plcp.progress import in_threads
 from plcp.quantiles import FloatArray, IntArray
-from plcp.validation import check_features, check_lengths, check_scores, check_weights, takes_nan
+from plcp.validation import (
+    check_count,
+    check_features,
+    check_lengths,
+    check_scores,
+    check_weights,
+    takes_nan,
+)
 
 Fold = tuple[IntArray, IntArray]
 ROWS_TO_FIT = 60_000
@@ -49,7 +57,7 @@ class CrossFitted(RegressorMixin, BaseEstimator):
     out_of_fold_ : ndarray of shape (n,)
         Mean over repeats of each row's value by the model that did not see it.
     models_ : list
-        The fold models; linear ones are averaged into one.
+        The fold models; linear ones are averaged into one (``SparseScale``: their variances).
 
     Examples
     --------
@@ -118,12 +126,12 @@ def repeats(n_repeats: int | str, n: int) -> int:
     """Number of repeats: fewer for more rows, where averaging gains little and costs more."""
     if n_repeats == "auto":
         return int(np.clip(round(ROWS_TO_FIT / n), *REPEATS))
-    return int(n_repeats)
+    return check_count("n_repeats", n_repeats, 1)
 
 
 def make_folds(n: int, cv: int, n_repeats: int | str, rng: np.random.RandomState) -> list[Fold]:
     """Learn and hold rows of every fold of every repeat."""
-    n_folds = max(2, min(cv, n))
+    n_folds = min(check_count("cv", cv, 2), n)
     seeds = [rng.randint(np.iinfo(np.int32).max) for _ in range(repeats(n_repeats, n))]
     return [
         fold
@@ -132,14 +140,20 @@ def make_folds(n: int, cv: int, n_repeats: int | str, rng: np.random.RandomState
     ]
 
 
-def fit_weighted(estimator: Any, X: Any, y: FloatArray, weights: FloatArray | None) -> Any:
+def fit_weighted(
+    estimator: Any, X: Any, y: FloatArray | IntArray, weights: FloatArray | None
+) -> Any:
     """Fit, with weights if there are any and the estimator can take them."""
     if weights is None:
         return estimator.fit(X, y)
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        if has_fit_parameter(last, "sample_weight"):
+            return estimator.fit(X, y, **{f"{name}__sample_weight": weights})
     if not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(
-            f"{type(estimator).__name__} does not accept sample_weight: leave the weights out, or "
-            "choose an index whose fit takes them"
+            f"{type(estimator).__name__} does not accept sample_weight, which is needed here: "
+            "choose an estimator whose fit takes weights, or give none"
         )
     return estimator.fit(X, y, sample_weight=weights)
 
@@ -154,12 +168,10 @@ def _fit_fold(
 
 
 def average_linear(models: list[Any]) -> list[Any]:
-    """One model in place of several that are all linear: the mean of lines is a line."""
-    if not all(isinstance(model, (LinearQuantile, SparseScale)) for model in models):
-        return models
-    if any(isinstance(model, SparseScale) and not model.columns_.plain for model in models):
-        return models
-    mean = models[0]
-    mean.coef_ = np.mean([model.coef_ for model in models], axis=0)
-    mean.intercept_ = float(np.mean([model.intercept_ for model in models]))
-    return [mean]
+    """One model in place of several of one linear kind, whose lines can be averaged for good."""
+    kinds = {type(model) for model in models}
+    if kinds == {LinearQuantile}:
+        return [models[0].mean_with(models[1:])]
+    if kinds == {SparseScale} and all(model.columns_.plain for model in models):
+        return [models[0].mean_with(models[1:])]
+    return models

@@ -1,6 +1,7 @@
 """Linear quantile regression, fast and certified."""
 
 import warnings
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -124,6 +125,13 @@ class LinearQuantile(RegressorMixin, BaseEstimator):
         prediction: Array = X @ self.coef_
         prediction += self.intercept_
         return prediction
+
+    def mean_with(self, others: list[Self]) -> Self:
+        """Return a model whose prediction is the mean of this one's and the others'."""
+        mean, models = copy(self), [self, *others]
+        mean.coef_ = np.mean([model.coef_ for model in models], axis=0)
+        mean.intercept_ = float(np.mean([model.intercept_ for model in models]))
+        return mean
 
     def _check_parameters(self) -> float:
         quantile = 0.5 if self.quantile is None else self.quantile

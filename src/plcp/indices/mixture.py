@@ -1,6 +1,7 @@
 """The default index: boosted, linear and constant ones, mixed by their out-of-fold loss."""
 
-from itertools import product
+from collections.abc import Iterator
+from itertools import combinations, pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +21,8 @@ from plcp.validation import check_features, check_lengths, check_scores, check_w
 
 STEPS = 10
 LEAST_WEIGHT = 0.05
-FLOOR = 0.01  # of the mean score: the least an index of nonnegative scores may be
+FLOOR = 1e-6  # of the mean score: the least an index of nonnegative scores may be
+ROUNDING = 1e-9
 LEAST_ROWS = 100  # below this the constant alone is left
 
 
@@ -49,7 +51,10 @@ class MixedIndex(RegressorMixin, BaseEstimator):
     weights_ : ndarray of shape (n_members + 1,)
         Weight of each member, the constant last.
     out_of_fold_ : ndarray of shape (n,)
-        Index of each fitted row by models that never saw it.
+        Index of each fitted row by models that never saw it; only what all rows share (penalties,
+        factors, weights) was chosen with it.
+    history_ : list of dict
+        Out-of-fold loss and weight of each member.
 
     Examples
     --------
@@ -86,7 +91,9 @@ class MixedIndex(RegressorMixin, BaseEstimator):
         scores = check_scores(y)
         check_lengths(X, scores)
         weights = check_weights(sample_weight, X)
-        self.is_scale_ = bool(scores.min() >= 0)
+        # A score that rounding has put below zero does not make the others signed.
+        self.is_scale_ = bool(scores.min() >= -ROUNDING * np.abs(scores).mean())
+        target = np.maximum(scores, 0.0) if self.is_scale_ else scores
         Z = self._encode(X, reset=True)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         self.members_ = [
@@ -97,7 +104,7 @@ class MixedIndex(RegressorMixin, BaseEstimator):
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
                 random_state=seed,  # the same folds for all
-            ).fit(Z, scores, weights)
+            ).fit(Z, target, weights)
             for member in self._templates(scores)
         ]
         self.floor_ = FLOOR * float(scores.mean()) if self.is_scale_ else -np.inf
@@ -108,6 +115,12 @@ class MixedIndex(RegressorMixin, BaseEstimator):
         values.append(np.full(len(scores), self.constant_))
         self.weights_ = mixing_weights(values, scores, weights, level)
         self.out_of_fold_ = mix(values, self.weights_)
+        names = [type(member.index).__name__ for member in self.members_]
+        losses = [np.average(pinball_loss(v, scores, 1 - level), weights=weights) for v in values]
+        self.history_ = [
+            {"member": name, "out_of_fold": float(loss), "weight": float(weight)}
+            for name, loss, weight in zip([*names, "constant"], losses, self.weights_, strict=True)
+        ]
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -187,6 +200,19 @@ def mix(values: list[FloatArray], weights: FloatArray) -> FloatArray:
     return total
 
 
+def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """Return all ways to write ``total`` as an ordered sum of ``parts`` whole numbers.
+
+    Examples
+    --------
+    >>> list(compositions(2, 2))
+    [(0, 2), (1, 1), (2, 0)]
+    """
+    for bars in combinations(range(total + parts - 1), parts - 1):
+        ends = (-1, *bars, total + parts - 1)
+        yield tuple(b - a - 1 for a, b in pairwise(ends))
+
+
 def mixing_weights(
     values: list[FloatArray], scores: FloatArray, weights: FloatArray | None, level: float
 ) -> FloatArray:
@@ -195,8 +221,7 @@ def mixing_weights(
     The loss is the pinball loss of the mixture, once shifted, relative to the constant's. With
     many rows this is the best mixture; with few, near ties are averaged and not decided.
     """
-    tenths = [w for w in product(range(STEPS + 1), repeat=len(values)) if sum(w) == STEPS]
-    candidates = np.array(tenths) / STEPS
+    candidates = np.array(list(compositions(STEPS, len(values)))) / STEPS
     losses = np.empty(len(candidates))
     for i, candidate in enumerate(candidates):
         mixed = mix(values, candidate)

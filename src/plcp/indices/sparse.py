@@ -1,5 +1,6 @@
 """A sparse linear scale, learned from moments of the data alone."""
 
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -65,15 +66,17 @@ class SparseScale(RegressorMixin, BaseEstimator):
         X = validate_data(
             self, X, dtype=FLOATS, ensure_all_finite="allow-nan", ensure_min_samples=2
         )
-        squares = check_scores(y) ** 2
-        check_lengths(X, squares)
+        scores = check_scores(y)
+        check_lengths(X, scores)
         given = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self.columns_ = _Columns.learn(X, self.categorical_features)
-        self.unit_ = float(np.average(squares, weights=given)) or 1.0
-        squares = squares / self.unit_
+        unit = float(np.average(np.abs(scores), weights=given)) or 1.0  # no square may overflow
+        squares = (scores / unit) ** 2
+        typical = float(np.average(squares, weights=given)) or 1.0
         first = self._fit_lasso(X, squares, given, stage=0)
-        trust = np.maximum(self._line(X), LEAST_TRUSTED) ** -2.0
+        trust = np.maximum(self._line(X) / typical, LEAST_TRUSTED) ** -2.0
         second = self._fit_lasso(X, squares, given * trust, stage=1)
+        self.unit_, self.least_ = unit, LEAST_VARIANCE * typical
         self.penalties_ = (first, second)
         return self
 
@@ -86,10 +89,22 @@ class SparseScale(RegressorMixin, BaseEstimator):
         """Scale of the score at each row; at least a tenth of its root mean square."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=FLOATS, ensure_all_finite="allow-nan")
-        return np.sqrt(self.unit_ * np.maximum(self._line(X), LEAST_VARIANCE))
+        return self.unit_ * np.sqrt(np.maximum(self._line(X), self.least_))
+
+    def mean_with(self, others: list[Self]) -> Self:
+        """Return a model whose variance is the mean of this one's and the others'."""
+        mean, models = copy(self), [self, *others]
+        mean.unit_ = max(model.unit_ for model in models)
+        shares = [(model.unit_ / mean.unit_) ** 2 for model in models]
+        for name in ("coef_", "intercept_", "least_"):
+            values = [share * getattr(m, name) for share, m in zip(shares, models, strict=True)]
+            setattr(mean, name, np.mean(values, axis=0))
+        means = np.mean([model.columns_.means for model in models], axis=0)
+        mean.columns_ = self.columns_._replace(means=means)
+        return mean
 
     def _line(self, X: FloatArray) -> FloatArray:
-        """Linear variance b + w·x in units of the mean square."""
+        """Linear variance b + w·x, in units of ``unit_`` squared."""
         if self.columns_.plain and np.isfinite(X.sum()):
             return X @ self.coef_ + self.intercept_
         rows = [self.columns_.expand(X[b : b + BLOCK]) for b in range(0, len(X), BLOCK)]

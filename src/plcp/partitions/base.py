@@ -38,7 +38,7 @@ class Partition(BaseEstimator):
 
     thresholds_: FloatArray
     group_sizes_: FloatArray
-    history_: list[dict[str, float]]
+    history_: list[dict[str, Any]]
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn groups from features ``X`` and scores ``y``."""

@@ -8,11 +8,13 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
+from plcp.indices.crossfit import fit_weighted
+from plcp.indices.levels import seeded
 from plcp.partitions.base import Partition, group_masses, one_hot, warn_if_collapsed
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
-from plcp.validation import check_features, naming_the_boosted_index, takes_nan
+from plcp.validation import check_count, check_features, naming_the_boosted_index, takes_nan
 
 START_ODDS = 3.0  # thresholds start where the odds of a miss are a third to three times alpha's
 
@@ -31,8 +33,9 @@ class ClassifierPartition(Partition):
     Parameters
     ----------
     classifier : classifier, default=None
-        Must accept ``sample_weight``. None: ``HistGradientBoostingClassifier``, with 50 small
-        trees a class; missing values and categorical columns just work.
+        Must accept ``sample_weight`` (a pipeline: its last step). None:
+        ``HistGradientBoostingClassifier`` with 50 small trees a class, which takes missing values
+        and columns of categorical type.
     n_groups : int, default=4
         Number of groups m.
     alpha : float, default=0.1
@@ -75,14 +78,11 @@ class ClassifierPartition(Partition):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn groups from features ``X`` and scores ``y``."""
         X, scores, given = self._check_fit(X, y, sample_weight)
-        classifier = self._template()
-        if not has_fit_parameter(classifier, "sample_weight"):
-            raise ValueError(
-                f"{type(classifier).__name__} does not accept sample_weight, which the reduction "
-                "needs: choose a classifier whose fit does"
-            )
+        check_count("n_rounds", self.n_rounds, 1)
+        check_count("cv", self.cv, 2)
         weights = np.ones(len(scores)) if given is None else given
         rng = check_random_state(self.random_state)
+        classifier = seeded(self._template(), rng)
         thresholds = start_thresholds(scores, self.n_groups, self.alpha)
         self.history_ = []
         for _ in range(self.n_rounds):
@@ -157,7 +157,7 @@ def train_on_costs(classifier: Any, X: Any, costs: FloatArray, weights: FloatArr
         return int(groups.max(initial=0))
     importance = savings[rows, groups]
     model = clone(classifier)
-    return model.fit(_safe_indexing(X, rows), groups, sample_weight=importance / importance.mean())
+    return fit_weighted(model, _safe_indexing(X, rows), groups, importance / importance.mean())
 
 
 @naming_the_boosted_index()

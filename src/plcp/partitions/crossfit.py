@@ -3,10 +3,10 @@
 from typing import Any, Self
 
 import numpy as np
-from joblib import delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.parallel import delayed
 
 from plcp.indices.crossfit import Fold, make_folds
 from plcp.indices.levels import seeded

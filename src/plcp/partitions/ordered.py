@@ -3,10 +3,11 @@
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.indices.crossfit import fit_weighted
-from plcp.indices.levels import at_level
+from plcp.indices.levels import at_level, seeded
 from plcp.indices.mixture import MixedIndex
 from plcp.partitions.base import Partition, group_masses, one_hot
 from plcp.partitions.cuts import equal_mass_cuts, interval_of, optimal_cuts
@@ -41,6 +42,8 @@ class OrderedPartition(Partition):
         Miscoverage rate.
     cuts : {"mass", "optimal"}, default="mass"
         Intervals of equal mass, or of least total pinball loss by dynamic programming.
+    random_state : int, RandomState or None
+        Seed for what the index draws, where it has none of its own.
 
     Attributes
     ----------
@@ -66,17 +69,21 @@ class OrderedPartition(Partition):
         *,
         alpha: float = 0.1,
         cuts: str = "mass",
+        random_state: Any = None,
     ) -> None:
         self.index = index
         self.n_groups = n_groups
         self.alpha = alpha
         self.cuts = cuts
+        self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the index from features ``X`` and scores ``y``, and cut it."""
         check_option("cuts", self.cuts, CUTS)
         X, scores, weights = self._check_fit(X, y, sample_weight)
         index = at_level(self.index_template(), 1 - self.alpha)
+        if self.random_state is not None:
+            index = seeded(index, check_random_state(self.random_state))
         with naming_the_boosted_index():
             self.index_ = fit_weighted(index, X, scores, weights)
         return self.cut(self.learned_index(X), scores, weights)
@@ -93,7 +100,7 @@ class OrderedPartition(Partition):
             scores, groups, m, self.alpha, weights, test_weight=0.0
         )
         self._settle(thresholds, masses)
-        self.history_ = []
+        self.history_ = list(getattr(self.index_, "history_", []))
         return self
 
     def learned_index(self, X: Any) -> FloatArray:

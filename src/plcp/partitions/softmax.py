@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from plcp.indices.linear import LinearQuantile
 from plcp.partitions.base import Partition, merge_columns, warn_if_collapsed
 from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
-from plcp.validation import check_features, naming_the_boosted_index
+from plcp.validation import check_count, check_features, check_share, naming_the_boosted_index
 
 ROUNDS_WITHOUT_GAIN = 3
 
@@ -29,7 +29,7 @@ class _Pairs:
 
 
 class SoftmaxPartition(Partition):
-    """h(x) = softmax(W x + b), learned with the thresholds by minimising the paper's problem (8).
+    """h(x) = softmax(W x + b), learned with the thresholds by the paper's Algorithm 1.
 
     mean_j Σ_i h_i(x_j) ℓ_α(q_i, s_j) + l2/2 ‖W‖², over standardised features. Given h, each q_i is
     a weighted quantile in closed form (the q-step); given q, a few quasi-Newton steps on (W, b)
@@ -97,6 +97,7 @@ class SoftmaxPartition(Partition):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn W, b and q from features ``X`` and scores ``y``."""
         X, scores, given = self._check_fit(X, y, sample_weight)
+        self._check_options()
         rng = check_random_state(self.random_state)
         X = self._numbers(X)
         weights = np.ones(len(scores)) if given is None else given
@@ -107,6 +108,7 @@ class SoftmaxPartition(Partition):
         learn, hold = self._hold_out(pairs, rng)
         runs = [self._descend(start, learn, hold) for start in self._starts(learn, rng)]
         _, self._weights, thresholds, self.history_ = min(runs, key=lambda run: run[0])
+        thresholds = threshold_step(pairs, self._weights, self.alpha, previous=thresholds)
         masses = (pairs.weights @ self._raw(pairs.Z)) * weights.sum()
         self._settle(thresholds, masses, least=weights.mean())  # less than one point: dead
         warn_if_collapsed(self.group_sizes_, self.n_groups)
@@ -119,10 +121,17 @@ class SoftmaxPartition(Partition):
         raw = self._raw(self._standardise(self._numbers(X)))
         return merge_columns(raw, self._group_of, self.n_groups_)
 
+    def _check_options(self) -> None:
+        for name in ("h_steps", "max_rounds", "n_starts"):
+            check_count(name, getattr(self, name), 1)
+        check_share("validation_fraction", self.validation_fraction)
+        if not self.l2 >= 0:
+            raise ValueError(f"l2 must not be negative, got {self.l2}")
+
     @staticmethod
     @naming_the_boosted_index()
     def _numbers(X: Any) -> FloatArray:
-        return check_array(X, dtype=float)
+        return check_array(X, dtype=float, input_name="X")
 
     def _standardise(self, X: FloatArray) -> FloatArray:
         Z = np.empty((X.shape[0], X.shape[1] + 1))
@@ -191,7 +200,7 @@ class SoftmaxPartition(Partition):
 def membership_objective(
     W: FloatArray, losses: FloatArray, pairs: _Pairs, l2: float
 ) -> tuple[float, FloatArray]:
-    """Objective of problem (8) as a function of W, thresholds fixed, and its gradient."""
+    """Objective of Algorithm 1 as a function of W, thresholds fixed, and its gradient."""
     H = softmax(pairs.Z @ W, axis=1)
     expected = np.einsum("ij,ij->i", H, losses)
     penalised = W.copy()

@@ -20,9 +20,9 @@ SAFETY = 3  # times the least number of points a finite threshold needs, so that
 
 @dataclass(frozen=True)
 class Levels:
-    """One level a group, the groups in order of their thresholds.
+    """One level a group, in the order the groups are numbered.
 
-    ``rank`` numbers the groups the levels were read off by rising threshold, ``sizes`` is the mass
+    ``rank`` is the number of each group that the levels were read off, ``sizes`` is the mass
     of each, and ``thresholds`` are the levels themselves, or those of each group's median row.
     """
 
@@ -30,6 +30,19 @@ class Levels:
     thresholds: FloatArray
     sizes: FloatArray
     rank: IntArray
+
+
+def levels_as_learned(
+    levels: FloatArray, groups: IntArray, evidence: Evidence, follow: bool
+) -> Levels:
+    """Levels of groups that keep the numbers they were learned with.
+
+    Numbers by rising threshold look at the calibration scores, and a group so chosen for its low
+    threshold covers too few: the guarantee of each group would be gone.
+    """
+    masses = group_masses(groups, evidence.weights, len(levels))
+    base = _medians(evidence.index, groups, len(levels)) if follow else 0.0
+    return Levels(levels, levels + base, masses, np.arange(len(levels)))
 
 
 def constant_levels(thresholds: FloatArray, groups: IntArray, evidence: Evidence) -> Levels:

@@ -7,7 +7,7 @@ from plcp.quantiles import conformal_rank
 from plcp.thresholds.evidence import Evidence
 
 
-def plcp_guarantee(rule: Any, evidence: Evidence) -> str:
+def plcp_guarantee(rule: Any, follow: bool, evidence: Evidence) -> str:
     """Sentence that says what holds for a rule calibrated on some evidence, and when."""
     target = f"{1 - rule.alpha:g}"
     if rule.calibration == "joint":
@@ -20,12 +20,17 @@ def plcp_guarantee(rule: Any, evidence: Evidence) -> str:
             f"No finite-sample guarantee: each threshold covers {target} of its own group, but "
             "their mean is used; by Jensen its pinball loss is no larger."
         )
+    if rule.calibration == "split" and evidence.weights is not None:
+        return (
+            f"Approximate: P(covered | group) is about {target} for each of the {rule.n_groups_} "
+            "learned groups if the weights are likelihood ratios relative to a typical test point."
+        )
     if rule.calibration == "split":
         return (
             f"P(covered | group) >= {target} for each of the {rule.n_groups_} learned groups, in "
             "finite samples, if calibration and test points are exchangeable."
         )
-    if not rule._follows_index():
+    if not follow:
         return (
             f"Asymptotic: coverage tends to {target} in each of the {rule.n_groups_} learned "
             "groups as fold models and their average converge to the same partition."
@@ -43,6 +48,6 @@ def _in_sample(alpha: float, evidence: Evidence) -> str:
         return ""
     n = len(evidence.scores)
     return (
-        f"In the sample: {conformal_rank(n, alpha)} of the {n} calibration scores lie at or below "
-        "their own out-of-fold threshold. "
+        f"In the sample: at least {conformal_rank(n, alpha)} of the {n} calibration scores lie at "
+        "or below their own out-of-fold threshold. "
     )

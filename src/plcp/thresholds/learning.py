@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from plcp.indices.crossfit import CrossFitted
 from plcp.indices.levels import at_level, seeded
+from plcp.indices.mixture import MixedIndex
 from plcp.partitions.base import Partition
 from plcp.partitions.crossfit import CrossFittedPartition
 from plcp.partitions.ordered import OrderedPartition
@@ -52,11 +53,11 @@ def learn(
         partition.set_params(n_groups=m)
     elif rule.n_groups == "auto":
         partition.set_params(n_groups=most_groups(len(pairs.scores)))
+    folding = {"cv": rule.cv, "n_jobs": rule.n_jobs, "verbose": rule.verbose}
     if rule.calibration == "cross":
-        folding = {"cv": rule.cv, "n_jobs": rule.n_jobs, "verbose": rule.verbose}
         partition, seen = learn_crosswise(partition, pairs, rng, **folding)
     else:
-        partition, seen = learn_jointly(partition, pairs)
+        partition, seen = learn_jointly(with_folding(partition, **folding), pairs)
     if search and isinstance(partition, OrderedPartition) and cut_later:
         partition, history = choose_by_cutting(partition, seen, rng)
         seen = ordered_evidence(partition, seen.index, pairs)
@@ -91,9 +92,24 @@ def with_cross_fitted_index(
 ) -> OrderedPartition:
     """Return the partition with an index that knows its own out-of-fold values."""
     index = seeded(at_level(partition.index_template(), 1 - partition.alpha), rng)
-    if "n_repeats" in index.get_params():  # it cross-fits itself
-        index.set_params(**folding)
-    else:
+    if not cross_fits_itself(index):
         seed = rng.randint(np.iinfo(np.int32).max)
-        index = CrossFitted(index, random_state=seed, **folding)
-    return clone(partition).set_params(index=index)
+        index = CrossFitted(index, random_state=seed)
+    return clone(partition).set_params(index=index.set_params(**folding))
+
+
+def with_folding(partition: Partition, **folding: Any) -> Partition:
+    """Return the partition with the folds of an index that cross-fits itself set."""
+    if not isinstance(partition, OrderedPartition):
+        return partition
+    index = clone(partition.index_template())
+    return (
+        partition.set_params(index=index.set_params(**folding))
+        if cross_fits_itself(index)
+        else partition
+    )
+
+
+def cross_fits_itself(index: Any) -> bool:
+    """Whether an index offers its own out-of-fold values once fitted."""
+    return isinstance(index, (CrossFitted, MixedIndex))

@@ -20,6 +20,7 @@ from plcp.thresholds.calibration import (
     conformal_levels,
     constant_levels,
     following_levels,
+    levels_as_learned,
     mean_level,
     merge_small,
     shrunken_levels,
@@ -29,9 +30,11 @@ from plcp.thresholds.guarantees import plcp_guarantee
 from plcp.thresholds.learning import learn
 from plcp.validation import (
     check_alpha,
+    check_count,
     check_features,
     check_option,
     check_pairs,
+    check_share,
     drop_weightless,
     is_frame,
     takes_nan,
@@ -50,7 +53,8 @@ class PLCP(ThresholdRule):
     Minimises mean_j Σ_i h_i(x_j) ℓ_α(q_i, s_j) over a class of partitions h and thresholds q
     (Algorithm 1). The default goes beyond the paper: one learned index is cut into ordered groups,
     thresholds follow the index within each, and all of it is calibrated out of fold. The paper
-    exactly: ``PLCP(SoftmaxPartition(), n_groups=25, calibration="joint", assignment="sample")``.
+    exactly: ``PLCP(SoftmaxPartition(), n_groups=25, calibration="joint", assignment="sample")``
+    (``SoftmaxPartition(early_stopping=False)`` to descend on all rows until nothing is gained).
 
     Parameters
     ----------
@@ -79,7 +83,8 @@ class PLCP(ThresholdRule):
     n_jobs : int or None
         Folds fitted at once, in threads; results do not depend on it.
     random_state : int, RandomState or None
-        Seed of folds, starts and draws.
+        Seed of folds, starts and draws. A fitted rule draws groups (``assignment="sample"``) from
+        the same stream in every call of ``predict``.
     verbose : bool, default=False
         Show a progress bar (needs the extra ``progress``).
 
@@ -88,7 +93,9 @@ class PLCP(ThresholdRule):
     partition_ : Partition
         The fitted partition.
     thresholds_ : ndarray of shape (n_groups_,)
-        Threshold of each group, rising; with ``within="index"`` the one of its median row.
+        Threshold of each group; with ``within="index"`` the one of its median row. They rise,
+        except that ``calibration="split"`` keeps the order in which the groups were learned:
+        numbers given after a look at the calibration scores would undo its guarantee.
     n_groups_, group_sizes_ : int, ndarray
         Number of groups, and calibration mass of each.
     history_ : list of dict
@@ -149,6 +156,8 @@ class PLCP(ThresholdRule):
         """
         pairs = self._check(X, y, sample_weight)
         rng = check_random_state(self.random_state)
+        # No score is negative where none was: a negative threshold would only empty the set.
+        self._least = 0.0 if pairs.scores.min() >= 0 else -np.inf
         # A test row must not share its draw with a calibration row.
         self._seeds = rng.randint(np.iinfo(np.int32).max, size=2)
         if np.isinf(conformal_quantile(pairs.scores, self.alpha, pairs.weights)):
@@ -158,7 +167,7 @@ class PLCP(ThresholdRule):
             learned = learn(self, partition, pairs, follow, rng)
             self.partition_, self.history_ = learned.partition, learned.history
             self._calibrate(learned.seen, learned.honest)
-            self.guarantee_ = plcp_guarantee(self, learned.honest)
+            self.guarantee_ = plcp_guarantee(self, follow, learned.honest)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -166,11 +175,13 @@ class PLCP(ThresholdRule):
         place = self._place(X)
         base = place.index if self._follows_index() else 0.0
         if self.assignment == "mean" and place.memberships is not None:
-            return base + mean_level(place.memberships, self.levels_[self._rank])
-        return base + self.levels_[self._groups(place)]
+            thresholds = base + mean_level(place.memberships, self.levels_[self._rank])
+        else:
+            thresholds = base + self.levels_[self._groups(place)]
+        return np.maximum(thresholds, self._least)
 
     def groups(self, X: Any) -> IntArray:
-        """Learned group of each row, numbered by rising threshold."""
+        """Learned group of each row, as numbered in ``thresholds_``."""
         return self._groups(self._place(X))
 
     def memberships(self, X: Any) -> FloatArray:
@@ -190,8 +201,13 @@ class PLCP(ThresholdRule):
         check_option("calibration", self.calibration, CALIBRATIONS)
         check_option("assignment", self.assignment, ASSIGNMENTS)
         check_option("within", self.within, WITHIN)
-        if not 0 < self.calibration_size < 1:
-            raise ValueError(f"calibration_size must lie in (0, 1), got {self.calibration_size!r}")
+        check_share("calibration_size", self.calibration_size)
+        check_count("cv", self.cv, 2)
+        if self.partition is not None and not isinstance(self.partition, Partition):
+            raise ValueError(
+                f"partition must be a Partition or None, got {self.partition!r}: "
+                "wrap a regressor in OrderedPartition, a classifier in ClassifierPartition"
+            )
         checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
         pairs = Pairs(*drop_weightless(*checked))
         if len(pairs.scores) == 1:
@@ -227,11 +243,14 @@ class PLCP(ThresholdRule):
     def _read_levels(self, evidence: Evidence) -> Levels:
         groups = evidence.assigned(self.assignment, self._seeds[0])
         follow, m = self._follows_index(), self._owner.max() + 1
-        if self.calibration != "split" and follow:
-            levels = shrunken_levels(groups, m, evidence, self.alpha)
-        else:
+        if self.calibration == "split":
             levels = conformal_levels(groups, m, evidence, self.alpha, follow)
-        return (following_levels if follow else constant_levels)(levels, groups, evidence)
+            return levels_as_learned(levels, groups, evidence, follow)
+        if follow:
+            levels = shrunken_levels(groups, m, evidence, self.alpha)
+            return following_levels(levels, groups, evidence)
+        levels = conformal_levels(groups, m, evidence, self.alpha, follow)
+        return constant_levels(levels, groups, evidence)
 
     def _store(self, found: Levels) -> None:
         self.levels_, self.thresholds_ = found.levels, found.thresholds

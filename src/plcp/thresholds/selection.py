@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from copy import copy
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -17,7 +18,7 @@ HELD_OUT = 0.2
 ROWS_A_GROUP = 200
 MOST_CONSTANTS = 64  # constants are a staircase: more steps, a closer fit
 MOST_FOLLOWING = 20  # corrections of an index that follows the quantile by itself
-History = list[dict[str, float]]
+History = list[dict[str, Any]]
 
 
 def search_n_groups(loss_of: Callable[[int], float], most: int) -> tuple[int, History]:
