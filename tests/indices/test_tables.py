@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from plcp.indices.tables import MAX_CATEGORIES, TableEncoder
+from plcp.indices.tables import MAX_CATEGORIES, TableEncoder, is_missing
 
 COLUMNS = {
     "number": [1.0, None, 3.0],
@@ -68,3 +68,122 @@ def test_both_libraries_give_the_same_numbers():
 def test_arrays_pass_without_a_copy():
     X = np.ones((3, 2))
     assert TableEncoder().fit(X).transform(X) is X
+
+
+MOMENTS = [dt.datetime(1970, 1, 2), None, dt.datetime(1970, 1, 1, 12)]
+DAYS = [1, np.nan, 0.5]
+
+
+def zoned(moments, zone="Asia/Tokyo"):
+    utc = pd.Series(pd.to_datetime(moments)).dt.tz_localize("UTC")
+    return utc.dt.tz_convert(zone)
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (zoned(MOMENTS), DAYS),
+        (zoned(MOMENTS).astype("timestamp[us, tz=Asia/Tokyo][pyarrow]"), DAYS),
+        (zoned(MOMENTS).astype(object), DAYS),
+        (pd.Series([dt.date(1970, 1, 3), None, dt.date(1970, 1, 1)], dtype=object), [2, np.nan, 0]),
+        (pd.Series([dt.timedelta(2), None, dt.timedelta(1)], dtype=object), [2, np.nan, 1]),
+        (pd.to_timedelta(pd.Series(["2D", None, "1D"])), [2, np.nan, 1]),
+        (pd.array(["b", None, "a"], dtype="string[python]"), [1, np.nan, 0]),
+        (pd.array(["b", None, "a"], dtype="string[pyarrow]"), [1, np.nan, 0]),
+        (pd.array([True, None, False], dtype="boolean"), [1, np.nan, 0]),
+        (pd.array([True, None, False], dtype="bool[pyarrow]"), [1, np.nan, 0]),
+        (pd.array([3, None, 5], dtype="Int64"), [3, np.nan, 5]),
+        (pd.array([3, None, 5], dtype="int64[pyarrow]"), [3, np.nan, 5]),
+        (pd.array([3.5, None, 5], dtype="Float64"), [3.5, np.nan, 5]),
+        (pd.Series([3, None, 5.5], dtype=object), [3, np.nan, 5.5]),
+        (pd.PeriodIndex(["2024-02", None, "2024-01"], freq="M"), [1, np.nan, 0]),
+        (pd.arrays.IntervalArray.from_tuples([(1, 2), np.nan, (0, 1)]), [1, np.nan, 0]),
+        (pd.Series(["x", pd.NA, 5], dtype=object), [1, np.nan, 0]),
+        (pd.Series([[2, 3], None, [1]], dtype=object), [1, np.nan, 0]),
+        (pd.Series([None, None, None], dtype=object), [np.nan] * 3),
+        (pd.array([None, None, None], dtype="string"), [np.nan] * 3),
+    ],
+    ids=lambda case: str(getattr(case, "dtype", "")),
+)
+def test_pandas_types(column, expected):
+    frame = pd.DataFrame({"c": column})
+    np.testing.assert_array_equal(TableEncoder().fit(frame).transform(frame)[:, 0], expected)
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pl.Series(MOMENTS).dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo"), DAYS),
+        (pl.Series([dt.date(1970, 1, 3), None]), [2, np.nan]),
+        (pl.Series([dt.time(2), None, dt.time(1)]), [1, np.nan, 0]),
+        (pl.Series([dt.timedelta(2), None]), [2, np.nan]),
+        (pl.Series([True, None]), [1, np.nan]),
+        (pl.Series(["1.5", None]).cast(pl.Decimal(10, 2)), [1.5, np.nan]),
+        (pl.Series([None, None]), [np.nan, np.nan]),
+        (pl.Series([[2, 3], None, [1]]), [1, np.nan, 0]),
+    ],
+    ids=lambda case: str(getattr(case, "dtype", "")),
+)
+def test_polars_types(column, expected):
+    frame = pl.DataFrame({"c": column})
+    np.testing.assert_array_equal(TableEncoder().fit(frame).transform(frame)[:, 0], expected)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"wave": [1j, 2j]}),
+        pl.DataFrame({"wave": pl.Series([[1, 2], [3, 4]], dtype=pl.Array(pl.Int64, 2))}),
+    ],
+    ids=["complex", "array"],
+)
+def test_a_column_of_something_else_is_named(frame):
+    with pytest.raises(ValueError, match=r"column 'wave' of type .* is neither .* convert it"):
+        TableEncoder().fit(frame)
+
+
+NUMBERS, TEXTS = pd.DataFrame({"town": [1.0, 2.0]}), pd.DataFrame({"town": ["1.0", "2.0"]})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (TEXTS, NUMBERS, "column 'town' held categories in fit and holds numbers now"),
+        (NUMBERS, TEXTS, "column 'town' held numbers in fit and holds categories now"),
+        (NUMBERS, pd.DataFrame({"town": zoned(MOMENTS)}), "held numbers in fit and holds dates"),
+    ],
+)
+def test_a_column_that_changed_its_kind_is_named(before, after, message):
+    with pytest.raises(ValueError, match=message):
+        TableEncoder().fit(before).transform(after)
+
+
+def test_missing_values_fit_any_kind():
+    gaps = pd.DataFrame({"town": [np.nan, np.nan]})
+    for frame in (NUMBERS, TEXTS):
+        assert np.isnan(TableEncoder().fit(frame).transform(gaps)).all()
+        assert np.isnan(TableEncoder().fit(gaps).transform(frame)).all()
+
+
+def test_a_whole_category_keeps_its_name_beside_a_gap():
+    with_gap = pd.DataFrame({"c": pd.Categorical([3, 1, None])})
+    without = pd.DataFrame({"c": pd.Categorical([3, 1, 3])})
+    encoder = TableEncoder().fit(with_gap)
+    np.testing.assert_array_equal(encoder.transform(without)[:, 0], [1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([1.0, np.nan]),
+        np.array(["2024-01-01", "NaT"], dtype="datetime64[s]"),
+        np.array([1, None], dtype=object),
+        np.array(["a", np.nan], dtype=object),
+        np.array(["a", pd.NA], dtype=object),
+        np.array(["a", pd.NaT], dtype=object),
+        np.array([np.datetime64("2024-01-01"), np.datetime64("NaT")], dtype=object),
+    ],
+    ids=repr,
+)
+def test_what_counts_as_missing(values):
+    np.testing.assert_array_equal(is_missing(values), [False, True])

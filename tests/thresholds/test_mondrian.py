@@ -134,3 +134,22 @@ def test_a_weighted_guarantee_is_approximate():
     assert "in finite samples" not in weighted
     assert weighted.startswith("Approximate")
     assert "weight one" in weighted
+
+
+def test_commas_within_labels_do_not_merge_groups():
+    frame = pd.DataFrame({"a": ["x, y"] * 20 + ["x"] * 20, "b": ["z"] * 20 + ["y, z"] * 20})
+    rule = Mondrian(["a", "b"]).fit(frame, np.arange(40.0))
+    assert len(rule.groups_) == 2
+    assert_array_equal(rule.predict(frame.iloc[::20]), [18, 38])
+
+
+def test_backslashes_within_labels_do_not_merge_groups():
+    frame = pd.DataFrame({"a": ["x\\"] * 20 + ["x\\, y"] * 20, "b": ["y, z"] * 20 + ["z"] * 20})
+    assert len(Mondrian(["a", "b"]).fit(frame, np.arange(40.0)).groups_) == 2
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA])
+def test_a_gap_in_one_of_several_columns_is_named(gap):
+    frame = pd.DataFrame({"a": ["x"] * 20, "b": pd.Series([*"y" * 19, gap], dtype=object)})
+    with pytest.raises(ValueError, match="no label at row 19 in column 'b'"):
+        Mondrian(["a", "b"]).fit(frame, np.arange(20.0))

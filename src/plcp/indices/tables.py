@@ -1,5 +1,8 @@
 """DataFrames with categories, strings, dates and gaps as numbers a default index can learn from."""
 
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -10,13 +13,18 @@ from plcp.quantiles import FloatArray
 from plcp.validation import is_frame
 
 MAX_CATEGORIES = 254  # the histogram trees tell apart 255 codes, one of them "missing"
+NUMBERS, DATES, DURATIONS, TEXT = "numbers", "dates", "durations", "categories"
+KINDS = {**dict.fromkeys("biuf", NUMBERS), "M": DATES, "m": DURATIONS}
+# pandas gives nullable booleans, decimals and dates of a time zone as objects
+OBJECTS = {NUMBERS: (Real, np.bool_, Decimal), DATES: (date,), DURATIONS: (timedelta,)}
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Numbers stay, dates become days, anything else becomes the code of its category.
 
-    A category that was rare (beyond the 254 most frequent) or unseen counts as missing, and
-    missing values are nan. Arrays pass through without a copy.
+    A category is known by its text. One that was rare (beyond the 254 most frequent) or unseen
+    counts as missing, and missing values are nan. Dates of a time zone are taken to UTC. Arrays
+    pass through without a copy.
 
     Attributes
     ----------
@@ -33,11 +41,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the categories of each column that is not a number."""
+        """Learn the kind of each column, and its categories where it has any."""
         if not is_frame(X):
+            self.kinds_: list[str | None] = [NUMBERS] * X.shape[1]
             self.categories_: list[NDArray[Any] | None] = [None] * X.shape[1]
         else:
-            self.categories_ = [_categories(X[name]) for name in X.columns]
+            columns = [_values(X, name) for name in X.columns]
+            self.kinds_ = [kind for kind, _ in columns]
+            self.categories_ = [
+                _categories(values) if kind == TEXT else None for kind, values in columns
+            ]
         self.categorical_ = np.array([known is not None for known in self.categories_])
         return self
 
@@ -45,49 +58,111 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return X as a float array with codes for categories."""
         if not is_frame(X):
             return np.asarray(X) if np.asarray(X).dtype.kind == "f" else np.asarray(X, dtype=float)
-        encoded = np.empty(X.shape, order="F")
-        for i, (name, known) in enumerate(zip(X.columns, self.categories_, strict=True)):
-            encoded[:, i] = _numbers(X[name]) if known is None else _codes(X[name], known)
+        encoded = np.full(X.shape, np.nan, order="F")
+        learned = zip(X.columns, self.kinds_, self.categories_, strict=True)
+        for i, (name, expected, known) in enumerate(learned):
+            kind, values = _values(X, name)
+            if kind is None or expected is None:
+                continue  # nothing there, now or when it was learned
+            if kind != expected:
+                raise ValueError(
+                    f"column {name!r} held {expected} in fit and holds {kind} now: "
+                    "give it the type it had in fit"
+                )
+            encoded[:, i] = _numbers(values) if known is None else _codes(values, known)
         return encoded
 
 
-def _is_category(column: Any) -> bool:
-    kind = str(column.dtype).lower()
-    if kind.startswith(("categor", "enum", "str", "object", "bool")):
-        return not kind.startswith("bool")
-    return False
+def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each value is None, NaN, NaT or a library's own NA.
+
+    Examples
+    --------
+    >>> is_missing(np.array(["a", None, float("nan")], dtype=object))
+    array([False,  True,  True])
+    """
+    if values.dtype.kind != "O":
+        return np.asarray(values != values)
+    return np.fromiter((_is_gap(value) for value in values), dtype=bool, count=len(values))
 
 
-def _labels(column: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _is_gap(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | Decimal | np.generic) and bool(value != value)
+
+
+def _values(X: Any, name: Any) -> tuple[str | None, NDArray[Any]]:
+    """Kind of a column (None: all missing) and its values; unequal kinds are told by their text."""
+    column = X[name]
+    if getattr(column.dtype, "tz", None) is not None:  # pandas would give one object a row
+        column = column.dt.tz_convert(None)
+    try:
+        values = np.asarray(column)
+    except (TypeError, ValueError) as error:
+        raise ValueError(_unreadable(name, column)) from error
+    if values.ndim != 1 or values.dtype.kind not in "biufmMOSUT":
+        raise ValueError(_unreadable(name, column))
+    missing = is_missing(values)
+    if missing.all():
+        return None, values
+    if str(column.dtype).lower().startswith(("categor", "enum")):
+        # numpy would turn whole numbers into floats where one is missing, and 3 be called "3.0"
+        objects = column.astype(object) if hasattr(column, "astype") else column
+        return TEXT, np.asarray(objects, dtype=object)
+    if values.dtype.kind != "O":
+        return KINDS.get(values.dtype.kind, TEXT), values
+    return _kind_of_objects(values[~missing]), values
+
+
+def _unreadable(name: Any, column: Any) -> str:
+    return (
+        f"column {name!r} of type {column.dtype} is neither numbers, dates nor categories: "
+        "convert it, or leave it out"
+    )
+
+
+def _kind_of_objects(values: NDArray[Any]) -> str:
+    types = set(map(type, values))
+    for kind, bases in OBJECTS.items():
+        if all(issubclass(found, bases) for found in types):
+            return kind
+    return TEXT
+
+
+def _labels(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Values as strings, and which of them are there at all."""
-    values = np.asarray(column, dtype=object)
-    present = np.array([value is not None and value == value for value in values], dtype=bool)
-    return values.astype(str), present
+    return np.array([str(value) for value in values.tolist()], dtype=str), ~is_missing(values)
 
 
-def _categories(column: Any) -> NDArray[Any] | None:
-    """Sorted categories of a column, the most frequent 254; None for numbers and dates."""
-    if not _is_category(column):
-        return None
-    labels, present = _labels(column)
+def _categories(values: NDArray[Any]) -> NDArray[Any]:
+    """Sorted categories of a column, the most frequent 254."""
+    labels, present = _labels(values)
     known, counts = np.unique(labels[present], return_counts=True)
     return np.sort(known[np.argsort(-counts, kind="stable")[:MAX_CATEGORIES]])
 
 
-def _codes(column: Any, known: NDArray[Any]) -> FloatArray:
-    labels, present = _labels(column)
-    if len(known) == 0:
-        return np.full(len(labels), np.nan)
+def _codes(values: NDArray[Any], known: NDArray[Any]) -> FloatArray:
+    labels, present = _labels(values)
     codes = np.minimum(np.searchsorted(known, labels), len(known) - 1)
     return np.where(present & (known[codes] == labels), codes, np.nan)
 
 
-def _numbers(column: Any) -> FloatArray:
-    values = np.asarray(column)
+def _numbers(values: NDArray[Any]) -> FloatArray:
     if values.dtype.kind in "mM":
         days = values.astype("datetime64[s]" if values.dtype.kind == "M" else "timedelta64[s]")
         return np.where(np.isnat(days), np.nan, days.astype(np.int64) / 86400.0)
-    if values.dtype.kind == "O":  # nullable numbers carry a missing value of their own
-        _, present = _labels(column)
-        return np.array([float(v) if ok else np.nan for v, ok in zip(values, present, strict=True)])
+    if values.dtype.kind == "O":
+        return np.array([np.nan if _is_gap(value) else _number(value) for value in values])
     return values.astype(float)
+
+
+def _number(value: Any) -> float:
+    """Return an object as a number: days, for dates and durations."""
+    if isinstance(value, timedelta):
+        return value.total_seconds() // 1 / 86400.0
+    if isinstance(value, date):
+        moment = value if isinstance(value, datetime) else datetime.combine(value, time())
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return aware.timestamp() // 1 / 86400.0
+    return float(value)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.indices.tables import is_missing
 from plcp.quantiles import FloatArray, group_conformal_quantiles
 from plcp.thresholds.base import ThresholdRule
 from plcp.validation import (
@@ -28,9 +29,9 @@ class Mondrian(ThresholdRule):
     Parameters
     ----------
     groups : column name or position, list of them, callable, or None
-        Where a row's group stands: a column of X (several columns: each combination is a group),
-        or a function that takes X and gives one label a row. None: labels are handed to ``fit``
-        and ``predict`` as an array.
+        Where a row's group stands: a column of X (several columns: each combination is a group,
+        commas within a label marked by a backslash), or a function that takes X and gives one
+        label a row. None: labels are handed to ``fit`` and ``predict`` as an array.
     alpha : float, default=0.1
         Miscoverage rate.
 
@@ -118,12 +119,7 @@ class Mondrian(ThresholdRule):
                 f"groups must give one label a row, shape ({X.shape[0]},), got {labels.shape}; "
                 "overlapping groups need another rule than Mondrian"
             )
-        missing = np.flatnonzero(_is_missing(labels))
-        if len(missing):
-            raise ValueError(
-                f"groups has no label at row {missing[0]}: give the rows without one a label of "
-                "their own"
-            )
+        _check_present(labels, "")
         return labels
 
     def __sklearn_tags__(self) -> Any:
@@ -145,14 +141,6 @@ def _guarantee(alpha: float, m: int, weighted: bool) -> str:
     )
 
 
-def _is_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    if labels.dtype.kind != "O":
-        return np.asarray(labels != labels)
-    return np.array(
-        [x is None or type(x).__name__ == "NAType" or x != x for x in labels], dtype=bool
-    )
-
-
 def _column(X: Any, name: str | int) -> NDArray[Any]:
     if is_frame(X):
         names = list(X.columns)
@@ -169,5 +157,23 @@ def _column_labels(X: Any, columns: str | int | list[str | int]) -> NDArray[Any]
     """Labels of one column, or "a, b" for each combination of several."""
     if not isinstance(columns, list):
         return _column(X, columns)
-    parts = [_column(X, name).astype(str) for name in columns]
+    parts = []
+    for name in columns:
+        part = _column(X, name)
+        _check_present(part, f" in column {name!r}")
+        parts.append([_escaped(str(value)) for value in part.tolist()])
     return np.array([", ".join(row) for row in zip(*parts, strict=True)])
+
+
+def _escaped(label: str) -> str:
+    """Label in which a comma cannot be taken for the end of it."""
+    return label.replace("\\", "\\\\").replace(",", "\\,")
+
+
+def _check_present(labels: NDArray[Any], where: str) -> None:
+    missing = np.flatnonzero(is_missing(labels))
+    if len(missing):
+        raise ValueError(
+            f"groups has no label at row {missing[0]}{where}: give the rows without one a label of "
+            "their own"
+        )
