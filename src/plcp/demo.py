@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
 def run_demo(
     n_train: int = 20_000,
     n_cal: int = 10_000,
-    n_test: int = 20_000,
+    n_test: int = 100_000,
     alpha: float = 0.1,
     seed: int = 0,
 ) -> list[Outcome]:

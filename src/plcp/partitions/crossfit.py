@@ -10,9 +10,9 @@ from sklearn.utils.parallel import delayed
 
 from plcp.indices.crossfit import Fold, make_folds
 from plcp.indices.levels import seeded
-from plcp.partitions.base import Partition
+from plcp.partitions.base import Partition, merge_columns, nearest
 from plcp.progress import in_threads
-from plcp.quantiles import FloatArray
+from plcp.quantiles import FloatArray, IntArray
 from plcp.validation import takes_nan
 
 
@@ -20,7 +20,7 @@ class CrossFittedPartition(Partition):
     """Mean memberships of a partition's fold models, with out-of-fold ones on the fitted rows.
 
     Groups of different folds are matched by their order, since each numbers its own by rising
-    threshold; a fold that found fewer leaves the upper numbers empty.
+    threshold; those of a fold that found fewer join the nearest threshold.
 
     Parameters
     ----------
@@ -70,11 +70,10 @@ class CrossFittedPartition(Partition):
         jobs = [delayed(_fit_fold)(template, X, scores, weights, fold) for fold in folds]
         fitted = in_threads(jobs, self.n_jobs, self.verbose, type(template).__name__)
         self.partitions_ = [partition for partition, _ in fitted]
-        m = max(partition.n_groups_ for partition in self.partitions_)
-        self.out_of_fold_ = np.zeros((len(scores), m))
-        for (_, hold), (_, memberships) in zip(folds, fitted, strict=True):
-            self.out_of_fold_[hold, : memberships.shape[1]] = memberships
-        self.thresholds_ = _mean_thresholds(self.partitions_, m)
+        self.thresholds_, self._owners = match_groups([p.thresholds_ for p in self.partitions_])
+        self.out_of_fold_ = np.zeros((len(scores), self.n_groups_))
+        for (_, hold), (_, memberships), owner in zip(folds, fitted, self._owners, strict=True):
+            self.out_of_fold_[hold] = merge_columns(memberships, owner, self.n_groups_)
         counts = np.ones(len(scores)) if weights is None else weights
         self.group_sizes_ = counts @ self.out_of_fold_
         self.history_ = [step for partition in self.partitions_ for step in partition.history_]
@@ -83,9 +82,8 @@ class CrossFittedPartition(Partition):
     def predict_proba(self, X: Any) -> FloatArray:
         """Mean memberships, shape (n, n_groups_)."""
         total = np.zeros((X.shape[0], self.n_groups_))
-        for partition in self.partitions_:
-            memberships = partition.predict_proba(X)
-            total[:, : memberships.shape[1]] += memberships
+        for partition, owner in zip(self.partitions_, self._owners, strict=True):
+            total += merge_columns(partition.predict_proba(X), owner, self.n_groups_)
         return total / len(self.partitions_)
 
     def __sklearn_tags__(self) -> Any:
@@ -103,9 +101,18 @@ def _fit_fold(
     return fitted, fitted.predict_proba(_safe_indexing(X, hold))
 
 
-def _mean_thresholds(partitions: list[Any], n_groups: int) -> FloatArray:
-    """Mean threshold of each group over the folds that found it."""
-    padded = np.full((len(partitions), n_groups), np.nan)
-    for row, partition in zip(padded, partitions, strict=True):
-        row[: partition.n_groups_] = partition.thresholds_
-    return np.maximum.accumulate(np.nanmean(padded, axis=0))
+def match_groups(found: list[FloatArray]) -> tuple[FloatArray, list[IntArray]]:
+    """Mean thresholds of the groups of several folds, and each fold's groups among them.
+
+    Folds that found as many groups as the richest one are matched by rank, others by threshold.
+
+    Examples
+    --------
+    >>> match_groups([np.array([1.0, 2.0, 8.0]), np.array([1.2, 7.0])])
+    (array([1.1, 2. , 7.5]), [array([0, 1, 2]), array([0, 2])])
+    """
+    richest = max(found, key=len)
+    m = len(richest)
+    owners = [np.arange(m) if len(q) == m else nearest(richest, q) for q in found]
+    groups, thresholds = np.concatenate(owners), np.concatenate(found)
+    return np.bincount(groups, thresholds) / np.bincount(groups), owners
