@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from plcp.models import MeanScalePair, QuantilePair
+from plcp.scores import NormalizedResidual
 
 ONE_COLUMN = "the check wants one column, a pair predicts two"
 PAIRS = [
@@ -134,3 +135,14 @@ def test_a_pair_is_a_regressor_without_a_score(data):
         AttributeError, match="QuantilePair has no score, as it predicts two columns"
     ):
         PAIRS[0].score(*data)
+
+
+def test_two_frozen_members_are_taken_as_they_are(data):
+    X, y = data
+    mean, scale = LinearRegression().fit(X, y), DummyRegressor().fit(X, -y)
+    pair = MeanScalePair(FrozenEstimator(mean), FrozenEstimator(scale)).fit(X[:9], 100 * y[:9])
+    np.testing.assert_array_equal(pair.predict(X)[:, 0], mean.predict(X))
+    assert pair.min_scale_ == 0
+    # a scale below 0 is shown as 0, which the score refuses by name
+    with pytest.raises(ValueError, match="pass min_scale > 0"):
+        NormalizedResidual()(pair.predict(X), y)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from plcp.quantiles import FloatArray
+
 if TYPE_CHECKING:
     import pandas
     import polars
@@ -40,8 +42,8 @@ class Intervals:
     array([2., 4., 0.])
     """
 
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    lower: FloatArray
+    upper: FloatArray
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
         low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
@@ -56,7 +58,7 @@ class Intervals:
         return np.isnan(self.lower)
 
     @property
-    def size(self) -> NDArray[np.float64]:
+    def size(self) -> FloatArray:
         """Length of each interval: 0 where empty, inf where unbounded."""
         return np.where(self.is_empty, 0.0, self.upper - self.lower)
 
@@ -87,7 +89,7 @@ class Intervals:
             raise ValueError(f"low must not exceed high, got low={low} and high={high}: swap them")
         return Intervals(np.maximum(self.lower, low), np.minimum(self.upper, high))
 
-    def to_numpy(self) -> NDArray[np.float64]:
+    def to_numpy(self) -> FloatArray:
         """Return an array of shape (n, 2), columns lower and upper."""
         return np.column_stack([self.lower, self.upper])
 
@@ -231,7 +233,7 @@ def _freeze(instance: object, **arrays: NDArray[Any]) -> None:
         object.__setattr__(instance, name, array)
 
 
-def _check_ends(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
+def _check_ends(lower: FloatArray, upper: FloatArray) -> None:
     if lower.ndim != 1 or lower.shape != upper.shape:
         got = f"{lower.shape} and {upper.shape}"
         raise ValueError(

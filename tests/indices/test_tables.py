@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from plcp.indices.tables import MAX_CATEGORIES, TableEncoder, is_missing
 
@@ -100,8 +101,8 @@ def zoned(moments, zone="Asia/Tokyo"):
         (pd.arrays.IntervalArray.from_tuples([(1, 2), np.nan, (0, 1)]), [1, np.nan, 0]),
         (pd.Series(["x", pd.NA, 5], dtype=object), [1, np.nan, 0]),
         (pd.Series([[2, 3], None, [1]], dtype=object), [1, np.nan, 0]),
-        (pd.Series([None, None, None], dtype=object), [np.nan] * 3),
-        (pd.array([None, None, None], dtype="string"), [np.nan] * 3),
+        (pd.Series([None, None, None], dtype=object), [0] * 3),
+        (pd.array([None, None, None], dtype="string"), [0] * 3),
     ],
     ids=lambda case: str(getattr(case, "dtype", "")),
 )
@@ -119,7 +120,7 @@ def test_pandas_types(column, expected):
         (pl.Series([dt.timedelta(2), None]), [2, np.nan]),
         (pl.Series([True, None]), [1, np.nan]),
         (pl.Series(["1.5", None]).cast(pl.Decimal(10, 2)), [1.5, np.nan]),
-        (pl.Series([None, None]), [np.nan, np.nan]),
+        (pl.Series([None, None]), [0, 0]),
         (pl.Series([[2, 3], None, [1]]), [1, np.nan, 0]),
     ],
     ids=lambda case: str(getattr(case, "dtype", "")),
@@ -162,7 +163,16 @@ def test_missing_values_fit_any_kind():
     gaps = pd.DataFrame({"town": [np.nan, np.nan]})
     for frame in (NUMBERS, TEXTS):
         assert np.isnan(TableEncoder().fit(frame).transform(gaps)).all()
-        assert np.isnan(TableEncoder().fit(gaps).transform(frame)).all()
+        assert (TableEncoder().fit(gaps).transform(frame) == 0).all()
+
+
+def test_trees_learn_from_what_is_there():
+    frame = pd.DataFrame({"x": np.arange(60.0), "gone": np.nan, "never": [None] * 60})
+    encoder = TableEncoder().fit(frame)
+    trees = HistGradientBoostingRegressor(max_iter=2, categorical_features=encoder.categorical_)
+    assert trees.fit(encoder.transform(frame), np.arange(60.0)).score(
+        encoder.transform(frame), np.arange(60.0)
+    )
 
 
 def test_a_whole_category_keeps_its_name_beside_a_gap():

@@ -114,6 +114,7 @@ def test_a_small_group_is_named():
         (lambda X: np.ones((20, 2)), r"got \(20, 2\); overlapping groups"),
         (lambda X: np.r_[np.nan, np.ones(19)], "no label at row 0"),
         (lambda X: np.array([*"a" * 19, None], dtype=object), "no label at row 19"),
+        (lambda X: np.array([1, *"a" * 19], dtype=object), r"several types \(int, str\): give"),
         (lambda X: pd.array([*[1] * 19, None], dtype="Int64"), "no label at row 19"),
     ],
 )

@@ -23,8 +23,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """Numbers stay, dates become days, anything else becomes the code of its category.
 
     A category is known by its text. One that was rare (beyond the 254 most frequent) or unseen
-    counts as missing, and missing values are nan. Dates of a time zone are taken to UTC. Arrays
-    pass through without a copy.
+    counts as missing, and missing values are nan. Dates of a time zone are taken to UTC. A column
+    with no value at all in fit is 0 throughout: there is nothing to learn from it, and histogram
+    trees cannot cut a column of nan. Arrays pass through without a copy.
 
     Attributes
     ----------
@@ -62,8 +63,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         learned = zip(X.columns, self.kinds_, self.categories_, strict=True)
         for i, (name, expected, known) in enumerate(learned):
             kind, values = _values(X, name)
-            if kind is None or expected is None:
-                continue  # nothing there, now or when it was learned
+            if expected is None:
+                encoded[:, i] = 0.0
+                continue
+            if kind is None:
+                continue
             if kind != expected:
                 raise ValueError(
                     f"column {name!r} held {expected} in fit and holds {kind} now: "

@@ -1,6 +1,7 @@
 """Mondrian conformal prediction: one threshold for each group known in advance."""
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -120,6 +121,7 @@ class Mondrian(ThresholdRule):
                 "overlapping groups need another rule than Mondrian"
             )
         _check_present(labels, "")
+        _check_sortable(labels)
         return labels
 
     def __sklearn_tags__(self) -> Any:
@@ -177,3 +179,10 @@ def _check_present(labels: NDArray[Any], where: str) -> None:
             f"groups has no label at row {missing[0]}{where}: give the rows without one a label of "
             "their own"
         )
+
+
+def _check_sortable(labels: NDArray[Any]) -> None:
+    kinds = {type(label) for label in labels} if labels.dtype.kind == "O" else set()
+    if len(kinds) > 1 and not all(issubclass(kind, Real) for kind in kinds):
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(f"groups has labels of several types ({names}): give them one type")
