@@ -50,13 +50,13 @@ RULES = [
     PLCP(),
     PLCP(calibration="split"),
     PLCP(calibration="joint"),
-    PLCP(LINEAR, n_groups=1),
-    PLCP(LINEAR, n_groups=1, calibration="split"),
-    PLCP(LINEAR, n_groups=1, calibration="joint"),
-    PLCP(SOFTMAX, n_groups=1),
-    PLCP(SOFTMAX, n_groups=1, calibration="split", assignment="mean"),
-    PLCP(SOFTMAX, n_groups=1, calibration="joint", assignment="sample"),
-    PLCP(LOGISTIC, n_groups=1),
+    PLCP(LINEAR, n_groups=2),
+    PLCP(LINEAR, n_groups=2, calibration="split"),
+    PLCP(LINEAR, n_groups=2, calibration="joint"),
+    PLCP(SOFTMAX, n_groups=2),
+    PLCP(SOFTMAX, n_groups=2, calibration="split", assignment="mean"),
+    PLCP(SOFTMAX, n_groups=2, calibration="joint", assignment="sample"),
+    PLCP(LOGISTIC, n_groups=2),
 ]
 PARTITIONS = [LINEAR, OrderedPartition(n_groups=2), SOFTMAX, LOGISTIC]
 INDICES = [MixedIndex(), ScaledQuantile(), SparseScale(), CrossFitted(LinearQuantile())]
@@ -70,6 +70,7 @@ TESTED_ELSEWHERE = {"LinearQuantile", "MeanScalePair", "QuantilePair"}
 
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 RANDOM_ROWS = "rows are divided at random: a row twice and a row of weight 2 fall differently"
+NUMBER_OF_FOLDS = "the check hands in folds of its own as cv, which is a number of folds here"
 CALIBRATION_WEIGHTS = "weights are those of calibration rows, and rows are divided at random"
 
 
@@ -78,10 +79,7 @@ def known(estimator):
     if isinstance(estimator, ConformalRegressor | ConformalClassifier):
         return {WEIGHTS: CALIBRATION_WEIGHTS}
     if isinstance(estimator, PLCP):
-        # The rest of them see too few rows in that check to learn or hold out anything.
-        divided = estimator.partition is LINEAR and estimator.calibration != "joint"
-        folded = estimator.partition is not None and estimator.calibration == "cross"
-        return {WEIGHTS: RANDOM_ROWS} if divided or folded else {}
+        return {WEIGHTS: NUMBER_OF_FOLDS}
     if isinstance(estimator, SplitConformal | Mondrian | OrderedPartition | MixedIndex):
         return {}
     return {WEIGHTS: RANDOM_ROWS}
@@ -129,10 +127,13 @@ def test_pipeline(rng):
 
 
 def test_grid_search_by_pinball_loss(rng):
-    X, scores = draw(rng, n=200)
-    search = GridSearchCV(PLCP(random_state=0), {"n_groups": [1, 2]}, cv=2).fit(X, scores)
-    assert search.best_params_["n_groups"] in (1, 2)
-    losses = cross_val_score(PLCP(n_groups=1, random_state=0), X, scores, cv=2)
+    """Two kinds of input, twenty times apart: constant thresholds need two groups."""
+    X = rng.uniform(-1, 1, size=(400, 1))
+    scores = np.where(X[:, 0] > 0, 20.0, 1.0) * rng.exponential(size=400)
+    rule = PLCP(within="constant", random_state=0)
+    search = GridSearchCV(rule, {"n_groups": [1, 2]}, cv=2).fit(X, scores)
+    assert search.best_params_["n_groups"] == 2
+    losses = cross_val_score(clone(rule).set_params(n_groups=1), X, scores, cv=2)
     assert search.cv_results_["mean_test_score"][0] == pytest.approx(losses.mean())
     assert (losses < 0).all()
 
