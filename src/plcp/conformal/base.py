@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,36 +21,15 @@ from sklearn.utils import (
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.conformal.guarantees import set_guarantee
+from plcp.conformal.parts import check_parts
 from plcp.indices.levels import seeded
 from plcp.models import MeanScalePair, QuantilePair
 from plcp.quantiles import IntArray
 from plcp.scores import Score
-from plcp.thresholds import PLCP, Mondrian, ThresholdRule
-from plcp.validation import check_alpha, is_frame
+from plcp.thresholds import PLCP, ThresholdRule
+from plcp.validation import is_frame
 
 Features = Callable[[Any], Any] | list[Any] | str | int | None
-
-
-class _Task(NamedTuple):
-    """What a task is called, and what it asks of a model."""
-
-    conformal: str
-    kind: str
-    method: str | None
-    scores: str
-
-
-TASKS = {
-    "regression": _Task(
-        "ConformalRegressor", "regressor", None, "AbsoluteResidual or another residual"
-    ),
-    "classification": _Task(
-        "ConformalClassifier",
-        "classifier",
-        "predict_proba",
-        "LabelProbability or CumulativeProbability",
-    ),
-}
 
 
 class Conformal(MetaEstimatorMixin, BaseEstimator):
@@ -180,38 +159,6 @@ def check_labels(y: ArrayLike) -> NDArray[Any]:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     return column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
-
-
-def check_parts(estimator: Any, score: Score, rule: ThresholdRule, task: str) -> None:
-    """Refuse a model, score or rule that cannot serve the task, before anything is fitted."""
-    check_alpha(rule.alpha)
-    if isinstance(rule, Mondrian) and rule.groups is None:
-        raise ValueError(
-            "Mondrian(groups=None) takes labels by hand, which a conformal estimator cannot pass "
-            "on: name a column of X or give a function of X, as in Mondrian(groups=...)"
-        )
-    if score.task is None:
-        return  # a score of the user's own knows what to ask of which model
-    wants, other = TASKS[task], TASKS["classification" if task == "regression" else "regression"]
-    if score.task != task:
-        raise TypeError(
-            f"{score} is a score for {score.task}, but {wants.conformal} needs one for {task}: "
-            f"use {wants.scores}, or {other.conformal}"
-        )
-    serves = wants.method is not None and hasattr(estimator, wants.method)
-    if _kind(estimator) == other.kind and not serves:
-        raise TypeError(
-            f"{wants.conformal} needs a {wants.kind}, got the {other.kind} {estimator}: "
-            f"use {other.conformal}"
-        )
-
-
-def _kind(estimator: Any) -> str | None:
-    """Classifier or regressor; None for a model that does not say."""
-    try:
-        return get_tags(estimator).estimator_type
-    except (AttributeError, TypeError):
-        return None
 
 
 def is_frozen(estimator: Any) -> bool:

@@ -1,0 +1,63 @@
+"""Whether a model, a score and a threshold rule can serve one task together."""
+
+from typing import Any, NamedTuple
+
+from sklearn.utils import get_tags
+
+from plcp.scores import Score
+from plcp.thresholds import Mondrian, ThresholdRule
+from plcp.validation import check_alpha
+
+
+class _Task(NamedTuple):
+    """What a task is called, and what it asks of a model."""
+
+    conformal: str
+    kind: str
+    method: str | None
+    scores: str
+
+
+TASKS = {
+    "regression": _Task(
+        "ConformalRegressor", "regressor", None, "AbsoluteResidual or another residual"
+    ),
+    "classification": _Task(
+        "ConformalClassifier",
+        "classifier",
+        "predict_proba",
+        "LabelProbability or CumulativeProbability",
+    ),
+}
+
+
+def check_parts(estimator: Any, score: Score, rule: ThresholdRule, task: str) -> None:
+    """Refuse a model, score or rule that cannot serve the task, before anything is fitted."""
+    check_alpha(rule.alpha)
+    if isinstance(rule, Mondrian) and rule.groups is None:
+        raise ValueError(
+            "Mondrian(groups=None) takes labels by hand, which a conformal estimator cannot pass "
+            "on: name a column of X or give a function of X, as in Mondrian(groups=...)"
+        )
+    if score.task is None:
+        return  # a score of the user's own knows what to ask of which model
+    wants, other = TASKS[task], TASKS["classification" if task == "regression" else "regression"]
+    if score.task != task:
+        raise TypeError(
+            f"{score} is a score for {score.task}, but {wants.conformal} needs one for {task}: "
+            f"use {wants.scores}, or {other.conformal}"
+        )
+    serves = wants.method is not None and hasattr(estimator, wants.method)
+    if _kind(estimator) == other.kind and not serves:
+        raise TypeError(
+            f"{wants.conformal} needs a {wants.kind}, got the {other.kind} {estimator}: "
+            f"use {other.conformal}"
+        )
+
+
+def _kind(estimator: Any) -> str | None:
+    """Classifier or regressor; None for a model that does not say."""
+    try:
+        return get_tags(estimator).estimator_type
+    except (AttributeError, TypeError):
+        return None
