@@ -35,13 +35,24 @@ Features = Callable[[Any], Any] | list[Any] | str | int | None
 class Conformal(MetaEstimatorMixin, BaseEstimator):
     """What both tasks share: fit a model, score held-out rows, learn thresholds."""
 
-    estimator: Any
-    conformity: Score | None
-    threshold: ThresholdRule | None
-    features: Features
-    calibration_size: float
-    random_state: Any
     _task: ClassVar[str]
+
+    def __init__(
+        self,
+        estimator: Any,
+        conformity: Score | None = None,
+        threshold: ThresholdRule | None = None,
+        *,
+        features: Features = None,
+        calibration_size: float = 0.3,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.conformity = conformity
+        self.threshold = threshold
+        self.features = features
+        self.calibration_size = calibration_size
+        self.random_state = random_state
 
     def _fit(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
         """Fit the model on one part (none, if frozen) and calibrate on the rest."""

@@ -8,11 +8,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.conformal.base import Conformal, Features, check_labels
+from plcp.conformal.base import Conformal, check_labels
 from plcp.quantiles import FloatArray
 from plcp.scores import LabelProbability, Score
 from plcp.sets import LabelSets
-from plcp.thresholds import ThresholdRule
 
 
 class ConformalClassifier(ClassifierMixin, Conformal):
@@ -52,23 +51,6 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     """
 
     _task = "classification"
-
-    def __init__(
-        self,
-        estimator: Any,
-        conformity: Score | None = None,
-        threshold: ThresholdRule | None = None,
-        *,
-        features: Features = None,
-        calibration_size: float = 0.3,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.conformity = conformity
-        self.threshold = threshold
-        self.features = features
-        self.calibration_size = calibration_size
-        self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train (unless frozen) and calibrate; weights are those of the calibration rows."""

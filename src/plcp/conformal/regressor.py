@@ -7,10 +7,9 @@ from sklearn import get_config
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.conformal.base import Conformal, Features, check_labels
+from plcp.conformal.base import Conformal, check_labels
 from plcp.scores import AbsoluteResidual, Score
 from plcp.sets import Intervals
-from plcp.thresholds import ThresholdRule
 from plcp.validation import check_option
 
 CONTAINERS = ("default", "pandas", "polars")
@@ -63,23 +62,6 @@ class ConformalRegressor(RegressorMixin, Conformal):
     """
 
     _task = "regression"
-
-    def __init__(
-        self,
-        estimator: Any,
-        conformity: Score | None = None,
-        threshold: ThresholdRule | None = None,
-        *,
-        features: Features = None,
-        calibration_size: float = 0.3,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.conformity = conformity
-        self.threshold = threshold
-        self.features = features
-        self.calibration_size = calibration_size
-        self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train (unless frozen) and calibrate; weights are those of the calibration rows."""
