@@ -32,7 +32,7 @@ def _demo(out: Path, seed: int) -> None:
     from plcp.demo import format_table, plot_demo, run_demo
 
     print("The paper's synthetic task: 100 covariates, noise that grows with ten of them.")
-    print("A linear model, 10,000 calibration rows, a target coverage of 0.9; nobody says which.\n")
+    print("A linear model, 10,000 calibration rows, target coverage 0.9. Nobody says which ten.\n")
     outcomes = run_demo(seed=seed)
     print(format_table(outcomes))
     try:
