@@ -7,8 +7,9 @@ PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 demo: .venv/demo  ## Split beside PLCP on the paper's synthetic task: a table and a plot
 	$(BIN)/plcp demo
 
+# One thread a worker: two pools of threads on the same cores stall each other.
 test: .venv/dev  ## the whole suite, doctests included
-	$(BIN)/python -m pytest -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
 
 lint: .venv/dev  ## format, style, types, layers
 	$(BIN)/ruff format --check .
@@ -19,6 +20,7 @@ lint: .venv/dev  ## format, style, types, layers
 bench: .venv/dev  ## the measured claims of the README; needs the data directory in PLCP_DATA
 	$(BIN)/python benchmarks/conditional.py
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/tables.py
 
 .venv/demo: pyproject.toml constraints.txt | .venv
 	$(PIP) -e '.[plot]'
