@@ -1,6 +1,7 @@
 """What both tasks share: fit a model, score the other rows, learn thresholds, invert."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
@@ -32,7 +33,7 @@ from plcp.validation import is_frame
 Features = Callable[[Any], Any] | list[Any] | str | int | None
 
 
-class Conformal(MetaEstimatorMixin, BaseEstimator):
+class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
     """What both tasks share: fit a model, score held-out rows, learn thresholds."""
 
     _task: ClassVar[str]
@@ -153,8 +154,9 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):
             )
         return self.thresholds_[0].groups(self._select(X))
 
+    @abstractmethod
     def _default_score(self) -> Score:
-        raise NotImplementedError
+        """Score used where none is given."""
 
     def _encode(self, y: NDArray[Any]) -> NDArray[Any]:
         return y

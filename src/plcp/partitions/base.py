@@ -1,6 +1,7 @@
 """The contract of a partition, and how its groups are put in order."""
 
 import warnings
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ class CollapseWarning(UserWarning):
     """Nearly all points fell into one learned group."""
 
 
-class Partition(BaseEstimator):
+class Partition(BaseEstimator, ABC):
     """A learned map h from covariates to the simplex: memberships of ``n_groups`` groups.
 
     ``fit(X, scores)`` learns h, and with it a threshold for each group; ``predict_proba(X)`` gives
@@ -40,13 +41,13 @@ class Partition(BaseEstimator):
     group_sizes_: FloatArray
     history_: list[dict[str, Any]]
 
+    @abstractmethod
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn groups from features ``X`` and scores ``y``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def predict_proba(self, X: Any) -> FloatArray:
         """Memberships h(x), shape (n, n_groups_)."""
-        raise NotImplementedError
 
     def predict(self, X: Any) -> IntArray:
         """Likeliest group of each row."""

@@ -1,5 +1,6 @@
 """The contract of a threshold rule: a regressor of scores."""
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from plcp.quantiles import FloatArray, pinball_loss
 
 
-class ThresholdRule(RegressorMixin, BaseEstimator):
+class ThresholdRule(RegressorMixin, BaseEstimator, ABC):
     """Turns calibration pairs (x, s) into a threshold function x ↦ q(x).
 
     A rule is a scikit-learn regressor whose target is the score: ``fit(X, scores)`` learns,
@@ -20,13 +21,13 @@ class ThresholdRule(RegressorMixin, BaseEstimator):
     alpha: float
     guarantee_: str
 
+    @abstractmethod
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn thresholds from features ``X`` and scores ``y``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def predict(self, X: Any) -> FloatArray:
         """Thresholds q(x), one a row."""
-        raise NotImplementedError
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Negative mean pinball loss of the thresholds: larger is better.
