@@ -1,6 +1,8 @@
 """Prediction sets: what they hold, how they are cut, and that every way out agrees."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,10 +128,8 @@ def test_lists_and_membership_agree(mask, labels):
 
 
 def test_labels_may_come_as_any_column():
-    pandas = pytest.importorskip("pandas")
-    polars = pytest.importorskip("polars")
     sets = LabelSets([[True, False], [True, False]]).with_classes(["no", "yes"])
-    for y in (["no", "yes"], pandas.Series(["no", "yes"]), polars.Series(["no", "yes"])):
+    for y in (["no", "yes"], pd.Series(["no", "yes"]), pl.Series(["no", "yes"])):
         assert sets.contains(y).tolist() == [True, False]
 
 
