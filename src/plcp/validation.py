@@ -73,14 +73,22 @@ def check_scores(scores: ArrayLike) -> FloatArray:
     if len(array) == 0:
         raise ValueError("the calibration set is empty: 0 sample(s), at least 1 is needed")
     array = array.astype(float, copy=False)
-    if not np.isfinite(array).all():
-        row = int(np.flatnonzero(~np.isfinite(array))[0])
-        kind = "NaN" if np.isnan(array[row]) else "inf (infinity)"
+    fault = first_not_finite(array)
+    if fault:
         raise ValueError(
-            f"scores must be finite, but y contains {kind} at row {row}: "
+            f"scores must be finite, but y contains {fault}: "
             "drop the row or mend the model's prediction"
         )
     return array
+
+
+def first_not_finite(values: FloatArray) -> str | None:
+    """Kind and row of the first value that is no finite number, if there is one."""
+    if np.isfinite(values).all():
+        return None
+    row = int(np.flatnonzero(~np.isfinite(values))[0])
+    kind = "NaN" if np.isnan(values[row]) else "inf (infinity)"
+    return f"{kind} at row {row}"
 
 
 def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
@@ -167,11 +175,10 @@ def check_index(values: Any, n: int) -> FloatArray:
             f"the index must predict one number a row, shape ({n},), got {index.shape}: "
             "use a regressor with one output"
         )
-    if not np.isfinite(index).all():
-        row = int(np.flatnonzero(~np.isfinite(index))[0])
-        kind = "NaN" if np.isnan(index[row]) else "infinity"
+    fault = first_not_finite(index)
+    if fault:
         raise ValueError(
-            f"the index must predict finite numbers, got {kind} at row {row}: "
+            f"the index must predict finite numbers, got {fault}: "
             "mend the regressor, or what it is given there"
         )
     return index
