@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import _safe_indexing, check_array, get_tags
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from plcp.quantiles import FloatArray
+from plcp.rows import count, is_dataset, is_frame, take
 
 NAN_REMEDY = (
     "This index cannot take missing values (NaN). Use the boosted index, which can: "
@@ -118,18 +119,14 @@ def drop_weightless(
     if weights is None or weights.all():
         return X, scores, weights
     rows = np.flatnonzero(weights)
-    return _safe_indexing(X, rows), scores[rows], weights[rows]
-
-
-def is_frame(X: Any) -> bool:
-    """Whether X is a DataFrame whose columns keep their own types."""
-    return hasattr(X, "columns") and hasattr(X, "shape")
+    return take(X, rows), scores[rows], weights[rows]
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> Any:
     """X with names and width recorded (fit) or compared (predict); DataFrames stay as they are.
 
-    A DataFrame reaches the index untouched, so that a pipeline can select columns by name.
+    A DataFrame reaches the index untouched, so that a pipeline can select columns by name. Images
+    and data sets go to those who can take them.
     """
     if is_frame(X):
         _check_names(X)
@@ -137,6 +134,9 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> A
         if X.shape[0] == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}): X is empty")
         return X
+    images = takes_images(estimator)
+    if images and is_dataset(X):
+        return check_dataset(X)
     with naming_the_boosted_index():
         return validate_data(
             estimator,
@@ -144,7 +144,20 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> A
             reset=reset,
             dtype="numeric",
             ensure_all_finite="allow-nan" if allow_nan else True,
+            allow_nd=images,
         )
+
+
+def check_dataset(X: Any) -> Any:
+    """X if its rows can be counted and asked for one by one."""
+    if not (hasattr(X, "__len__") and hasattr(X, "__getitem__")):
+        raise ValueError(
+            f"{type(X).__name__} has no length or gives no single row, but folds need both: "
+            "give a map-style Dataset, with __len__ and __getitem__"
+        )
+    if count(X) == 0:
+        raise ValueError(f"Found array with 0 sample(s): the {type(X).__name__} is empty")
+    return X
 
 
 def _check_names(X: Any) -> None:
@@ -196,6 +209,12 @@ def takes_nan(estimator: Any) -> bool:
     """
     tags = get_tags(estimator)
     return bool(tags.input_tags.allow_nan or tags.no_validation or hasattr(estimator, "steps"))
+
+
+def takes_images(estimator: Any) -> bool:
+    """Whether rows may be images or items of a data set: it says so, or does not look at X."""
+    tags = get_tags(estimator)
+    return bool(tags.input_tags.three_d_array or tags.no_validation)
 
 
 def warn_infinite(what: str) -> None:

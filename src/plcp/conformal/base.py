@@ -26,9 +26,9 @@ from plcp.conformal.parts import check_parts
 from plcp.indices.levels import seeded
 from plcp.models import MeanScalePair, QuantilePair
 from plcp.quantiles import IntArray
+from plcp.rows import is_frame, take
 from plcp.scores import Score
 from plcp.thresholds import PLCP, ThresholdRule
-from plcp.validation import is_frame
 
 Features = Callable[[Any], Any] | list[Any] | str | int | None
 
@@ -65,10 +65,10 @@ class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
                 model.fit(X, y)  # teaches nothing: it only puts frozen members in place
         else:
             learn, hold = self._divide(y, rng)
-            model.fit(_safe_indexing(X, learn), y[learn])
-            X, y = _safe_indexing(X, hold), y[hold]
+            model.fit(take(X, learn), y[learn])
+            X, y = take(X, hold), y[hold]
             if sample_weight is not None:
-                sample_weight = _safe_indexing(sample_weight, hold)
+                sample_weight = take(sample_weight, hold)
         self._calibrate(score, rule, X, y, sample_weight)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):

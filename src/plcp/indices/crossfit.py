@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -16,12 +16,14 @@ from plcp.indices.linear import LinearQuantile
 from plcp.indices.sparse import SparseScale
 from plcp.progress import in_threads
 from plcp.quantiles import FloatArray, IntArray
+from plcp.rows import take
 from plcp.validation import (
     check_count,
     check_features,
     check_lengths,
     check_scores,
     check_weights,
+    takes_images,
     takes_nan,
 )
 
@@ -118,6 +120,7 @@ class CrossFitted(RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = takes_nan(self.index)
+        tags.input_tags.three_d_array = takes_images(self.index)
         tags.regressor_tags.poor_score = True
         return tags
 
@@ -163,8 +166,8 @@ def _fit_fold(
 ) -> tuple[Any, FloatArray]:
     learn, hold = fold
     own = None if weights is None else weights[learn]
-    model = fit_weighted(clone(index), _safe_indexing(X, learn), scores[learn], own)
-    return model, model.predict(_safe_indexing(X, hold))
+    model = fit_weighted(clone(index), take(X, learn), scores[learn], own)
+    return model, model.predict(take(X, hold))
 
 
 def average_linear(models: list[Any]) -> list[Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from plcp.quantiles import FloatArray
-from plcp.validation import is_frame
+from plcp.rows import is_frame
 
 MAX_CATEGORIES = 254  # the histogram trees tell apart 255 codes, one of them "missing"
 NUMBERS, DATES, DURATIONS, TEXT = "numbers", "dates", "durations", "categories"

@@ -7,13 +7,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import KFold
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.indices.crossfit import fit_weighted
 from plcp.indices.levels import seeded
 from plcp.partitions.base import Partition, group_masses, one_hot, warn_if_collapsed
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
+from plcp.rows import count, take
 from plcp.validation import check_count, check_features, naming_the_boosted_index, takes_nan
 
 START_ODDS = 3.0  # thresholds start where the odds of a miss are a third to three times alpha's
@@ -127,9 +128,9 @@ class ClassifierPartition(Partition):
         seed = rng.randint(np.iinfo(np.int32).max)
         for learn, hold in KFold(n_folds, shuffle=True, random_state=seed).split(costs):
             fold = train_on_costs(
-                classifier, _safe_indexing(X, learn), costs[learn], weights[learn]
+                classifier, take(X, learn), costs[learn], weights[learn]
             )
-            groups[hold] = predict_groups(fold, _safe_indexing(X, hold))
+            groups[hold] = predict_groups(fold, take(X, hold))
         return groups
 
     def __sklearn_tags__(self) -> Any:
@@ -157,12 +158,12 @@ def train_on_costs(classifier: Any, X: Any, costs: FloatArray, weights: FloatArr
         return int(groups.max(initial=0))
     importance = savings[rows, groups]
     model = clone(classifier)
-    return fit_weighted(model, _safe_indexing(X, rows), groups, importance / importance.mean())
+    return fit_weighted(model, take(X, rows), groups, importance / importance.mean())
 
 
 @naming_the_boosted_index()
 def predict_groups(model: Any, X: Any) -> IntArray:
     """Class of each row as a group number; the lone group where there is no model."""
     if isinstance(model, int):
-        return np.full(X.shape[0], model, dtype=np.intp)
+        return np.full(count(X), model, dtype=np.intp)
     return np.asarray(model.predict(X), dtype=np.intp)

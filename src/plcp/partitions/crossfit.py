@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import delayed
 
 from plcp.indices.crossfit import Fold, make_folds
@@ -13,7 +13,8 @@ from plcp.indices.levels import seeded
 from plcp.partitions.base import Partition, merge_columns, nearest
 from plcp.progress import in_threads
 from plcp.quantiles import FloatArray, IntArray
-from plcp.validation import takes_nan
+from plcp.rows import count, take
+from plcp.validation import takes_images, takes_nan
 
 
 class CrossFittedPartition(Partition):
@@ -81,7 +82,7 @@ class CrossFittedPartition(Partition):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Mean memberships, shape (n, n_groups_)."""
-        total = np.zeros((X.shape[0], self.n_groups_))
+        total = np.zeros((count(X), self.n_groups_))
         for partition, owner in zip(self.partitions_, self._owners, strict=True):
             total += merge_columns(partition.predict_proba(X), owner, self.n_groups_)
         return total / len(self.partitions_)
@@ -89,6 +90,7 @@ class CrossFittedPartition(Partition):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = takes_nan(self.partition)
+        tags.input_tags.three_d_array = takes_images(self.partition)
         return tags
 
 
@@ -97,8 +99,8 @@ def _fit_fold(
 ) -> tuple[Any, FloatArray]:
     learn, hold = fold
     own = None if weights is None else weights[learn]
-    fitted = clone(partition).fit(_safe_indexing(X, learn), scores[learn], own)
-    return fitted, fitted.predict_proba(_safe_indexing(X, hold))
+    fitted = clone(partition).fit(take(X, learn), scores[learn], own)
+    return fitted, fitted.predict_proba(take(X, hold))
 
 
 def match_groups(found: list[FloatArray]) -> tuple[FloatArray, list[IntArray]]:

@@ -12,11 +12,13 @@ from plcp.indices.mixture import MixedIndex
 from plcp.partitions.base import Partition, group_masses, one_hot
 from plcp.partitions.cuts import equal_mass_cuts, interval_of, optimal_cuts
 from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles
+from plcp.rows import count
 from plcp.validation import (
     check_features,
     check_index,
     check_option,
     naming_the_boosted_index,
+    takes_images,
     takes_nan,
 )
 
@@ -106,7 +108,7 @@ class OrderedPartition(Partition):
     def learned_index(self, X: Any) -> FloatArray:
         """Index of the fitted rows: out of fold where the index knows how, else as it is."""
         values = getattr(self.index_, "out_of_fold_", None)
-        return self._ask(X) if values is None else check_index(values, X.shape[0])
+        return self._ask(X) if values is None else check_index(values, count(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Hard memberships: one for the interval the row's index lies in."""
@@ -127,7 +129,7 @@ class OrderedPartition(Partition):
 
     @naming_the_boosted_index()
     def _ask(self, X: Any) -> FloatArray:
-        return check_index(self.index_.predict(X), X.shape[0])
+        return check_index(self.index_.predict(X), count(X))
 
     def index_template(self) -> Any:
         """Return the index given, or the one used in its place."""
@@ -135,5 +137,7 @@ class OrderedPartition(Partition):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = takes_nan(self.index_template())
+        index = self.index_template()
+        tags.input_tags.allow_nan = takes_nan(index)
+        tags.input_tags.three_d_array = takes_images(index)
         return tags

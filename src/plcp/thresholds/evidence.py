@@ -5,11 +5,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing
 
 from plcp.partitions.base import Partition, merge_columns
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import FloatArray, IntArray, excess_over
+from plcp.rows import take
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Pairs:
     def take(self, rows: Any) -> "Pairs":
         """Return the pairs of some rows."""
         weights = None if self.weights is None else self.weights[rows]
-        return Pairs(_safe_indexing(self.X, rows), self.scores[rows], weights)
+        return Pairs(take(self.X, rows), self.scores[rows], weights)
 
     def cut(self, share: float, rng: np.random.RandomState) -> tuple["Pairs", "Pairs"]:
         """Return two parts at random, ``share`` of the rows in the second."""

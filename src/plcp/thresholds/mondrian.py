@@ -10,13 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp.indices.tables import is_missing
 from plcp.quantiles import FloatArray, group_conformal_quantiles
+from plcp.rows import count, is_frame
 from plcp.thresholds.base import ThresholdRule
 from plcp.validation import (
     check_alpha,
     check_features,
     check_pairs,
     drop_weightless,
-    is_frame,
     warn_infinite,
 )
 
@@ -115,9 +115,9 @@ class Mondrian(ThresholdRule):
             )
         else:
             labels = _column_labels(X, self.groups)
-        if labels.shape != (X.shape[0],):
+        if labels.shape != (count(X),):
             raise ValueError(
-                f"groups must give one label a row, shape ({X.shape[0]},), got {labels.shape}; "
+                f"groups must give one label a row, shape ({count(X)},), got {labels.shape}; "
                 "overlapping groups need another rule than Mondrian"
             )
         _check_present(labels, "")
@@ -127,6 +127,7 @@ class Mondrian(ThresholdRule):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
         return tags
 
 

@@ -14,6 +14,7 @@ from plcp.indices.levels import seeded
 from plcp.partitions.base import Partition, check_group_count, group_masses, merge_columns
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import FloatArray, IntArray, conformal_quantile
+from plcp.rows import is_frame
 from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.calibration import (
     Levels,
@@ -36,7 +37,7 @@ from plcp.validation import (
     check_pairs,
     check_share,
     drop_weightless,
-    is_frame,
+    takes_images,
     takes_nan,
     too_few,
     warn_infinite,
@@ -286,8 +287,8 @@ class PLCP(ThresholdRule):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = takes_nan(
-            OrderedPartition() if self.partition is None else self.partition
-        )
+        partition = OrderedPartition() if self.partition is None else self.partition
+        tags.input_tags.allow_nan = takes_nan(partition)
+        tags.input_tags.three_d_array = takes_images(partition)
         tags.non_deterministic = self.assignment == "sample"
         return tags

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp.quantiles import FloatArray, conformal_quantile
 from plcp.thresholds.base import ThresholdRule
+from plcp.rows import count
 from plcp.validation import check_alpha, check_features, check_pairs, too_few, warn_infinite
 
 
@@ -63,11 +64,12 @@ class SplitConformal(ThresholdRule):
         """Return the one threshold, once a row."""
         check_is_fitted(self)
         X = check_features(self, X, reset=False, allow_nan=True)
-        return np.full(X.shape[0], self.threshold_)
+        return np.full(count(X), self.threshold_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
         return tags
 
 

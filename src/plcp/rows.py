@@ -1,0 +1,39 @@
+"""Rows of whatever X is: a table, images, or a data set that is never whole in memory."""
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a DataFrame whose columns keep their own types."""
+    return hasattr(X, "columns") and hasattr(X, "shape")
+
+
+def is_dataset(X: Any) -> bool:
+    """Whether X is a ``torch.utils.data.Dataset``; whoever has one has imported torch already."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(X, torch.utils.data.Dataset)
+
+
+def count(X: Any) -> int:
+    """Return the number of rows."""
+    return int(_num_samples(X))
+
+
+def take(X: Any, rows: ArrayLike) -> Any:
+    """Return some rows; those of a data set stay where they are until they are asked for.
+
+    Examples
+    --------
+    >>> take(np.array([[1, 2], [3, 4], [5, 6]]), [2, 0])
+    array([[5, 6],
+           [1, 2]])
+    """
+    if is_dataset(X):
+        return sys.modules["torch"].utils.data.Subset(X, np.asarray(rows).tolist())
+    return _safe_indexing(X, rows)
