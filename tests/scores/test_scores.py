@@ -41,6 +41,7 @@ CASES = [
     (QuantileResidual(), BAND),
     (QuantileResidual(symmetric=False), BAND),
     (LabelProbability(), PROBABILITIES),
+    (LabelProbability(never_empty=True), PROBABILITIES),
     (CumulativeProbability(), PROBABILITIES),
     (CumulativeProbability("full"), PROBABILITIES),
     (CumulativeProbability("full", temperature=2.5), PROBABILITIES),
@@ -301,13 +302,31 @@ def test_random_own_mass_runs_from_none_to_full(case):
         np.testing.assert_array_equal(drawn, CumulativeProbability(own_mass)(prediction, y))
 
 
+@pytest.mark.parametrize(
+    "score", [CumulativeProbability(), LabelProbability(never_empty=True)], ids=str
+)
+@few
+@given(case=rows(PROBABILITIES))
+def test_no_set_is_empty_where_the_likeliest_labels_score_zero(score, case):
+    prediction, _ = case
+    best = prediction == prediction.max(axis=1, keepdims=True)
+    np.testing.assert_array_equal(score.invert(prediction, 0.0).to_numpy(), best)
+    assert score.invert(prediction, np.nextafter(0, -1)).is_empty.all()
+
+
 @few
 @given(rows(PROBABILITIES))
-def test_without_own_mass_no_set_is_empty(case):
-    prediction, _ = case
-    sets = CumulativeProbability().invert(prediction, 0.0)
-    best = prediction == prediction.max(axis=1, keepdims=True)
-    np.testing.assert_array_equal(sets.to_numpy(), best)
+def test_never_empty_changes_the_likeliest_labels_alone(case):
+    prediction, y = case
+    best = prediction[np.arange(len(y)), y] == prediction.max(axis=1)
+    expected = np.where(best, 0, LabelProbability()(prediction, y))
+    np.testing.assert_array_equal(LabelProbability(never_empty=True)(prediction, y), expected)
+
+
+def test_never_empty_scores_are_not_negative_where_rounding_takes_a_probability_above_one():
+    prediction = [[1 + 1e-7, 0.0]]
+    assert LabelProbability()(prediction, [0]) < 0
+    np.testing.assert_array_equal(LabelProbability(never_empty=True)(prediction, [0]), [0])
 
 
 def test_draws_are_reproducible_and_streams_apart():
@@ -431,6 +450,8 @@ HALF = [[0.5, 0.5]]
         (lambda: LabelProbability()(HALF, [0.5]), "got 0.5 at row 0"),
         (lambda: LabelProbability()(HALF, ["1"]), "got 1 at row 0: encode"),
         (lambda: LabelProbability()(HALF, [1, 1]), r"shape \(1,\).* got \(2,\)"),
+        (lambda: LabelProbability("yes")(HALF, [1]), "never_empty must .* got 'yes': True keeps"),
+        (lambda: LabelProbability(1).invert(HALF, 0.5), "never_empty must .* got 1: True keeps"),
         (lambda: CumulativeProbability("half")(HALF, [1]), "own_mass must be .* got 'half'"),
         (lambda: CumulativeProbability(temperature=0)(HALF, [1]), "positive number, got 0"),
         (lambda: CumulativeProbability(temperature="auto")(HALF, [1]), "got 'auto'"),

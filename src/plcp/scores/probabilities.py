@@ -36,8 +36,19 @@ class _ProbabilityScore(Score):
 class LabelProbability(_ProbabilityScore):
     """The probability the label lacks, S = 1 - π_y; sets {y : π_y >= 1 - t}.
 
-    The smallest sets on average where π is right; hard inputs may get an empty one. Also known as
-    LAC or the hinge score.
+    The smallest sets on average where π is right. A set is empty where no label reaches 1 - t: on
+    the hardest inputs if they share t with easier ones, and on the least sure of the easy ones if
+    these have a t of their own. Also known as LAC or the hinge score.
+
+    Parameters
+    ----------
+    never_empty : bool, default=False
+        Whether the likeliest label, or all that tie for it, scores 0, in calibration too. It is
+        then in every set, as no rule gives a threshold below 0 where no score is negative. Coverage
+        is at least 1 - alpha wherever it was, and exceeds it only where the likeliest label is
+        right more often than that: there sets hold that label alone and cover as often as it is
+        right. Without it, 90 % coverage of inputs on which the model is 98 % right *requires* that
+        at least 8 % of their sets are empty.
 
     References
     ----------
@@ -52,17 +63,36 @@ class LabelProbability(_ProbabilityScore):
     array([0.75, 0.5 ])
     >>> score.invert([[0.75, 0.25], [0.5, 0.5]], 0.5).to_lists()
     [[0], [0, 1]]
+    >>> score.invert([[0.75, 0.25], [0.5, 0.5]], 0.25).to_lists()
+    [[0], []]
+    >>> LabelProbability(never_empty=True).invert([[0.75, 0.25], [0.5, 0.5]], 0.25).to_lists()
+    [[0], [0, 1]]
     """
+
+    def __init__(self, never_empty: bool = False) -> None:
+        self.never_empty = never_empty
 
     def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
         """Score the label of each row, shape (n,)."""
-        probabilities = check_probabilities(prediction)
-        return _pick(1 - probabilities, check_codes(y, *probabilities.shape))
+        scores = self._all_scores(prediction)
+        return _pick(scores, check_codes(y, *scores.shape))
 
     def invert(self, prediction: ArrayLike, threshold: ArrayLike) -> LabelSets:
         """Return the labels that lack at most ``threshold`` of the probability."""
+        scores = self._all_scores(prediction)
+        return LabelSets(scores <= check_threshold(threshold, len(scores), 1))
+
+    def _all_scores(self, prediction: ArrayLike) -> FloatArray:
+        if not isinstance(self.never_empty, bool | np.bool_):
+            raise ValueError(
+                f"never_empty must be True or False, got {self.never_empty!r}: "
+                "True keeps the likeliest label in every set"
+            )
         probabilities = check_probabilities(prediction)
-        return LabelSets(1 - probabilities <= check_threshold(threshold, len(probabilities), 1))
+        scores = 1 - probabilities
+        if self.never_empty:
+            scores[probabilities == probabilities.max(axis=1, keepdims=True)] = 0
+        return scores
 
 
 class CumulativeProbability(_ProbabilityScore):
