@@ -1,19 +1,27 @@
-"""Independent jobs in threads, with a bar for those who asked for one."""
+"""A bar on long work, for those who asked for one, and independent jobs in threads."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 from sklearn.utils.parallel import Parallel
 
+Item = TypeVar("Item")
 
-def in_threads(jobs: list[Any], n_jobs: int | None, verbose: bool, label: str) -> list[Any]:
-    """Results of delayed ``jobs``, in order; a progress bar called ``label`` if ``verbose``."""
-    results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
+
+def counted(items: Iterable[Item], total: int, verbose: bool, label: str) -> Iterable[Item]:
+    """Return ``items``, with a progress bar called ``label`` if ``verbose``."""
     if not verbose:
-        return list(results)
+        return items
     try:
         from tqdm.auto import tqdm
     except ImportError as error:
         raise ImportError(
             "verbose=True shows a progress bar with tqdm: pip install 'plcp[progress]'"
         ) from error
-    return list(tqdm(results, total=len(jobs), desc=label))
+    return tqdm(items, total=total, desc=label)
+
+
+def in_threads(jobs: list[Any], n_jobs: int | None, verbose: bool, label: str) -> list[Any]:
+    """Results of delayed ``jobs``, in order; a progress bar called ``label`` if ``verbose``."""
+    results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
+    return list(counted(results, len(jobs), verbose, label))

@@ -20,6 +20,12 @@ def is_dataset(X: Any) -> bool:
     return torch is not None and isinstance(X, torch.utils.data.Dataset)
 
 
+def is_module(value: Any) -> bool:
+    """Whether this is a ``torch.nn.Module``."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
 def count(X: Any) -> int:
     """Return the number of rows."""
     return int(_num_samples(X))

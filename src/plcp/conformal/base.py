@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from plcp.conformal.parts import check_parts
 from plcp.indices.levels import seeded
 from plcp.models import MeanScalePair, QuantilePair
 from plcp.quantiles import IntArray
-from plcp.rows import is_frame, take
+from plcp.rows import is_frame, is_module, take
 from plcp.scores import Score
 from plcp.thresholds import PLCP, ThresholdRule
 
@@ -135,6 +135,10 @@ class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
         """Return what the threshold rule sees of X."""
         if self.features is None:
             return X
+        if is_module(self.features):
+            from plcp.partitions.torch import embed
+
+            return embed(cast(Any, self.features), X)
         if callable(self.features):
             return self.features(X)
         columns = [self.features] if isinstance(self.features, str | int) else list(self.features)

@@ -57,6 +57,10 @@ class Partition(BaseEstimator, ABC):
         """Mean threshold Σ h_i(x) q_i of each row."""
         return self.predict_proba(X) @ self.thresholds_
 
+    def spelled_out(self) -> "Partition":
+        """Return the partition this one is short for: itself, unless it says otherwise."""
+        return self
+
     @property
     def n_groups_(self) -> int:
         """Number of groups that are alive and distinct."""
@@ -135,13 +139,15 @@ def one_hot(groups: IntArray, n_groups: int) -> FloatArray:
     return memberships
 
 
-def warn_if_collapsed(masses: FloatArray, n_groups: int) -> None:
+def warn_if_collapsed(
+    masses: FloatArray, n_groups: int, remedy: str = "try more restarts or OrderedPartition()"
+) -> None:
     """Say it when several groups were asked for and one holds nearly everybody."""
     share = masses.max() / masses.sum()
     if n_groups > 1 and share > COLLAPSE_SHARE:
         warnings.warn(
             f"one group of {n_groups} holds {share:.0%} of the points: the partition has collapsed "
-            "or there is nothing to learn; try more restarts or OrderedPartition()",
+            f"or there is nothing to learn; {remedy}",
             CollapseWarning,
             stacklevel=3,
         )

@@ -127,9 +127,7 @@ class ClassifierPartition(Partition):
             return groups
         seed = rng.randint(np.iinfo(np.int32).max)
         for learn, hold in KFold(n_folds, shuffle=True, random_state=seed).split(costs):
-            fold = train_on_costs(
-                classifier, take(X, learn), costs[learn], weights[learn]
-            )
+            fold = train_on_costs(classifier, take(X, learn), costs[learn], weights[learn])
             groups[hold] = predict_groups(fold, take(X, hold))
         return groups
 

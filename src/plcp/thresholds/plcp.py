@@ -118,6 +118,7 @@ class PLCP(ThresholdRule):
     True
     """
 
+    _follow: bool  # whether thresholds follow the index within groups
     _owner: IntArray  # group that each of the partition's groups joined before calibration
     _rank: IntArray  # number of each calibrated group by rising threshold
 
@@ -159,22 +160,23 @@ class PLCP(ThresholdRule):
         rng = check_random_state(self.random_state)
         # No score is negative where none was: a negative threshold would only empty the set.
         self._least = 0.0 if pairs.scores.min() >= 0 else -np.inf
+        partition = self._template()
+        self._follow = self._follows_index(partition)
         # A test row must not share its draw with a calibration row.
         self._seeds = rng.randint(np.iinfo(np.int32).max, size=2)
         if np.isinf(conformal_quantile(pairs.scores, self.alpha, pairs.weights)):
             self._give_up(pairs)
         else:
-            partition, follow = seeded(self._template(), rng), self._follows_index()
-            learned = learn(self, partition, pairs, follow, rng)
+            learned = learn(self, seeded(partition, rng), pairs, self._follow, rng)
             self.partition_, self.history_ = learned.partition, learned.history
             self._calibrate(learned.seen, learned.honest)
-            self.guarantee_ = plcp_guarantee(self, follow, learned.honest)
+            self.guarantee_ = plcp_guarantee(self, self._follow, learned.honest)
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """Thresholds q(x), one a row."""
         place = self._place(X)
-        base = place.index if self._follows_index() else 0.0
+        base = place.index if self._follow else 0.0
         if self.assignment == "mean" and place.memberships is not None:
             thresholds = base + mean_level(place.memberships, self.levels_[self._rank])
         else:
@@ -218,21 +220,21 @@ class PLCP(ThresholdRule):
         return pairs
 
     def _template(self) -> Partition:
-        """Return the unfitted partition at this alpha."""
+        """Return the unfitted partition at this alpha, spelled out."""
         partition = OrderedPartition() if self.partition is None else clone(self.partition)
         m = 1 if self.n_groups == "auto" else self.n_groups
-        return partition.set_params(alpha=self.alpha, n_groups=m)
+        return partition.set_params(alpha=self.alpha, n_groups=m).spelled_out()
 
-    def _follows_index(self) -> bool:
+    def _follows_index(self, partition: Partition) -> bool:
+        """Whether thresholds follow the index of a partition within its groups."""
         if self.within != "auto":
             return self.within == "index"
-        ordered = self.partition is None or isinstance(self.partition, OrderedPartition)
-        return ordered and self.calibration != "joint"
+        return isinstance(partition, OrderedPartition) and self.calibration != "joint"
 
     def _calibrate(self, seen: Evidence, honest: Evidence) -> None:
         """Set one level a group: a threshold, or a correction of the index."""
         m, drawn = self.partition_.n_groups_, seen.assigned(self.assignment, self._seeds[0])
-        if self.calibration == "joint" and not self._follows_index():
+        if self.calibration == "joint" and not self._follow:
             self._owner = np.arange(m)
             self._store(constant_levels(self.partition_.thresholds_, drawn, seen))
             return
@@ -243,7 +245,7 @@ class PLCP(ThresholdRule):
 
     def _read_levels(self, evidence: Evidence) -> Levels:
         groups = evidence.assigned(self.assignment, self._seeds[0])
-        follow, m = self._follows_index(), self._owner.max() + 1
+        follow, m = self._follow, self._owner.max() + 1
         if self.calibration == "split":
             levels = conformal_levels(groups, m, evidence, self.alpha, follow)
             return levels_as_learned(levels, groups, evidence, follow)

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.quantiles import FloatArray, conformal_quantile
-from plcp.thresholds.base import ThresholdRule
 from plcp.rows import count
+from plcp.thresholds.base import ThresholdRule
 from plcp.validation import check_alpha, check_features, check_pairs, too_few, warn_infinite
 
 

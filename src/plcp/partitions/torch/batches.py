@@ -1,0 +1,86 @@
+"""From rows of any kind to batches of float tensors, a few rows at a time."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
+from torch import Tensor
+from torch.utils.data import default_collate
+
+from plcp.quantiles import FloatArray, IntArray
+from plcp.rows import count, is_dataset
+
+ROWS_TO_READ = 1024  # at once where nothing is learned
+
+
+def as_rows(X: Any) -> Any:
+    """Return X in a form that `read` reads: a data set as it is, all else as an array."""
+    return X if is_dataset(X) else check_array(X, allow_nd=True, dtype="numeric")
+
+
+def read(X: Any, rows: IntArray) -> Tensor:
+    """Return some rows as floats: of an array, or a data set.
+
+    Items of a data set may be pairs (x, label), of which the label is left alone. Bytes of images
+    are scaled to [0, 1]; images of other integers are refused, since nobody knows their range.
+
+    Examples
+    --------
+    >>> read(np.full((2, 1, 2, 2), 255, dtype=np.uint8), np.array([0])).flatten().tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    if is_dataset(X):
+        items = [X[int(row)] for row in rows]
+        block = default_collate([x[0] if isinstance(x, (tuple, list)) else x for x in items])
+    else:
+        block = torch.as_tensor(np.ascontiguousarray(X[rows]))
+    return as_floats(block)
+
+
+def as_floats(block: Tensor) -> Tensor:
+    """Return a block of rows in single precision."""
+    if block.ndim > 2 and not block.is_floating_point():
+        if block.dtype != torch.uint8:
+            raise ValueError(
+                f"images of {block.dtype} have a range nobody knows: give bytes (uint8), which are "
+                "scaled to [0, 1], or floats"
+            )
+        return block.float() / 255
+    return block.float()
+
+
+def in_order(X: Any, device: torch.device) -> Iterator[Tensor]:
+    """Batches of all rows, in order."""
+    n = count(X)
+    for start in range(0, n, ROWS_TO_READ):
+        yield read(X, np.arange(start, min(start + ROWS_TO_READ, n))).to(device)
+
+
+def shuffled(n: int, batch_size: int, rng: np.random.RandomState) -> Iterator[IntArray]:
+    """Rows of each batch of an epoch; a last one of less than half the size is left out."""
+    order = rng.permutation(n)
+    for start in range(0, n, batch_size):
+        rows = order[start : start + batch_size]
+        if start == 0 or 2 * len(rows) >= batch_size:
+            yield rows
+
+
+def moments(X: Any) -> tuple[Tensor, Tensor]:
+    """Mean and spread of each column, or channel of images, in one pass."""
+    scaler = StandardScaler()
+    for block in in_order(X, torch.device("cpu")):
+        scaler.partial_fit(block.movedim(1, -1).flatten(0, -2).double().numpy())
+    return torch.tensor(scaler.mean_).float(), torch.tensor(scaler.scale_).float()
+
+
+def outputs_of(network: torch.nn.Module, X: Any, device: torch.device) -> FloatArray:
+    """Outputs of a network for all rows, as an array of doubles; its mode stays as it was."""
+    training = network.training
+    network.eval()
+    with torch.inference_mode():
+        blocks = [network(block).double().cpu() for block in in_order(X, device)]
+    network.train(training)
+    return torch.cat(blocks).numpy()

@@ -1,0 +1,67 @@
+"""The user's module between standardised input and a linear layer of the width that is wanted."""
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from plcp.partitions.torch.batches import moments, outputs_of, read
+from plcp.partitions.torch.devices import find_device
+from plcp.partitions.torch.modules import mlp, small_cnn
+from plcp.quantiles import FloatArray
+
+
+class Standardise(nn.Module):
+    """Each column, or channel of images, less its mean, over its spread."""
+
+    def __init__(self, mean: Tensor, spread: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("mean", mean)
+        self.register_buffer("spread", spread)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return standardised rows."""
+        shape = (1, -1) + (1,) * (x.ndim - 2)
+        return (x - self.get_buffer("mean").view(shape)) / self.get_buffer("spread").view(shape)
+
+
+def make_network(
+    module: nn.Module | None, X: Any, width: int, *, head: bool, standardise: bool
+) -> nn.Sequential:
+    """Return a network with ``width`` outputs that takes rows of X as they come.
+
+    None: ``mlp(200, 100)`` for vectors, ``small_cnn()`` for images. Draws the weights that are not
+    there yet.
+    """
+    rows = read(X, np.arange(2) % len(X))  # two: some layers refuse a batch of one
+    if module is None:
+        module = mlp(200, 100) if rows.ndim == 2 else small_cnn()
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"module must be a torch.nn.Module or None, got {module!r}")
+    layers: list[nn.Module] = [Standardise(*moments(X))] if standardise else []
+    network = nn.Sequential(*layers, deepcopy(module)).eval()
+    with torch.no_grad():
+        found = network(rows)
+    if found.ndim != 2 or len(found) != len(rows):
+        raise ValueError(
+            f"the module must give one vector a row, shape (2, k) for two rows of shape "
+            f"{tuple(rows.shape[1:])}, got {tuple(found.shape)}: add nn.Flatten(), and a channel "
+            "axis to images, X[:, None]"
+        )
+    if head:
+        network.append(nn.Linear(found.shape[1], width))
+    elif found.shape[1] != width:
+        raise ValueError(
+            f"the module gives {found.shape[1]} outputs a row, but {width} are needed: change its "
+            "last layer, or set head=True, which puts a linear layer on top"
+        )
+    return network
+
+
+def ask(network: nn.Module, X: Any, device_name: str) -> FloatArray:
+    """Outputs for all rows, computed on a device; the network itself stays on the CPU."""
+    device = find_device(device_name)
+    there = network if device.type == "cpu" else deepcopy(network).to(device)
+    return outputs_of(there, X, device)

@@ -1,0 +1,223 @@
+"""Any network as the class H: groups in order, or softmax groups as in the paper."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import softmax
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.partitions.base import Partition, merge_columns, warn_if_collapsed
+from plcp.partitions.ordered import OrderedPartition
+from plcp.partitions.torch.algorithm import Algorithm, SoftmaxGroups
+from plcp.partitions.torch.batches import as_rows
+from plcp.partitions.torch.descent import random_stream
+from plcp.partitions.torch.network import ask, make_network
+from plcp.partitions.torch.quantile import TorchQuantile
+from plcp.partitions.torch.sample import Sample, hold_out
+from plcp.partitions.torch.scale import rank_scale, unit_scale
+from plcp.partitions.torch.training import Training
+from plcp.quantiles import FloatArray, weighted_quantiles
+from plcp.validation import check_features, check_option
+
+STRUCTURES = ("ordered", "softmax")
+STEPS = ("alternating", "joint")
+REMEDY = 'keep warm_start="bins" and balance=0.1, or take structure="ordered"'
+
+
+class TorchPartition(Partition):
+    """Groups of inputs, images included, that a network tells apart.
+
+    ``structure="ordered"``: one index, trained on the pinball loss and cut into intervals; short
+    for ``OrderedPartition(TorchQuantile(module, ...), n_groups)``, which is what ``PLCP`` uses.
+
+    ``structure="softmax"``: the paper's Algorithm 1. h(x) is the softmax of one output a group, and
+    mean_j Σ_i h_i(x_j) ℓ_α(q_i, s_j) is descended in small batches on the network, with thresholds
+    q set to exact weighted quantiles after each epoch ("alternating") or descended on too
+    ("joint"). Taken at its word it collapses: within some thirty steps the group whose threshold is
+    best for everybody holds all rows, and no gradient is left. Two things keep groups alive: an
+    epoch of telling in which of m equal parts of all scores a row's score lies (``warm_start``),
+    and a term for equal shares that is gone when descent ends (``balance``). Without both, a
+    ``CollapseWarning`` tells when one group holds more than 95 %.
+
+    Parameters
+    ----------
+    module : torch.nn.Module or None, default=None
+        As in `TorchQuantile`; with ``head=False`` it gives one logit a group.
+    n_groups : int, default=8
+        Number of groups m.
+    structure : {"ordered", "softmax"}, default="ordered"
+        As above.
+    alpha : float, default=0.1
+        Miscoverage rate.
+    steps : {"alternating", "joint"}, default="alternating"
+        How softmax groups and their thresholds are descended on.
+    warm_start : {"bins", None}, default="bins"
+        How the network of softmax groups starts.
+    balance : float, default=0.1
+        Weight of the term for equal shares of softmax groups, relative to Split's loss.
+    ranks : bool, default=True
+        Learn softmax groups on ranks of the scores, in which a pile of scores cannot hide others.
+        Thresholds are read off the scores all the same.
+    head, standardize, optimizer, learning_rate, schedule, batch_size, epochs, early_stopping, \
+validation_fraction, patience, clip_norm, mixed_precision, device, random_state, verbose :
+        As in `TorchQuantile`.
+
+    Attributes
+    ----------
+    network_ : torch.nn.Module
+        The trained network with its groups (softmax).
+    partition_ : OrderedPartition
+        The partition this was short for (ordered).
+    history_ : list of dict
+        Loss of each epoch, relative to Split's, and on the rows held out.
+
+    References
+    ----------
+    Kiyani, Pappas, Hassani (2024). Conformal Prediction with Learned Features. ICML.
+
+    Examples
+    --------
+    >>> from plcp import PLCP
+    >>> from plcp.datasets import make_toy
+    >>> from plcp.partitions.torch import mlp
+    >>> task = make_toy(2000, random_state=0)
+    >>> partition = TorchPartition(mlp(32), structure="softmax")
+    >>> rule = PLCP(partition, n_groups=2, random_state=0).fit(task.X, task.scores)
+    >>> rule.groups([[-0.9], [0.9]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        module: Any = None,
+        n_groups: int = 8,
+        *,
+        structure: str = "ordered",
+        alpha: float = 0.1,
+        steps: str = "alternating",
+        warm_start: str | None = "bins",
+        balance: float = 0.1,
+        ranks: bool = True,
+        head: bool = True,
+        standardize: bool = True,
+        optimizer: Any = "adam",
+        learning_rate: float = 2e-3,
+        schedule: str = "cosine",
+        batch_size: int | str = "auto",
+        epochs: int | str = "auto",
+        early_stopping: bool = True,
+        validation_fraction: float = 0.1,
+        patience: int = 2,
+        clip_norm: float | None = None,
+        mixed_precision: bool = False,
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.module = module
+        self.n_groups = n_groups
+        self.structure = structure
+        self.alpha = alpha
+        self.steps = steps
+        self.warm_start = warm_start
+        self.balance = balance
+        self.ranks = ranks
+        self.head = head
+        self.standardize = standardize
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.clip_norm = clip_norm
+        self.mixed_precision = mixed_precision
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn groups and thresholds from rows ``X`` and scores ``y``."""
+        plan = self._check_options()
+        X, scores, given = self._check_fit(X, y, sample_weight)
+        if self.structure == "ordered":
+            return self._adopt(self.spelled_out().fit(X, scores, given))
+        X, weights = as_rows(X), np.ones(len(scores)) if given is None else given
+        groups = self._learn(X, scores, weights, plan)
+        self.network_ = groups.cpu()
+        memberships = self._raw(X)
+        found = weighted_quantiles(scores, memberships * weights[:, None], 1 - self.alpha)
+        last = self.scale_.invert(groups.thresholds.detach().double().numpy())
+        thresholds = np.where(np.isnan(found), last, found)
+        self._settle(thresholds, weights @ memberships, least=weights.mean())
+        warn_if_collapsed(self.group_sizes_, self.n_groups, REMEDY)
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Memberships h(x), shape (n, n_groups_)."""
+        check_is_fitted(self, "thresholds_")
+        X = check_features(self, X, reset=False, allow_nan=False)
+        if self.structure == "ordered":
+            return self.partition_.predict_proba(X)
+        return merge_columns(self._raw(as_rows(X)), self._group_of, self.n_groups_)
+
+    def predict_index(self, X: Any) -> FloatArray:
+        """Learned index of each row (ordered), or mean threshold Σ h_i(x) q_i (softmax)."""
+        if self.structure == "ordered":
+            check_is_fitted(self, "thresholds_")
+            return self.partition_.predict_index(X)
+        return super().predict_index(X)
+
+    def spelled_out(self) -> Partition:
+        """Return the partition this one is short for."""
+        if self.structure != "ordered":
+            return self
+        shared = TorchQuantile().get_params().keys() & self.get_params(deep=False).keys()
+        index = TorchQuantile(**{name: getattr(self, name) for name in sorted(shared)})
+        return OrderedPartition(index, self.n_groups, alpha=self.alpha)
+
+    def _adopt(self, partition: Partition) -> Self:
+        self.partition_ = partition
+        self.thresholds_, self.group_sizes_ = partition.thresholds_, partition.group_sizes_
+        self.history_ = partition.history_
+        return self
+
+    def _learn(
+        self, X: Any, scores: FloatArray, weights: FloatArray, plan: Training
+    ) -> SoftmaxGroups:
+        """Run Algorithm 1 from a fresh network."""
+        level = 1 - self.alpha
+        by_rank, by_unit = rank_scale(scores, weights), unit_scale(scores, weights, level)
+        self.scale_ = by_rank if self.ranks else by_unit
+        rng = check_random_state(self.random_state)
+        with random_stream(rng.randint(np.iinfo(np.int32).max)):
+            learn, hold = hold_out(Sample.of(X, self.scale_(scores), weights), plan, rng)
+            network = make_network(
+                self.module, learn.X, self.n_groups, head=self.head, standardise=self.standardize
+            )
+            groups = SoftmaxGroups(network, self.n_groups)
+            algorithm = Algorithm(groups, learn, plan, rng, self.alpha, self.balance)
+            joint, warm = self.steps == "joint", self.warm_start == "bins"
+            self.history_ = algorithm.run(hold, joint=joint, warm=warm)
+        return groups
+
+    def _raw(self, X: Any) -> FloatArray:
+        return softmax(ask(self.network_, X, self.device), axis=1)
+
+    def _check_options(self) -> Training:
+        check_option("structure", self.structure, STRUCTURES)
+        check_option("steps", self.steps, STEPS)
+        if self.warm_start is not None:
+            check_option("warm_start", self.warm_start, ("bins",))
+        if not 0 <= self.balance < np.inf:
+            raise ValueError(f"balance must be a number, not below zero, got {self.balance!r}")
+        return Training.of(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags

@@ -1,0 +1,186 @@
+"""A network trained on the pinball loss: an index for images, or for anything else."""
+
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from plcp.partitions.torch.batches import as_rows, outputs_of
+from plcp.partitions.torch.descent import Descent, Record, random_stream, run
+from plcp.partitions.torch.network import ask, make_network
+from plcp.partitions.torch.objective import pinball, weighted_mean
+from plcp.partitions.torch.sample import Sample, hold_out
+from plcp.partitions.torch.scale import unit_scale
+from plcp.partitions.torch.training import Training
+from plcp.quantiles import FloatArray, IntArray
+from plcp.validation import check_features, check_pairs, check_share, drop_weightless
+
+
+class TorchQuantile(RegressorMixin, BaseEstimator):
+    """A network that predicts a quantile of the score: an index for ``OrderedPartition``.
+
+    Rows are vectors (n, d) or images (n, c, h, w), as arrays or tensors, or a map-style
+    ``torch.utils.data.Dataset``, whose items (or their first parts, where they are pairs) are read
+    a batch at a time. Bytes (uint8) of images are scaled to [0, 1].
+
+    Parameters
+    ----------
+    module : torch.nn.Module or None, default=None
+        Gives one vector a row. It is copied, and its weights are where training starts, so a
+        trained one is fine-tuned; freeze what shall stay by ``requires_grad_(False)``. None:
+        ``mlp(200, 100)`` for vectors, ``small_cnn()`` for images, drawn from ``random_state``.
+    quantile : float or None, default=None
+        The level. None means 0.5 for an estimator fitted alone; inside a partition it means
+        1 - alpha, which the partition sets.
+    head : bool, default=True
+        Put a linear layer on top of the module. False: the module has one output itself.
+    standardize : bool, default=True
+        Standardise each column, or channel of images, first. False for a trained module that
+        expects its input as it is.
+    optimizer : {"adam", "adamw", "sgd"} or callable, default="adam"
+        A callable is given the parameters and ``lr``, as the classes of ``torch.optim`` are.
+    learning_rate : float, default=0.002
+        Of the first step.
+    schedule : {"cosine", "constant"}, default="cosine"
+        How the learning rate goes on; "cosine" ends at zero.
+    batch_size : int or "auto", default="auto"
+        Rows a step; "auto": 128, or all where there are fewer.
+    epochs : int or "auto", default="auto"
+        Most passes over the rows; "auto": six, or as many as make 500 steps.
+    early_stopping : bool, default=True
+        Stop, and go back to the best epoch, by pinball loss on held-out rows.
+    validation_fraction : float, default=0.1
+        Share of rows held out for that.
+    patience : int, default=2
+        Epochs without a better one after which to stop.
+    clip_norm : float or None, default=None
+        Largest norm of a gradient.
+    mixed_precision : bool, default=False
+        Run the network in bfloat16 while it learns.
+    device : {"auto", "cpu", "cuda", "mps", ...}, default="auto"
+        Where to compute; "auto": CUDA or MPS where there is one. A fitted estimator lives on the
+        CPU, pickles, and predicts where ``set_params(device=...)`` says.
+    random_state : int, RandomState or None
+        Seed of new weights, batches and held-out rows: two runs on one CPU are the same to the bit.
+        torch's global stream is left as it was.
+    verbose : bool, default=False
+        Show a progress bar over epochs (needs the extra ``progress``).
+
+    Attributes
+    ----------
+    network_ : torch.nn.Module
+        The trained network.
+    history_ : list of dict
+        Mean loss of each epoch, and on the rows held out. Ctrl-C ends training after at least one
+        epoch with a warning, and the best epoch so far stays.
+
+    Examples
+    --------
+    >>> from plcp import OrderedPartition
+    >>> from plcp.datasets import make_toy
+    >>> from plcp.partitions.torch import mlp
+    >>> task = make_toy(2000, random_state=0)
+    >>> partition = OrderedPartition(TorchQuantile(mlp(32), random_state=0), n_groups=2)
+    >>> partition.fit(task.X, task.scores).predict([[-0.9], [0.9]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        module: Any = None,
+        *,
+        quantile: float | None = None,
+        head: bool = True,
+        standardize: bool = True,
+        optimizer: Any = "adam",
+        learning_rate: float = 2e-3,
+        schedule: str = "cosine",
+        batch_size: int | str = "auto",
+        epochs: int | str = "auto",
+        early_stopping: bool = True,
+        validation_fraction: float = 0.1,
+        patience: int = 2,
+        clip_norm: float | None = None,
+        mixed_precision: bool = False,
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.module = module
+        self.quantile = quantile
+        self.head = head
+        self.standardize = standardize
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.clip_norm = clip_norm
+        self.mixed_precision = mixed_precision
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the network on rows ``X`` and scores ``y``."""
+        plan = Training.of(self)
+        level = check_share("quantile", 0.5 if self.quantile is None else self.quantile)
+        checked = check_pairs(self, X, y, sample_weight, allow_nan=False)
+        X, scores, given = drop_weightless(*checked)
+        weights = np.ones(len(scores)) if given is None else given
+        self.scale_ = unit_scale(scores, weights, level)
+        rng = check_random_state(self.random_state)
+        with random_stream(rng.randint(np.iinfo(np.int32).max)):
+            sample = Sample.of(as_rows(X), self.scale_(scores), weights)
+            learn, hold = hold_out(sample, plan, rng)
+            network = make_network(
+                self.module, learn.X, 1, head=self.head, standardise=self.standardize
+            )
+            descent = Descent(network, plan, len(learn), rng)
+            self.history_ = descend_pinball(descent, learn, hold, 1 - level)
+        self.network_ = network.cpu()
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the quantile of the score of each row."""
+        check_is_fitted(self, "network_")
+        X = check_features(self, X, reset=False, allow_nan=False)
+        return self.scale_.invert(ask(self.network_, as_rows(X), self.device)[:, 0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def descend_pinball(
+    descent: Descent, learn: Sample, hold: Sample | None, alpha: float
+) -> list[Record]:
+    """Train a network with one output on the pinball loss; what each epoch reached."""
+
+    def loss(outputs: Tensor, rows: IntArray, progress: float) -> Tensor:
+        scores, weights = learn.at(rows, outputs.device)
+        return weighted_mean(pinball(outputs[:, 0], scores, alpha), weights)
+
+    def one_epoch() -> Record:
+        found = {"loss": descent.epoch(learn.X, loss)}
+        if hold is not None:
+            found["held_out"] = held_out_pinball(descent.network, hold, alpha, descent.device)
+        return found
+
+    return run(descent.network, descent.epochs, one_epoch, descent.plan)
+
+
+def held_out_pinball(network: nn.Module, hold: Sample, alpha: float, device: torch.device) -> float:
+    """Mean pinball loss of a network's outputs on a sample."""
+    outputs = torch.from_numpy(outputs_of(network, hold.X, device)[:, 0])
+    return float(weighted_mean(pinball(outputs, hold.scores, alpha), hold.weights))
