@@ -47,9 +47,8 @@ class Place:
         """Return the place among merged groups, ``owner`` the new number of each old one."""
         if self.memberships is None:
             return replace(self, groups=owner[self.groups])
-        # The likeliest group is found before it is merged: groups keep the sizes merged for.
         memberships = merge_columns(self.memberships, owner, owner.max() + 1)
-        return replace(self, groups=owner[self.groups], memberships=memberships)
+        return replace(self, groups=np.argmax(memberships, axis=1), memberships=memberships)
 
     def assigned(self, assignment: str, seed: int) -> IntArray:
         """Group of each row: the likeliest, or one drawn."""

@@ -94,7 +94,8 @@ def with_cross_fitted_index(
     index = seeded(at_level(partition.index_template(), 1 - partition.alpha), rng)
     if not cross_fits_itself(index):
         seed = rng.randint(np.iinfo(np.int32).max)
-        index = CrossFitted(index, random_state=seed)
+        n_repeats = getattr(index, "fold_repeats", "auto")
+        index = CrossFitted(index, n_repeats=n_repeats, random_state=seed)
     return clone(partition).set_params(index=index.set_params(**folding))
 
 

@@ -233,15 +233,23 @@ class PLCP(ThresholdRule):
 
     def _calibrate(self, seen: Evidence, honest: Evidence) -> None:
         """Set one level a group: a threshold, or a correction of the index."""
-        m, drawn = self.partition_.n_groups_, seen.assigned(self.assignment, self._seeds[0])
+        self._owner = np.arange(self.partition_.n_groups_)
         if self.calibration == "joint" and not self._follow:
-            self._owner = np.arange(m)
+            drawn = seen.assigned(self.assignment, self._seeds[0])
             self._store(constant_levels(self.partition_.thresholds_, drawn, seen))
             return
-        expected = group_masses(drawn, seen.weights, m)
         share = len(honest.scores) / len(seen.scores)
-        self._owner = merge_small(expected * share, self.alpha)
+        merged = self._merge(seen, share)
+        while merged.max() < self._owner.max():
+            self._owner = merged
+            merged = self._merge(seen, share)  # of merged soft groups, others may be likeliest
         self._store(self._read_levels(honest.merged(self._owner)))
+
+    def _merge(self, seen: Evidence, share: float) -> IntArray:
+        """Group that each learned one joins where it is too small for ``share`` of the rows."""
+        groups = seen.merged(self._owner).assigned(self.assignment, self._seeds[0])
+        masses = group_masses(groups, seen.weights, self._owner.max() + 1)
+        return merge_small(masses * share, self.alpha)[self._owner]
 
     def _read_levels(self, evidence: Evidence) -> Levels:
         groups = evidence.assigned(self.assignment, self._seeds[0])

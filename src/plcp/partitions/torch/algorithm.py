@@ -18,6 +18,8 @@ from plcp.partitions.torch.sample import Sample
 from plcp.partitions.torch.training import Training
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
 
+EPOCHS = 12
+
 
 class SoftmaxGroups(nn.Module):
     """A network that gives one logit a group, and the threshold of each."""
@@ -107,7 +109,7 @@ class Algorithm:
         return self.learn.split_loss(self.alpha)
 
     def _descent(self, plan: Training) -> Descent:
-        return Descent(self.groups, plan, len(self.learn), self.rng)
+        return Descent(self.groups, plan, len(self.learn), self.rng, EPOCHS)
 
     def _set(self, thresholds: FloatArray) -> None:
         with torch.no_grad():

@@ -36,11 +36,11 @@ class Descent:
     """Epochs of small steps on the parameters of a network."""
 
     def __init__(
-        self, network: nn.Module, plan: Training, n: int, rng: np.random.RandomState
+        self, network: nn.Module, plan: Training, n: int, rng: np.random.RandomState, epochs: int
     ) -> None:
         self.network, self.plan, self.n, self.rng = network, plan, n, rng
         self.device = find_device(plan.device)
-        self.batch_size, self.epochs = plan.batch_for(n), plan.epochs_for(n)
+        self.batch_size, self.epochs = plan.batch_for(n), plan.epochs_for(n, epochs)
         self.steps, self.step = self.epochs * -(-n // self.batch_size), 0
         network.to(self.device)
         self.optimizer = plan.make_optimizer([p for p in network.parameters() if p.requires_grad])

@@ -60,7 +60,9 @@ class TorchPartition(Partition):
     ranks : bool, default=True
         Learn softmax groups on ranks of the scores, in which a pile of scores cannot hide others.
         Thresholds are read off the scores all the same.
-    head, standardize, optimizer, learning_rate, schedule, batch_size, epochs, early_stopping, \
+    epochs : int or "auto", default="auto"
+        As in `TorchQuantile`, but twelve in place of six for softmax groups.
+    head, standardize, optimizer, learning_rate, schedule, batch_size, early_stopping, \
 validation_fraction, patience, clip_norm, mixed_precision, device, random_state, verbose :
         As in `TorchQuantile`.
 
@@ -109,7 +111,7 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
         epochs: int | str = "auto",
         early_stopping: bool = True,
         validation_fraction: float = 0.1,
-        patience: int = 2,
+        patience: int = 3,
         clip_norm: float | None = None,
         mixed_precision: bool = False,
         device: str = "auto",

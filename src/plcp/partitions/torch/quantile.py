@@ -20,6 +20,8 @@ from plcp.partitions.torch.training import Training
 from plcp.quantiles import FloatArray, IntArray
 from plcp.validation import check_features, check_pairs, check_share, drop_weightless
 
+EPOCHS = 6
+
 
 class TorchQuantile(RegressorMixin, BaseEstimator):
     """A network that predicts a quantile of the score: an index for ``OrderedPartition``.
@@ -56,7 +58,7 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
         Stop, and go back to the best epoch, by pinball loss on held-out rows.
     validation_fraction : float, default=0.1
         Share of rows held out for that.
-    patience : int, default=2
+    patience : int, default=3
         Epochs without a better one after which to stop.
     clip_norm : float or None, default=None
         Largest norm of a gradient.
@@ -90,6 +92,8 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
     array([0, 1])
     """
 
+    fold_repeats = 1  # a network is dear: folds are not drawn anew to average more of them
+
     def __init__(
         self,
         module: Any = None,
@@ -104,7 +108,7 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
         epochs: int | str = "auto",
         early_stopping: bool = True,
         validation_fraction: float = 0.1,
-        patience: int = 2,
+        patience: int = 3,
         clip_norm: float | None = None,
         mixed_precision: bool = False,
         device: str = "auto",
@@ -144,7 +148,7 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
             network = make_network(
                 self.module, learn.X, 1, head=self.head, standardise=self.standardize
             )
-            descent = Descent(network, plan, len(learn), rng)
+            descent = Descent(network, plan, len(learn), rng, EPOCHS)
             self.history_ = descend_pinball(descent, learn, hold, 1 - level)
         self.network_ = network.cpu()
         return self

@@ -12,7 +12,7 @@ from plcp.validation import check_count, check_option, check_share
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 SCHEDULES = ("cosine", "constant")
 LARGEST_BATCH = 128
-LEAST_STEPS, LEAST_EPOCHS = 500, 6
+LEAST_STEPS = 500
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ class Training:
             )
         return int(self.batch_size)
 
-    def epochs_for(self, n: int) -> int:
-        """Passes over n rows: at least six, and enough for 500 steps."""
+    def epochs_for(self, n: int, least: int) -> int:
+        """Passes over n rows; "auto": at least so many, and enough for 500 steps."""
         if self.epochs == "auto":
-            return max(LEAST_EPOCHS, -(-LEAST_STEPS * self.batch_for(n) // n))
+            return max(least, -(-LEAST_STEPS * self.batch_for(n) // n))
         return int(self.epochs)
 
 
