@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("plcp", "numpy", "scipy", "scikit-learn", "lightgbm")
+PACKAGES = ("plcp", "numpy", "scipy", "scikit-learn", "lightgbm", "torch")
 
 
 def provenance() -> dict[str, Any]:

@@ -80,3 +80,11 @@ def test_tuned_clone_keeps_its_penalties(rng):
     X, scores = rng.normal(size=(200, 2)), np.abs(rng.normal(size=200))
     tuned = SparseScale().tune(X, scores)
     assert tuned.fit(X[:100], scores[:100]).penalties_ == tuned.penalties
+
+
+def test_columns_that_say_the_same_are_no_reason_to_warn(rng):
+    """Coordinate descent parts them slowly, and warns; warnings are errors here."""
+    z = rng.uniform(size=300)
+    X, scores = np.vander(z, 80), abs((1 + z) * rng.normal(size=300))
+    index = SparseScale().fit(X, scores)
+    assert np.isfinite(index.predict(X)).all()
