@@ -20,6 +20,7 @@ lint: .venv/dev  ## format, style, types, layers
 bench: .venv/dev  ## the measured claims of the README; needs the data directory in PLCP_DATA
 	$(BIN)/python benchmarks/conditional.py
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/neural.py
 	$(BIN)/python benchmarks/tables.py
 
 .venv/demo: pyproject.toml constraints.txt | .venv

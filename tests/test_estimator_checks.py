@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import plcp
 import plcp.indices
+import plcp.partitions.torch
 from plcp import (
     PLCP,
     ClassifierPartition,
@@ -26,6 +27,7 @@ from plcp import (
     SplitConformal,
 )
 from plcp.indices import CrossFitted, MixedIndex, ScaledQuantile, SparseScale
+from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp
 
 
 class Sign:
@@ -44,6 +46,8 @@ sign = Sign()
 LINEAR = OrderedPartition(LinearQuantile(), n_groups=2)
 SOFTMAX = SoftmaxPartition(n_groups=2, n_starts=1, max_rounds=3)
 LOGISTIC = ClassifierPartition(LogisticRegression(), n_groups=2, n_rounds=1)
+NEURAL = TorchPartition(mlp(4), n_groups=2, epochs=2)
+NEURAL_SOFTMAX = TorchPartition(mlp(4), n_groups=2, structure="softmax", epochs=2)
 RULES = [
     SplitConformal(),
     Mondrian(sign),
@@ -57,9 +61,25 @@ RULES = [
     PLCP(SOFTMAX, n_groups=2, calibration="split", assignment="mean"),
     PLCP(SOFTMAX, n_groups=2, calibration="joint", assignment="sample"),
     PLCP(LOGISTIC, n_groups=2),
+    PLCP(NEURAL, n_groups=2),
+    PLCP(NEURAL_SOFTMAX, n_groups=2),
+    PLCP(OrderedPartition(TorchQuantile(mlp(4), epochs=2)), n_groups=2, calibration="split"),
 ]
-PARTITIONS = [LINEAR, OrderedPartition(n_groups=2), SOFTMAX, LOGISTIC]
-INDICES = [MixedIndex(), ScaledQuantile(), SparseScale(), CrossFitted(LinearQuantile())]
+PARTITIONS = [
+    LINEAR,
+    OrderedPartition(n_groups=2),
+    SOFTMAX,
+    LOGISTIC,
+    NEURAL,
+    NEURAL_SOFTMAX,
+]
+INDICES = [
+    MixedIndex(),
+    ScaledQuantile(),
+    SparseScale(),
+    CrossFitted(LinearQuantile()),
+    TorchQuantile(mlp(4), epochs=2),
+]
 CONFORMAL = [
     ConformalRegressor(LinearRegression(), threshold=SplitConformal()),
     ConformalRegressor(LinearRegression()),
@@ -82,6 +102,8 @@ def known(estimator):
         return {WEIGHTS: NUMBER_OF_FOLDS}
     if isinstance(estimator, SplitConformal | Mondrian | OrderedPartition | MixedIndex):
         return {}
+    if isinstance(estimator, TorchPartition):  # the groups of so few rows come out the same
+        return {}
     return {WEIGHTS: RANDOM_ROWS}
 
 
@@ -94,11 +116,14 @@ def test_scikit_learn_contract(estimator, check):
 
 
 def test_every_public_estimator_is_checked():
-    public = [getattr(module, name) for module in (plcp, plcp.indices) for name in module.__all__]
+    modules = (plcp, plcp.indices, plcp.partitions.torch)
+    public = [getattr(module, name) for module in modules for name in module.__all__]
     estimators = {
         cls.__name__
         for cls in public
-        if issubclass(cls, BaseEstimator) and not issubclass(cls, plcp.scores.Score)
+        if isinstance(cls, type)
+        and issubclass(cls, BaseEstimator)
+        and not issubclass(cls, plcp.scores.Score)
     }
     assert {type(estimator).__name__ for estimator in EVERY} == estimators - TESTED_ELSEWHERE
 

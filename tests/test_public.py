@@ -15,6 +15,7 @@ MODULES = [
     "plcp.conformal",
     "plcp.indices",
     "plcp.partitions",
+    "plcp.partitions.torch",
     "plcp.thresholds",
     "plcp.datasets",
     "plcp.scores",
@@ -69,6 +70,24 @@ def test_version_is_that_of_the_package():
     assert plcp.__version__ == version("plcp")
 
 
-@pytest.mark.parametrize("name", plcp.__all__)
+@pytest.mark.parametrize("name", MODULES)
 def test_every_public_name_says_what_it_is(name):
-    assert getattr(plcp, name).__doc__.strip()
+    module = importlib.import_module(name)
+    assert all(getattr(module, public).__doc__.strip() for public in module.__all__)
+
+
+def test_neural_partitions_name_the_extra_where_torch_is_not_installed():
+    code = """
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "torch":
+            raise ImportError(name)
+sys.meta_path.insert(0, Refuse())
+import plcp
+try:
+    import plcp.partitions.torch
+except ImportError as error:
+    print(error)
+"""
+    assert run(code) == "plcp.partitions.torch needs PyTorch: pip install 'plcp[torch]'"

@@ -101,7 +101,8 @@ class Algorithm:
     def memberships(self, sample: Sample) -> FloatArray:
         """Memberships of the rows of a sample."""
         device = find_device(self.plan.device)
-        return softmax(outputs_of(self.groups.to(device), sample.X, device), axis=1)
+        with np.errstate(invalid="ignore"):  # logits that are not finite: `run` tells of them
+            return softmax(outputs_of(self.groups.to(device), sample.X, device), axis=1)
 
     @cached_property
     def unit(self) -> float:

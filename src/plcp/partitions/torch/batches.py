@@ -12,13 +12,17 @@ from torch.utils.data import default_collate
 
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import count, is_dataset
+from plcp.validation import naming_the_boosted_index
 
 ROWS_TO_READ = 1024  # at once where nothing is learned
 
 
 def as_rows(X: Any) -> Any:
     """Return X in a form that `read` reads: a data set as it is, all else as an array."""
-    return X if is_dataset(X) else check_array(X, allow_nd=True, dtype="numeric")
+    if is_dataset(X):
+        return X
+    with naming_the_boosted_index():
+        return check_array(X, allow_nd=True, dtype="numeric", input_name="X")
 
 
 def read(X: Any, rows: IntArray) -> Tensor:
@@ -35,6 +39,11 @@ def read(X: Any, rows: IntArray) -> Tensor:
     if is_dataset(X):
         items = [X[int(row)] for row in rows]
         block = default_collate([x[0] if isinstance(x, (tuple, list)) else x for x in items])
+        if not isinstance(block, Tensor) or block.ndim < 2:
+            raise ValueError(
+                "items of a data set must be a vector or an image each, as a tensor or an array, "
+                f"or pairs of one and a label, got {items[0]!r}"
+            )
     else:
         block = torch.as_tensor(np.ascontiguousarray(X[rows]))
     return as_floats(block)
@@ -77,10 +86,13 @@ def moments(X: Any) -> tuple[Tensor, Tensor]:
 
 
 def outputs_of(network: torch.nn.Module, X: Any, device: torch.device) -> FloatArray:
-    """Outputs of a network for all rows, as an array of doubles; its mode stays as it was."""
-    training = network.training
+    """Outputs of a network for all rows, as an array of doubles; its modes stay as they were."""
+    training = [part for part in network.modules() if part.training]
     network.eval()
-    with torch.inference_mode():
-        blocks = [network(block).double().cpu() for block in in_order(X, device)]
-    network.train(training)
+    try:
+        with torch.inference_mode():
+            blocks = [network(block).double().cpu() for block in in_order(X, device)]
+    finally:
+        for part in training:
+            part.training = True
     return torch.cat(blocks).numpy()

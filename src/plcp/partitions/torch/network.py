@@ -44,10 +44,11 @@ def make_network(
     network = nn.Sequential(*layers, deepcopy(module)).eval()
     with torch.no_grad():
         found = network(rows)
-    if found.ndim != 2 or len(found) != len(rows):
+    if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != len(rows):
+        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise ValueError(
             f"the module must give one vector a row, shape (2, k) for two rows of shape "
-            f"{tuple(rows.shape[1:])}, got {tuple(found.shape)}: add nn.Flatten(), and a channel "
+            f"{tuple(rows.shape[1:])}, got {shape}: add nn.Flatten(), and a channel "
             "axis to images, X[:, None]"
         )
     if head:
@@ -57,6 +58,8 @@ def make_network(
             f"the module gives {found.shape[1]} outputs a row, but {width} are needed: change its "
             "last layer, or set head=True, which puts a linear layer on top"
         )
+    if not any(p.requires_grad for p in network.parameters()):
+        raise ValueError("every parameter is frozen: set head=True, or let some of them learn")
     return network
 
 

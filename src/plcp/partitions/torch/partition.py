@@ -17,7 +17,7 @@ from plcp.partitions.torch.network import ask, make_network
 from plcp.partitions.torch.quantile import TorchQuantile
 from plcp.partitions.torch.sample import Sample, hold_out
 from plcp.partitions.torch.scale import rank_scale, unit_scale
-from plcp.partitions.torch.training import Training
+from plcp.partitions.torch.training import Training, is_number
 from plcp.quantiles import FloatArray, weighted_quantiles
 from plcp.validation import check_features, check_option
 
@@ -54,7 +54,7 @@ class TorchPartition(Partition):
     steps : {"alternating", "joint"}, default="alternating"
         How softmax groups and their thresholds are descended on.
     warm_start : {"bins", None}, default="bins"
-        How the network of softmax groups starts.
+        How the network of softmax groups starts; False is None, as scikit-learn has it.
     balance : float, default=0.1
         Weight of the term for equal shares of softmax groups, relative to Split's loss.
     ranks : bool, default=True
@@ -99,7 +99,7 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
         structure: str = "ordered",
         alpha: float = 0.1,
         steps: str = "alternating",
-        warm_start: str | None = "bins",
+        warm_start: str | bool | None = "bins",
         balance: float = 0.1,
         ranks: bool = True,
         head: bool = True,
@@ -164,14 +164,14 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
         check_is_fitted(self, "thresholds_")
         X = check_features(self, X, reset=False, allow_nan=False)
         if self.structure == "ordered":
-            return self.partition_.predict_proba(X)
+            return self._on_device().predict_proba(X)
         return merge_columns(self._raw(as_rows(X)), self._group_of, self.n_groups_)
 
     def predict_index(self, X: Any) -> FloatArray:
         """Learned index of each row (ordered), or mean threshold Σ h_i(x) q_i (softmax)."""
         if self.structure == "ordered":
             check_is_fitted(self, "thresholds_")
-            return self.partition_.predict_index(X)
+            return self._on_device().predict_index(X)
         return super().predict_index(X)
 
     def spelled_out(self) -> Partition:
@@ -182,11 +182,16 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
         index = TorchQuantile(**{name: getattr(self, name) for name in sorted(shared)})
         return OrderedPartition(index, self.n_groups, alpha=self.alpha)
 
-    def _adopt(self, partition: Partition) -> Self:
+    def _adopt(self, partition: OrderedPartition) -> Self:
         self.partition_ = partition
         self.thresholds_, self.group_sizes_ = partition.thresholds_, partition.group_sizes_
         self.history_ = partition.history_
         return self
+
+    def _on_device(self) -> OrderedPartition:
+        """Return the fitted ordered partition, told where to compute."""
+        self.partition_.index_.set_params(device=self.device)
+        return self.partition_
 
     def _learn(
         self, X: Any, scores: FloatArray, weights: FloatArray, plan: Training
@@ -213,9 +218,9 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
     def _check_options(self) -> Training:
         check_option("structure", self.structure, STRUCTURES)
         check_option("steps", self.steps, STEPS)
-        if self.warm_start is not None:
+        if self.warm_start not in (None, False):
             check_option("warm_start", self.warm_start, ("bins",))
-        if not 0 <= self.balance < np.inf:
+        if not is_number(self.balance) or not 0 <= self.balance < np.inf:
             raise ValueError(f"balance must be a number, not below zero, got {self.balance!r}")
         return Training.of(self)
 

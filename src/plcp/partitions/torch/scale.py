@@ -35,7 +35,8 @@ def rank_scale(scores: FloatArray, weights: FloatArray) -> Scale:
     mass = np.bincount(place, weights)
     ranks = (np.cumsum(mass) - mass / 2) / mass.sum()
     if len(distinct) == 1:  # any slope will do
-        return Scale(np.append(distinct, distinct + 1.0), np.append(ranks, ranks + 1.0))
+        step = np.maximum(1.0, abs(distinct))
+        return Scale(np.append(distinct, distinct + step), np.append(ranks, ranks + 1.0))
     return Scale(distinct, ranks)
 
 
@@ -49,7 +50,9 @@ def unit_scale(scores: FloatArray, weights: FloatArray, level: float) -> Scale:
     """
     centre = weighted_quantiles(scores, weights[:, None], level)[0]
     spread = np.average(abs(scores - centre), weights=weights)
-    return Scale(np.array([centre, centre + (spread or 1.0)]), np.array([0.0, 1.0]))
+    if centre + spread == centre:  # nothing to tell apart, or less than rounding
+        spread = max(1.0, abs(centre))
+    return Scale(np.array([centre, centre + spread]), np.array([0.0, 1.0]))
 
 
 def _interpolate(x: FloatArray, knots: FloatArray, values: FloatArray) -> FloatArray:

@@ -1,6 +1,7 @@
 """How a network is trained: the options that both estimators share, checked once."""
 
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -82,6 +83,11 @@ class Training:
         return int(self.epochs)
 
 
+def is_number(value: Any) -> bool:
+    """Whether this is a real number, and no truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _check_positive(name: str, value: Any) -> None:
-    if not 0 < value < np.inf:
+    if not is_number(value) or not 0 < value < np.inf:
         raise ValueError(f"{name} must be a positive number, got {value!r}")
