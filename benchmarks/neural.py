@@ -89,7 +89,7 @@ def methods(network: Callable[[], Any], seed: int) -> dict[str, Method]:
     rules["PLCP, neural split"] = neural_default(network, seed).set_params(calibration="split")
     rules[KEPT_ALIVE] = algorithm_1(network, seed)
     rules["Algorithm 1, plain joint descent"] = algorithm_1(
-        network, seed, steps="joint", warm_start=None, balance=0.0, ranks=False, standardize=False
+        network, seed, descent="joint", start="random", balance=0.0, ranks=False, standardize=False
     )
     return {
         "Split": Method(SplitConformal(ALPHA), true_level),  # looks at the scores alone

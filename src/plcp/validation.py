@@ -3,12 +3,13 @@
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -135,9 +136,10 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> A
             raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}): X is empty")
         return X
     images = takes_images(estimator)
-    if images and is_dataset(X):
-        return check_dataset(X)
-    with naming_the_boosted_index():
+    if is_dataset(X):
+        return check_dataset(X, images)
+    is_image = len(getattr(X, "shape", ())) > 2
+    with nullcontext() if is_image else naming_the_boosted_index():
         return validate_data(
             estimator,
             X,
@@ -148,8 +150,13 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> A
         )
 
 
-def check_dataset(X: Any) -> Any:
-    """X if its rows can be counted and asked for one by one."""
+def check_dataset(X: Any, readable: bool) -> Any:
+    """X if its rows can be counted and asked for one by one, by somebody who knows how."""
+    if not readable:
+        raise ValueError(
+            f"only networks read a {type(X).__name__} row by row: use TorchPartition, or give an "
+            "array of all rows"
+        )
     if not (hasattr(X, "__len__") and hasattr(X, "__getitem__")):
         raise ValueError(
             f"{type(X).__name__} has no length or gives no single row, but folds need both: "
@@ -208,7 +215,7 @@ def takes_nan(estimator: Any) -> bool:
     A pipeline is left to answer for itself, since an imputer anywhere in it changes its answer.
     """
     tags = get_tags(estimator)
-    return bool(tags.input_tags.allow_nan or tags.no_validation or hasattr(estimator, "steps"))
+    return bool(tags.input_tags.allow_nan or tags.no_validation or isinstance(estimator, Pipeline))
 
 
 def takes_images(estimator: Any) -> bool:

@@ -17,7 +17,7 @@ from bands import beta_binomial_band
 from networks import Failing, Items, Live, draw, draw_images
 from plcp import PLCP, ConformalClassifier, OrderedPartition, SplitConformal
 from plcp.partitions import CollapseWarning
-from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp, one_conv
+from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp, one_conv, to_device
 from plcp.partitions.torch.batches import ROWS_TO_READ
 from plcp.quantiles import conformal_rank
 from plcp.validation import InfiniteThresholdWarning
@@ -150,12 +150,29 @@ def test_a_fitted_rule_predicts_where_its_network_is_told(structure, rng):
     X, scores = draw(rng)
     fitted = rule(structure, "split").fit(X, scores)
     before = fitted.predict(X)
-    network = fitted.partition_.index_ if structure == "ordered" else fitted.partition_
-    network.set_params(device="cpu:0")
+    to_device(fitted, "cpu:0")
     assert_array_equal(fitted.predict(X), before)
+    network = fitted.partition_.index_ if structure == "ordered" else fitted.partition_
+    assert network.device == "cpu:0"
+    assert fitted.partition.device == "auto"  # what the rule was given stays as it is
     network.set_params(device="gpu")
     with pytest.raises(ValueError, match="device must be"):
         fitted.predict(X)
+
+
+@structures
+@pytest.mark.parametrize("calibration", ["cross", "split", "joint"])
+def test_every_network_of_a_rule_is_told(structure, calibration, rng):
+    fitted = rule(structure, calibration).fit(*draw(rng))
+    to_device(fitted, "cpu:0")
+    found = fitted.partition_
+    if structure == "ordered":
+        networks = found.index_.models_ if calibration == "cross" else [found.index_]
+    else:
+        networks = found.partitions_ if calibration == "cross" else [found]
+    assert {network.device for network in networks} == {"cpu:0"}
+    with pytest.raises(ValueError, match="device must be"):
+        to_device(fitted, "gpu")
 
 
 @calibrations
@@ -169,7 +186,7 @@ def test_collapse_is_passed_on(calibration, rng):
 @structures
 def test_an_interrupt_ends_the_fit_of_one_network_and_the_rule_goes_on(structure, rng):
     X, scores = draw(rng)
-    options = {"early_stopping": False, "schedule": "constant", "warm_start": None, "balance": 0.0}
+    options = {"early_stopping": False, "schedule": "constant", "start": "random", "balance": 0.0}
     module = Failing("interrupt", 2)
     broken = rule(structure, "joint", module, batch_size=200, **options)
     with pytest.warns(
@@ -191,13 +208,18 @@ def test_too_few_rows_of_a_data_set(structure, rng):
     assert_array_equal(fitted.predict(Items(X)), np.inf)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, torch.tensor, Items])
-def test_trees_and_lines_refuse_images(kind, rng):
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (np.asarray, r"Found array with dim 4.* while dim <= 2 is required"),
+        (torch.tensor, r"Found array with dim 4.* while dim <= 2 is required"),
+        (Items, r"only networks read a Items row by row: use TorchPartition"),
+    ],
+)
+def test_trees_and_lines_refuse_images(kind, told, rng):
     images, scores = draw_images(rng)
     for given in (PLCP(), PLCP(calibration="split")):
-        with pytest.raises(
-            ValueError, match=r"Found array with dim 4.* while dim <= 2 is required"
-        ):
+        with pytest.raises(ValueError, match=told):
             given.fit(kind(images), scores)
 
 

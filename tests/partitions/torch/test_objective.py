@@ -48,7 +48,8 @@ def test_slope_of_the_membership_loss(batch):
 
 
 def test_slope_of_the_imbalance(batch):
-    assert_slope_is_that_of_differences(imbalance, 3 * batch[0])
+    weights = batch[3]
+    assert_slope_is_that_of_differences(lambda z: imbalance(z, weights), 3 * batch[0])
 
 
 def test_slope_of_the_pinball_loss(batch):
@@ -76,16 +77,18 @@ def test_membership_loss_by_hand(batch):
 
 
 def test_imbalance_is_the_divergence_from_equal_shares(batch):
-    mean = softmax(batch[0].numpy(), axis=1).mean(axis=0)
+    logits, weights = batch[0], batch[3]
+    mean = np.average(softmax(logits.numpy(), axis=1), axis=0, weights=weights)
     expected = entropy(mean, np.full(3, 1 / 3))
-    assert_allclose(imbalance(batch[0]).item(), expected, rtol=0, atol=12 * EPS)
+    assert_allclose(imbalance(logits, weights).item(), expected, rtol=0, atol=12 * EPS)
 
 
 def test_imbalance_at_its_ends():
     """Zero where groups are equal, though no row is in doubt; log m where one holds all."""
     equal = 1e3 * torch.eye(4, dtype=torch.float64)
-    assert_allclose(imbalance(equal).item(), 0, atol=4 * EPS)
+    assert_allclose(imbalance(equal, torch.ones(4)).item(), 0, atol=4 * EPS)
     one = 1e3 * torch.eye(4, dtype=torch.float64)[:1]
-    assert_allclose(imbalance(one).item(), np.log(4), rtol=4 * EPS)
+    alone = torch.ones(1)
+    assert_allclose(imbalance(one, alone).item(), np.log(4), rtol=4 * EPS)
     one.requires_grad_()
-    assert torch.isfinite(torch.autograd.grad(imbalance(one), one)[0]).all()
+    assert torch.isfinite(torch.autograd.grad(imbalance(one, alone), one)[0]).all()

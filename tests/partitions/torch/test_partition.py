@@ -111,7 +111,7 @@ def test_every_option_they_share_reaches_the_index():
     assert softmax.spelled_out() is softmax
 
 
-PLAIN = {"structure": "softmax", "steps": "joint", "warm_start": None, "balance": 0.0}
+PLAIN = {"structure": "softmax", "descent": "joint", "start": "random", "balance": 0.0}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -121,16 +121,16 @@ def test_plain_joint_descent_collapses_and_says_so(seed):
     X, scores = rng.normal(size=(300, 2)), rng.exponential(size=300)
     options = {"learning_rate": 1.0, "epochs": 30, "early_stopping": False, "random_state": seed}
     partition = TorchPartition(mlp(16), 4, **PLAIN, **options)
-    with pytest.warns(CollapseWarning, match=r'one group of 4 holds .*% .* keep warm_start="bins"'):
+    with pytest.warns(CollapseWarning, match=r'one group of 4 holds .*% .* keep start="bins"'):
         partition.fit(X, scores)
     assert partition.group_sizes_.max() > 0.95 * 300
 
 
-@pytest.mark.parametrize("steps", ["alternating", "joint"])
-def test_rows_all_alike_are_one_group(rng, steps):
+@pytest.mark.parametrize("descent", ["alternating", "joint"])
+def test_rows_all_alike_are_one_group(rng, descent):
     """Memberships that are the same for all rows have one quantile: groups of equal threshold."""
     scores = rng.exponential(size=100)
-    partition = TorchPartition(mlp(4), 4, structure="softmax", steps=steps, epochs=2)
+    partition = TorchPartition(mlp(4), 4, structure="softmax", descent=descent, epochs=2)
     with pytest.warns(CollapseWarning, match="one group of 4 holds 100%"):
         partition.fit(np.ones((100, 2)), scores)
     assert_array_equal(partition.thresholds_, [np.sort(scores)[89]])
@@ -169,13 +169,12 @@ def test_a_logit_a_group_where_there_is_no_head(rng):
     assert sum(p.numel() for p in partition.network_.parameters()) == 2 * 3 + 3 + 3
 
 
-def test_a_cold_start_by_the_name_that_scikit_learn_has_for_it(rng):
+def test_the_start_tells(rng):
     X, scores = draw(rng)
 
-    def thresholds(warm_start):
+    def index(start):
         options = {"structure": "softmax", "epochs": 2, "random_state": 0}
-        partition = TorchPartition(mlp(4), 2, warm_start=warm_start, **options).fit(X, scores)
+        partition = TorchPartition(mlp(4), 2, start=start, **options).fit(X, scores)
         return partition.predict_index(X)
 
-    assert_array_equal(thresholds(False), thresholds(None))
-    assert (thresholds("bins") != thresholds(None)).any()
+    assert (index("bins") != index("random")).any()

@@ -76,9 +76,9 @@ BAD = [
     ("device", "cuda:99", "device 'cuda:99' is not there"),
     ("quantile", 1.0, r"quantile must lie in \(0, 1\), got 1.0"),
     ("structure", "tree", "structure must be one of 'ordered', 'softmax', got 'tree'"),
-    ("steps", "both", "steps must be one of 'alternating', 'joint', got 'both'"),
-    ("warm_start", "hot", "warm_start must be one of 'bins', got 'hot'"),
-    ("warm_start", True, "warm_start must be one of 'bins', got True"),
+    ("descent", "both", "descent must be one of 'alternating', 'joint', got 'both'"),
+    ("start", "hot", "start must be one of 'bins', 'random', got 'hot'"),
+    ("start", None, "start must be one of 'bins', 'random', got None"),
     *[
         ("balance", value, f"balance must be a number, not below zero, got {value!r}")
         for value in (-0.1, np.inf, np.nan, "much", None, True)

@@ -88,7 +88,7 @@ class Algorithm:
         """Objective on a batch, and a term against collapse that is gone when descent ends."""
         scores, weights = self.learn.at(rows, logits.device)
         value = membership_loss(logits, self.groups.thresholds, scores, weights, self.alpha)
-        penalty = imbalance(logits) if self.balance > 0 else 0.0
+        penalty = imbalance(logits, weights) if self.balance > 0 else 0.0
         return value / self.unit + self.balance * (1 - progress) * penalty
 
     def objective(self, sample: Sample) -> float:

@@ -88,10 +88,11 @@ def moments(X: Any) -> tuple[Tensor, Tensor]:
 def outputs_of(network: torch.nn.Module, X: Any, device: torch.device) -> FloatArray:
     """Outputs of a network for all rows, as an array of doubles; its modes stay as they were."""
     training = [part for part in network.modules() if part.training]
+    dtype = next((p.dtype for p in network.parameters()), torch.float32)
     network.eval()
     try:
         with torch.inference_mode():
-            blocks = [network(block).double().cpu() for block in in_order(X, device)]
+            blocks = [network(block.to(dtype)).double().cpu() for block in in_order(X, device)]
     finally:
         for part in training:
             part.training = True

@@ -49,7 +49,15 @@ class Descent:
         """Pass once over the rows; mean over batches of ``loss_of(outputs, rows, progress)``."""
         self.network.train()
         batches = shuffled(self.n, self.batch_size, self.rng)
-        return float(np.mean([self._descend(read(X, rows), rows, loss_of) for rows in batches]))
+        losses = [self._descend(read(X, rows), rows, loss_of) for rows in batches]
+        return float(np.mean(losses)) if self._is_sound(X) else np.nan
+
+    def _is_sound(self, X: Any) -> bool:
+        """Whether outputs are numbers after the last step too, whose loss nobody has seen."""
+        some = read(X, np.arange(self.batch_size)).to(self.device)
+        self.network.eval()
+        with torch.inference_mode():
+            return bool(self.network(some).isfinite().all())
 
     def _descend(self, block: Tensor, rows: IntArray, loss_of: Loss) -> float:
         progress = min(self.step / self.steps, 1.0)
@@ -76,7 +84,7 @@ def run(
     """
     history: list[Record] = []
     best: dict[str, Any] = {}
-    best_epoch, least = 0, np.inf
+    best_epoch, least, patience = 0, np.inf, plan.patience_for(epochs)
     for epoch in counted(range(1, epochs + 1), epochs, plan.verbose, "epochs"):
         try:
             found = one_epoch()
@@ -95,7 +103,7 @@ def run(
         held = found.get("held_out", -epoch)
         if held < least:
             best, best_epoch, least = deepcopy(network.state_dict()), epoch, held
-        elif epoch - best_epoch >= plan.patience:
+        elif epoch - best_epoch >= patience:
             break
     network.load_state_dict(best)
     return history

@@ -1,6 +1,9 @@
 """Where the arithmetic is done."""
 
+from typing import Any
+
 import torch
+from sklearn.base import BaseEstimator
 
 
 def find_device(name: str) -> torch.device:
@@ -26,6 +29,28 @@ def find_device(name: str) -> torch.device:
         count = torch.cuda.device_count()
         raise ValueError(f"device {name!r} is not there: this machine has {count} CUDA device(s)")
     return device
+
+
+def to_device(fitted: Any, name: str) -> None:
+    """Let every network inside a fitted estimator, a rule or a partition, predict on a device.
+
+    Examples
+    --------
+    >>> from plcp import PLCP
+    >>> from plcp.datasets import make_toy
+    >>> from plcp.partitions.torch import TorchPartition, mlp
+    >>> task = make_toy(200, random_state=0)
+    >>> rule = PLCP(TorchPartition(mlp(4), epochs=1), random_state=0).fit(task.X, task.scores)
+    >>> to_device(rule, "cpu")
+    """
+    find_device(name)
+    if "device" in fitted.get_params(deep=False):
+        fitted.set_params(device=name)
+    learned = [value for key, value in vars(fitted).items() if key.endswith("_")]
+    for value in learned:
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, BaseEstimator):
+                to_device(part, name)
 
 
 def is_there(kind: str) -> bool:

@@ -41,7 +41,7 @@ def make_network(
     if not isinstance(module, nn.Module):
         raise TypeError(f"module must be a torch.nn.Module or None, got {module!r}")
     layers: list[nn.Module] = [Standardise(*moments(X))] if standardise else []
-    network = nn.Sequential(*layers, deepcopy(module)).eval()
+    network = nn.Sequential(*layers, deepcopy(module).float()).eval()
     with torch.no_grad():
         found = network(rows)
     if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != len(rows):

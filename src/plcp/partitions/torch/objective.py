@@ -29,11 +29,11 @@ def membership_loss(
     return weighted_mean((logits.softmax(dim=1) * losses).sum(dim=1), weights)
 
 
-def imbalance(logits: Tensor) -> Tensor:
+def imbalance(logits: Tensor, weights: Tensor) -> Tensor:
     """KL divergence of the mean membership of a batch from equal shares: 0 where all are alike.
 
     Softmax groups die by a race on average cost: within some thirty steps the group whose threshold
     is best for everybody takes all, and all gradients vanish. This term blocks that common way.
     """
-    mean = logits.softmax(dim=1).mean(dim=0)
+    mean = (logits.softmax(dim=1) * weights[:, None]).sum(dim=0) / weights.sum()
     return (mean * (len(mean) * mean + torch.finfo(mean.dtype).tiny).log()).sum()

@@ -22,8 +22,9 @@ from plcp.quantiles import FloatArray, weighted_quantiles
 from plcp.validation import check_features, check_option
 
 STRUCTURES = ("ordered", "softmax")
-STEPS = ("alternating", "joint")
-REMEDY = 'keep warm_start="bins" and balance=0.1, or take structure="ordered"'
+DESCENTS = ("alternating", "joint")
+STARTS = ("bins", "random")
+REMEDY = 'keep start="bins" and balance=0.1, or take structure="ordered"'
 
 
 class TorchPartition(Partition):
@@ -35,10 +36,10 @@ class TorchPartition(Partition):
     ``structure="softmax"``: the paper's Algorithm 1. h(x) is the softmax of one output a group, and
     mean_j Σ_i h_i(x_j) ℓ_α(q_i, s_j) is descended in small batches on the network, with thresholds
     q set to exact weighted quantiles after each epoch ("alternating") or descended on too
-    ("joint"). Taken at its word it collapses: within some thirty steps the group whose threshold is
-    best for everybody holds all rows, and no gradient is left. Two things keep groups alive: an
-    epoch of telling in which of m equal parts of all scores a row's score lies (``warm_start``),
-    and a term for equal shares that is gone when descent ends (``balance``). Without both, a
+    ("joint"). Taken at its word it may collapse, on images within some tens of steps: the group
+    whose threshold is best for everybody takes all rows, and no gradient is left. Two things keep
+    groups alive: an epoch of telling in which of m equal parts of all scores a row's score lies
+    (``start="bins"``), and a term for equal shares that is gone when descent ends (``balance``). A
     ``CollapseWarning`` tells when one group holds more than 95 %.
 
     Parameters
@@ -51,10 +52,10 @@ class TorchPartition(Partition):
         As above.
     alpha : float, default=0.1
         Miscoverage rate.
-    steps : {"alternating", "joint"}, default="alternating"
+    descent : {"alternating", "joint"}, default="alternating"
         How softmax groups and their thresholds are descended on.
-    warm_start : {"bins", None}, default="bins"
-        How the network of softmax groups starts; False is None, as scikit-learn has it.
+    start : {"bins", "random"}, default="bins"
+        How the network of softmax groups starts: taught to tell bins of the score, or as drawn.
     balance : float, default=0.1
         Weight of the term for equal shares of softmax groups, relative to Split's loss.
     ranks : bool, default=True
@@ -98,8 +99,8 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
         *,
         structure: str = "ordered",
         alpha: float = 0.1,
-        steps: str = "alternating",
-        warm_start: str | bool | None = "bins",
+        descent: str = "alternating",
+        start: str = "bins",
         balance: float = 0.1,
         ranks: bool = True,
         head: bool = True,
@@ -111,7 +112,7 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
         epochs: int | str = "auto",
         early_stopping: bool = True,
         validation_fraction: float = 0.1,
-        patience: int = 3,
+        patience: int | str = "auto",
         clip_norm: float | None = None,
         mixed_precision: bool = False,
         device: str = "auto",
@@ -122,8 +123,8 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
         self.n_groups = n_groups
         self.structure = structure
         self.alpha = alpha
-        self.steps = steps
-        self.warm_start = warm_start
+        self.descent = descent
+        self.start = start
         self.balance = balance
         self.ranks = ranks
         self.head = head
@@ -208,7 +209,7 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
             )
             groups = SoftmaxGroups(network, self.n_groups)
             algorithm = Algorithm(groups, learn, plan, rng, self.alpha, self.balance)
-            joint, warm = self.steps == "joint", self.warm_start == "bins"
+            joint, warm = self.descent == "joint", self.start == "bins"
             self.history_ = algorithm.run(hold, joint=joint, warm=warm)
         return groups
 
@@ -217,9 +218,8 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
 
     def _check_options(self) -> Training:
         check_option("structure", self.structure, STRUCTURES)
-        check_option("steps", self.steps, STEPS)
-        if self.warm_start not in (None, False):
-            check_option("warm_start", self.warm_start, ("bins",))
+        check_option("descent", self.descent, DESCENTS)
+        check_option("start", self.start, STARTS)
         if not is_number(self.balance) or not 0 <= self.balance < np.inf:
             raise ValueError(f"balance must be a number, not below zero, got {self.balance!r}")
         return Training.of(self)

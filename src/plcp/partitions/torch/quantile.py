@@ -58,8 +58,9 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
         Stop, and go back to the best epoch, by pinball loss on held-out rows.
     validation_fraction : float, default=0.1
         Share of rows held out for that.
-    patience : int, default=3
-        Epochs without a better one after which to stop.
+    patience : int or "auto", default="auto"
+        Epochs without a better one after which to stop; "auto": a quarter of ``epochs``, at least
+        three.
     clip_norm : float or None, default=None
         Largest norm of a gradient.
     mixed_precision : bool, default=False
@@ -79,7 +80,7 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
         The trained network.
     history_ : list of dict
         Mean loss of each epoch, and on the rows held out. Ctrl-C ends training after at least one
-        epoch with a warning, and the best epoch so far stays.
+        epoch with a warning, and the best epoch so far stays; of several folds, it ends one.
 
     Examples
     --------
@@ -108,7 +109,7 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
         epochs: int | str = "auto",
         early_stopping: bool = True,
         validation_fraction: float = 0.1,
-        patience: int = 3,
+        patience: int | str = "auto",
         clip_norm: float | None = None,
         mixed_precision: bool = False,
         device: str = "auto",

@@ -13,7 +13,7 @@ from plcp.validation import check_count, check_option, check_share
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 SCHEDULES = ("cosine", "constant")
 LARGEST_BATCH = 128
-LEAST_STEPS = 500
+LEAST_STEPS, LEAST_PATIENCE = 500, 3
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Training:
     epochs: int | str
     early_stopping: bool
     validation_fraction: float
-    patience: int
+    patience: int | str
     clip_norm: float | None
     mixed_precision: bool
     device: str
@@ -45,8 +45,7 @@ class Training:
             check_option("optimizer", self.optimizer, tuple(OPTIMIZERS))
         check_option("schedule", self.schedule, SCHEDULES)
         check_share("validation_fraction", self.validation_fraction)
-        check_count("patience", self.patience, 1)
-        for name in ("batch_size", "epochs"):
+        for name in ("batch_size", "epochs", "patience"):
             if getattr(self, name) != "auto":
                 check_count(name, getattr(self, name), 1)
         _check_positive("learning_rate", self.learning_rate)
@@ -81,6 +80,10 @@ class Training:
         if self.epochs == "auto":
             return max(least, -(-LEAST_STEPS * self.batch_for(n) // n))
         return int(self.epochs)
+
+    def patience_for(self, epochs: int) -> int:
+        """Epochs to wait for a better one: a quarter of all, for an epoch may be but two steps."""
+        return max(LEAST_PATIENCE, epochs // 4) if self.patience == "auto" else int(self.patience)
 
 
 def is_number(value: Any) -> bool:
