@@ -53,7 +53,7 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
     batch_size : int or "auto", default="auto"
         Rows a step; "auto": 128, or all where there are fewer.
     epochs : int or "auto", default="auto"
-        Most passes over the rows; "auto": six, or as many as make 500 steps.
+        Most passes over the rows; "auto": six, or as many as make 450 steps.
     early_stopping : bool, default=True
         Stop, and go back to the best epoch, by pinball loss on held-out rows.
     validation_fraction : float, default=0.1
