@@ -58,6 +58,8 @@ class CrossFitted(RegressorMixin, BaseEstimator):
     ----------
     out_of_fold_ : ndarray of shape (n,)
         Mean over repeats of each row's value by the model that did not see it.
+    history_ : list of dict
+        Iterations of each fold model, of those that tell.
     models_ : list
         The fold models; linear ones are averaged into one (``SparseScale``: their variances).
 
@@ -105,7 +107,9 @@ class CrossFitted(RegressorMixin, BaseEstimator):
         for (_, hold), (_, values) in zip(folds, fitted, strict=True):
             total[hold] += values
         self.out_of_fold_ = total / repeats(self.n_repeats, len(scores))
-        self.models_ = average_linear([model for model, _ in fitted])
+        models = [model for model, _ in fitted]
+        self.history_ = histories(models)
+        self.models_ = average_linear(models)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -123,6 +127,15 @@ class CrossFitted(RegressorMixin, BaseEstimator):
         tags.input_tags.three_d_array = takes_images(self.index)
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def histories(models: list[Any]) -> list[dict[str, Any]]:
+    """What each iteration of each model reached, for models that tell."""
+    return [
+        {"model": number, **step}
+        for number, model in enumerate(models)
+        for step in getattr(model, "history_", [])
+    ]
 
 
 def repeats(n_repeats: int | str, n: int) -> int:

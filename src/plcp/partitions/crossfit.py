@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import delayed
 
-from plcp.indices.crossfit import Fold, make_folds
+from plcp.indices.crossfit import Fold, histories, make_folds
 from plcp.indices.levels import seeded
 from plcp.partitions.base import Partition, merge_columns, nearest
 from plcp.progress import in_threads
@@ -77,7 +77,7 @@ class CrossFittedPartition(Partition):
             self.out_of_fold_[hold] = merge_columns(memberships, owner, self.n_groups_)
         counts = np.ones(len(scores)) if weights is None else weights
         self.group_sizes_ = counts @ self.out_of_fold_
-        self.history_ = [step for partition in self.partitions_ for step in partition.history_]
+        self.history_ = histories(self.partitions_)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:

@@ -18,7 +18,7 @@ from plcp.partitions.torch.sample import Sample
 from plcp.partitions.torch.training import Training
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
 
-EPOCHS = 12
+EPOCHS = 20
 
 
 class SoftmaxGroups(nn.Module):
@@ -79,7 +79,7 @@ class Algorithm:
 
     def threshold_step(self) -> None:
         """Exact q-step over all rows; a group without weight keeps the threshold it has."""
-        sample, old = self.learn, self.groups.thresholds.detach().double().cpu().numpy()
+        sample, old = self.learn, self.thresholds()
         mass = self.memberships(sample) * sample.weights.double().numpy()[:, None]
         found = weighted_quantiles(sample.array(), mass, 1 - self.alpha)
         self._set(np.where(np.isnan(found), old, found))
@@ -93,8 +93,7 @@ class Algorithm:
 
     def objective(self, sample: Sample) -> float:
         """Objective on a sample."""
-        q = self.groups.thresholds.detach().double().cpu().numpy()
-        losses = pinball_loss(q, sample.array()[:, None], self.alpha)
+        losses = pinball_loss(self.thresholds(), sample.array()[:, None], self.alpha)
         expected = (self.memberships(sample) * losses).sum(axis=1)
         return float(np.average(expected, weights=sample.weights)) / self.unit
 
@@ -103,6 +102,10 @@ class Algorithm:
         device = find_device(self.plan.device)
         with np.errstate(invalid="ignore"):  # logits that are not finite: `run` tells of them
             return softmax(outputs_of(self.groups.to(device), sample.X, device), axis=1)
+
+    def thresholds(self) -> FloatArray:
+        """Thresholds of the groups, as doubles, which not every device has."""
+        return self.groups.thresholds.detach().cpu().double().numpy()
 
     @cached_property
     def unit(self) -> float:
@@ -114,4 +117,4 @@ class Algorithm:
 
     def _set(self, thresholds: FloatArray) -> None:
         with torch.no_grad():
-            self.groups.thresholds.copy_(torch.as_tensor(thresholds))
+            self.groups.thresholds.copy_(torch.as_tensor(thresholds).float())

@@ -92,7 +92,7 @@ def outputs_of(network: torch.nn.Module, X: Any, device: torch.device) -> FloatA
     network.eval()
     try:
         with torch.inference_mode():
-            blocks = [network(block.to(dtype)).double().cpu() for block in in_order(X, device)]
+            blocks = [network(block.to(dtype)).cpu().double() for block in in_order(X, device)]
     finally:
         for part in training:
             part.training = True

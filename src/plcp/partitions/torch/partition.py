@@ -62,7 +62,7 @@ class TorchPartition(Partition):
         Learn softmax groups on ranks of the scores, in which a pile of scores cannot hide others.
         Thresholds are read off the scores all the same.
     epochs : int or "auto", default="auto"
-        As in `TorchQuantile`, but twelve in place of six for softmax groups.
+        As in `TorchQuantile`, but twenty in place of six for softmax groups.
     head, standardize, optimizer, learning_rate, schedule, batch_size, early_stopping, \
 validation_fraction, patience, clip_norm, mixed_precision, device, random_state, verbose :
         As in `TorchQuantile`.
