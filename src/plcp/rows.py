@@ -17,7 +17,24 @@ def is_frame(X: Any) -> bool:
 def is_dataset(X: Any) -> bool:
     """Whether X is a ``torch.utils.data.Dataset``; whoever has one has imported torch already."""
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(X, torch.utils.data.Dataset)
+    if torch is None:
+        return False
+    return isinstance(X, (torch.utils.data.Dataset, torch.utils.data.DataLoader))
+
+
+def is_stream(X: Any) -> bool:
+    """Whether rows of a data set come only in the order of its own."""
+    data = sys.modules["torch"].utils.data
+    return isinstance(X, (data.IterableDataset, data.DataLoader))
+
+
+def plain(X: Any) -> Any:
+    """Return a tensor free of its device, its graph and half precision; all else as it is."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(X, torch.Tensor):
+        return X
+    X = X.detach().cpu()
+    return X.float() if X.dtype == torch.bfloat16 else X
 
 
 def is_module(value: Any) -> bool:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from plcp.quantiles import FloatArray
-from plcp.rows import count, is_dataset, is_frame, take
+from plcp.rows import count, is_dataset, is_frame, is_stream, plain, take
 
 NAN_REMEDY = (
     "This index cannot take missing values (NaN). Use the boosted index, which can: "
@@ -63,7 +63,7 @@ def check_scores(scores: ArrayLike) -> FloatArray:
     """Scores as a finite float vector."""
     array = column_or_1d(
         check_array(
-            scores,
+            plain(scores),
             ensure_2d=False,
             dtype="numeric",
             ensure_all_finite=False,
@@ -137,12 +137,14 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> A
         return X
     images = takes_images(estimator)
     if is_dataset(X):
+        if reset and hasattr(estimator, "n_features_in_"):
+            del estimator.n_features_in_  # of an array fitted before
         return check_dataset(X, images)
     is_image = len(getattr(X, "shape", ())) > 2
     with nullcontext() if is_image else naming_the_boosted_index():
         return validate_data(
             estimator,
-            X,
+            plain(X),
             reset=reset,
             dtype="numeric",
             ensure_all_finite="allow-nan" if allow_nan else True,
@@ -157,7 +159,7 @@ def check_dataset(X: Any, readable: bool) -> Any:
             f"only networks read a {type(X).__name__} row by row: use TorchPartition, or give an "
             "array of all rows"
         )
-    if not (hasattr(X, "__len__") and hasattr(X, "__getitem__")):
+    if is_stream(X) or not hasattr(X, "__len__"):
         raise ValueError(
             f"{type(X).__name__} has no length or gives no single row, but folds need both: "
             "give a map-style Dataset, with __len__ and __getitem__"

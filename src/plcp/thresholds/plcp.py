@@ -11,7 +11,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.indices.levels import seeded
-from plcp.partitions.base import Partition, check_group_count, group_masses, merge_columns
+from plcp.partitions.base import (
+    Partition,
+    check_group_count,
+    group_masses,
+    merge_columns,
+    warn_if_collapsed,
+)
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import FloatArray, IntArray, conformal_quantile
 from plcp.rows import is_frame
@@ -171,6 +177,7 @@ class PLCP(ThresholdRule):
             self.partition_, self.history_ = learned.partition, learned.history
             self._calibrate(learned.seen, learned.honest)
             self.guarantee_ = plcp_guarantee(self, self._follow, learned.honest)
+            self._warn_if_one_group_serves_all(partition, pairs)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -244,6 +251,12 @@ class PLCP(ThresholdRule):
             self._owner = merged
             merged = self._merge(seen, share)  # of merged soft groups, others may be likeliest
         self._store(self._read_levels(honest.merged(self._owner)))
+
+    def _warn_if_one_group_serves_all(self, partition: Partition, pairs: Pairs) -> None:
+        """Soft groups may share the rows evenly, and one of them be the likeliest everywhere."""
+        if self.assignment == "mode" and not isinstance(partition, OrderedPartition):
+            in_use = group_masses(self.groups(pairs.X), pairs.weights, self.n_groups_)
+            warn_if_collapsed(in_use, self.partition_.n_groups)
 
     def _merge(self, seen: Evidence, share: float) -> IntArray:
         """Group that each learned one joins where it is too small for ``share`` of the rows."""

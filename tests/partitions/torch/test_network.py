@@ -39,7 +39,9 @@ def test_the_head_has_the_width_that_is_wanted(module, width, rng):
 def test_without_head_and_scale_the_module_stands_alone(rng):
     X, module = draw(rng, n=9)[0], nn.Linear(2, 3)
     network = network_of(module, X, 3, head=False, standardise=False)
-    assert_array_equal(ask(network, X, "cpu"), module(torch.tensor(X).float()).detach().double())
+    assert_array_equal(
+        ask(network, X, "cpu", (2,)), module(torch.tensor(X).float()).detach().double()
+    )
 
 
 def test_one_row_is_enough_to_look_at():

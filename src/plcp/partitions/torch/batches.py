@@ -1,6 +1,7 @@
 """From rows of any kind to batches of float tensors, a few rows at a time."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,30 @@ from torch import Tensor
 from torch.utils.data import default_collate
 
 from plcp.quantiles import FloatArray, IntArray
-from plcp.rows import count, is_dataset
+from plcp.rows import count, is_dataset, is_frame, plain
 from plcp.validation import naming_the_boosted_index
 
-ROWS_TO_READ = 1024  # at once where nothing is learned
+ROWS_TO_READ = 1024  # at once where nothing is learned,
+BYTES_TO_READ = 2**25  # and never more than this
 
 
 def as_rows(X: Any) -> Any:
     """Return X in a form that `read` reads: a data set as it is, all else as an array."""
     if is_dataset(X):
         return X
-    with naming_the_boosted_index():
-        return check_array(X, allow_nd=True, dtype="numeric", input_name="X")
+    if is_frame(X):
+        _check_numbers(X)
+    with naming_the_boosted_index() if np.ndim(X) <= 2 else nullcontext():
+        return check_array(plain(X), allow_nd=True, dtype="numeric", input_name="X")
+
+
+def _check_numbers(frame: Any) -> None:
+    for name in frame.columns:
+        if np.asarray(frame[name]).dtype.kind not in "biuf":
+            raise ValueError(
+                f"column {name!r} of X holds no numbers: encode it first, in a pipeline before the "
+                "network, or use the default index, which takes categories, text and dates"
+            )
 
 
 def read(X: Any, rows: IntArray) -> Tensor:
@@ -38,7 +51,8 @@ def read(X: Any, rows: IntArray) -> Tensor:
     """
     if is_dataset(X):
         items = [X[int(row)] for row in rows]
-        block = default_collate([x[0] if isinstance(x, (tuple, list)) else x for x in items])
+        parts = [x[0] if isinstance(x, (tuple, list)) else x for x in items]
+        block = default_collate([plain(part) for part in parts])
         if not isinstance(block, Tensor) or block.ndim < 2:
             raise ValueError(
                 "items of a data set must be a vector or an image each, as a tensor or an array, "
@@ -47,6 +61,11 @@ def read(X: Any, rows: IntArray) -> Tensor:
     else:
         block = torch.as_tensor(np.ascontiguousarray(X[rows]))
     return as_floats(block)
+
+
+def row_shape(X: Any) -> tuple[int, ...]:
+    """Shape of a row, as the first one has it."""
+    return tuple(read(X, np.zeros(1, dtype=int)).shape[1:])
 
 
 def as_floats(block: Tensor) -> Tensor:
@@ -64,8 +83,9 @@ def as_floats(block: Tensor) -> Tensor:
 def in_order(X: Any, device: torch.device) -> Iterator[Tensor]:
     """Batches of all rows, in order."""
     n = count(X)
-    for start in range(0, n, ROWS_TO_READ):
-        yield read(X, np.arange(start, min(start + ROWS_TO_READ, n))).to(device)
+    size = max(1, min(ROWS_TO_READ, BYTES_TO_READ // read(X, np.zeros(1, dtype=int)).nbytes))
+    for start in range(0, n, size):
+        yield read(X, np.arange(start, min(start + size, n))).to(device)
 
 
 def shuffled(n: int, batch_size: int, rng: np.random.RandomState) -> Iterator[IntArray]:
@@ -75,6 +95,18 @@ def shuffled(n: int, batch_size: int, rng: np.random.RandomState) -> Iterator[In
         rows = order[start : start + batch_size]
         if start == 0 or 2 * len(rows) >= batch_size:
             yield rows
+
+
+def batches_in(n: int, batch_size: int) -> int:
+    """Number of batches of an epoch.
+
+    Examples
+    --------
+    >>> batches_in(300, 128), batches_in(330, 128), batches_in(50, 128)
+    (2, 3, 1)
+    """
+    whole, rest = divmod(n, batch_size)
+    return max(1, whole + (2 * rest >= batch_size))
 
 
 def moments(X: Any) -> tuple[Tensor, Tensor]:
@@ -91,7 +123,7 @@ def outputs_of(network: torch.nn.Module, X: Any, device: torch.device) -> FloatA
     dtype = next((p.dtype for p in network.parameters()), torch.float32)
     network.eval()
     try:
-        with torch.inference_mode():
+        with torch.no_grad():
             blocks = [network(block.to(dtype)).cpu().double() for block in in_order(X, device)]
     finally:
         for part in training:

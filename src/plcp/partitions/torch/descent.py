@@ -12,7 +12,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
-from plcp.partitions.torch.batches import read, shuffled
+from plcp.partitions.torch.batches import batches_in, read, shuffled
 from plcp.partitions.torch.devices import find_device
 from plcp.partitions.torch.training import Training
 from plcp.progress import counted
@@ -41,13 +41,16 @@ class Descent:
         self.network, self.plan, self.n, self.rng = network, plan, n, rng
         self.device = find_device(plan.device)
         self.batch_size, self.epochs = plan.batch_for(n), plan.epochs_for(n, epochs)
-        self.steps, self.step = self.epochs * -(-n // self.batch_size), 0
+        self.steps, self.step = self.epochs * batches_in(n, self.batch_size), 0
         network.to(self.device)
         self.optimizer = plan.make_optimizer([p for p in network.parameters() if p.requires_grad])
 
     def epoch(self, X: Any, loss_of: Loss) -> float:
         """Pass once over the rows; mean over batches of ``loss_of(outputs, rows, progress)``."""
         self.network.train()
+        for part in self.network.modules():
+            if all(not p.requires_grad for p in part.parameters()):
+                part.eval()  # what is frozen keeps its statistics too
         batches = shuffled(self.n, self.batch_size, self.rng)
         losses = [self._descend(read(X, rows), rows, loss_of) for rows in batches]
         return float(np.mean(losses)) if self._is_sound(X) else np.nan

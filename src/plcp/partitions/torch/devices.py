@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 
 
 def find_device(name: str) -> torch.device:
@@ -44,13 +45,19 @@ def to_device(fitted: Any, name: str) -> None:
     >>> to_device(rule, "cpu")
     """
     find_device(name)
-    if "device" in fitted.get_params(deep=False):
+    if type(fitted).__module__.startswith(__package__):
         fitted.set_params(device=name)
+    for part in _learned_parts(fitted):
+        ours = type(part).__module__.startswith("plcp.")  # others may have devices of their own
+        if isinstance(part, Pipeline) or (ours and isinstance(part, BaseEstimator)):
+            to_device(part, name)
+
+
+def _learned_parts(fitted: Any) -> list[Any]:
+    if isinstance(fitted, Pipeline):
+        return [step for _, step in fitted.steps]
     learned = [value for key, value in vars(fitted).items() if key.endswith("_")]
-    for value in learned:
-        for part in value if isinstance(value, list) else [value]:
-            if isinstance(part, BaseEstimator):
-                to_device(part, name)
+    return [part for value in learned for part in (value if isinstance(value, list) else [value])]
 
 
 def is_there(kind: str) -> bool:

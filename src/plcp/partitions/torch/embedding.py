@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from plcp.partitions.torch.batches import as_rows, outputs_of
 from plcp.quantiles import FloatArray
@@ -22,6 +23,10 @@ def embed(module: nn.Module, X: Any) -> FloatArray:
     array([[1., 1., 1., 1.],
            [1., 1., 1., 1.]])
     """
+    if any(is_lazy(p) for p in module.parameters()):
+        raise ValueError(
+            "the module has no weights yet: train it, or call it once, and give it then"
+        )
     device = next((p.device for p in module.parameters()), torch.device("cpu"))
     outputs = outputs_of(module, as_rows(X), device)
     return outputs.reshape(len(outputs), -1)

@@ -7,10 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from plcp.partitions.torch.batches import moments, outputs_of, read
+from plcp.partitions.torch.batches import moments, outputs_of, read, row_shape
 from plcp.partitions.torch.devices import find_device
 from plcp.partitions.torch.modules import mlp, small_cnn
 from plcp.quantiles import FloatArray
+from plcp.validation import first_not_finite
 
 
 class Standardise(nn.Module):
@@ -42,8 +43,7 @@ def make_network(
         raise TypeError(f"module must be a torch.nn.Module or None, got {module!r}")
     layers: list[nn.Module] = [Standardise(*moments(X))] if standardise else []
     network = nn.Sequential(*layers, deepcopy(module).float()).eval()
-    with torch.no_grad():
-        found = network(rows)
+    found = _first_outputs(network, rows)
     if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != len(rows):
         shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise ValueError(
@@ -56,15 +56,31 @@ def make_network(
     elif found.shape[1] != width:
         raise ValueError(
             f"the module gives {found.shape[1]} outputs a row, but {width} are needed: change its "
-            "last layer, or set head=True, which puts a linear layer on top"
+            "last layer or n_groups, or set head=True, which puts a linear layer on top"
         )
     if not any(p.requires_grad for p in network.parameters()):
         raise ValueError("every parameter is frozen: set head=True, or let some of them learn")
     return network
 
 
-def ask(network: nn.Module, X: Any, device_name: str) -> FloatArray:
+def _first_outputs(network: nn.Module, rows: Tensor) -> Any:
+    try:
+        with torch.no_grad():
+            return network(rows)
+    except (RuntimeError, TypeError, ValueError) as error:
+        shape = tuple(rows.shape[1:])
+        raise ValueError(f"the module cannot take rows of shape {shape}: {error}") from error
+
+
+def ask(network: nn.Module, X: Any, device_name: str, fitted_shape: tuple[int, ...]) -> FloatArray:
     """Outputs for all rows, computed on a device; the network itself stays on the CPU."""
+    given = row_shape(X)
+    if given != fitted_shape:
+        raise ValueError(f"rows have shape {given}, but the network was fitted on {fitted_shape}")
     device = find_device(device_name)
     there = network if device.type == "cpu" else deepcopy(network).to(device)
-    return outputs_of(there, X, device)
+    outputs = outputs_of(there, X, device)
+    fault = first_not_finite(outputs.sum(axis=1))
+    if fault:
+        raise ValueError(f"the network gives {fault}: look for NaN or huge numbers in that row")
+    return outputs

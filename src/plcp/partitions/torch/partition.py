@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from plcp.partitions.base import Partition, merge_columns, warn_if_collapsed
 from plcp.partitions.ordered import OrderedPartition
 from plcp.partitions.torch.algorithm import Algorithm, SoftmaxGroups
-from plcp.partitions.torch.batches import as_rows
+from plcp.partitions.torch.batches import as_rows, row_shape
 from plcp.partitions.torch.descent import random_stream
 from plcp.partitions.torch.network import ask, make_network
 from plcp.partitions.torch.quantile import TorchQuantile
@@ -74,7 +74,8 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
     partition_ : OrderedPartition
         The partition this was short for (ordered).
     history_ : list of dict
-        Loss of each epoch, relative to Split's, and on the rows held out.
+        Loss of each epoch, with the term for equal shares, relative to Split's, and without it on
+        the rows held out (softmax); as in `TorchQuantile` (ordered).
 
     References
     ----------
@@ -207,6 +208,7 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
             network = make_network(
                 self.module, learn.X, self.n_groups, head=self.head, standardise=self.standardize
             )
+            self._row_shape = row_shape(learn.X)
             groups = SoftmaxGroups(network, self.n_groups)
             algorithm = Algorithm(groups, learn, plan, rng, self.alpha, self.balance)
             joint, warm = self.descent == "joint", self.start == "bins"
@@ -214,7 +216,7 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
         return groups
 
     def _raw(self, X: Any) -> FloatArray:
-        return softmax(ask(self.network_, X, self.device), axis=1)
+        return softmax(ask(self.network_, X, self.device, self._row_shape), axis=1)
 
     def _check_options(self) -> Training:
         check_option("structure", self.structure, STRUCTURES)

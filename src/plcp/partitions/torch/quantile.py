@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from plcp.partitions.torch.batches import as_rows, outputs_of
+from plcp.partitions.torch.batches import as_rows, outputs_of, row_shape
 from plcp.partitions.torch.descent import Descent, Record, random_stream, run
 from plcp.partitions.torch.network import ask, make_network
 from plcp.partitions.torch.objective import pinball, weighted_mean
@@ -28,7 +28,9 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
 
     Rows are vectors (n, d) or images (n, c, h, w), as arrays or tensors, or a map-style
     ``torch.utils.data.Dataset``, whose items (or their first parts, where they are pairs) are read
-    a batch at a time. Bytes (uint8) of images are scaled to [0, 1].
+    a batch at a time. Bytes (uint8) of images are scaled to [0, 1]. Columns of frames must be
+    numbers. Networks are trained one at a time, whatever ``n_jobs`` of a rule says; leave that at
+    None, so that Ctrl-C reaches them.
 
     Parameters
     ----------
@@ -55,7 +57,7 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
     epochs : int or "auto", default="auto"
         Most passes over the rows; "auto": six, or as many as make 450 steps.
     early_stopping : bool, default=True
-        Stop, and go back to the best epoch, by pinball loss on held-out rows.
+        Stop, and go back to the best epoch, by pinball loss on held-out rows; not below 20 rows.
     validation_fraction : float, default=0.1
         Share of rows held out for that.
     patience : int or "auto", default="auto"
@@ -69,8 +71,8 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
         Where to compute; "auto": CUDA or MPS where there is one. A fitted estimator lives on the
         CPU, pickles, and predicts where ``set_params(device=...)`` says.
     random_state : int, RandomState or None
-        Seed of new weights, batches and held-out rows: two runs on one CPU are the same to the bit.
-        torch's global stream is left as it was.
+        Seed of new weights, batches and held-out rows: two runs on a CPU, with as many threads, are
+        the same to the bit. torch's global stream is left as it was.
     verbose : bool, default=False
         Show a progress bar over epochs (needs the extra ``progress``).
 
@@ -79,8 +81,9 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
     network_ : torch.nn.Module
         The trained network.
     history_ : list of dict
-        Mean loss of each epoch, and on the rows held out. Ctrl-C ends training after at least one
-        epoch with a warning, and the best epoch so far stays; of several folds, it ends one.
+        Mean pinball loss of each epoch, in units of ``scale_``, and on the rows held out. Ctrl-C
+        ends training after at least one epoch with a warning, and the best epoch so far stays; of
+        several folds, it ends one.
 
     Examples
     --------
@@ -149,6 +152,7 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
             network = make_network(
                 self.module, learn.X, 1, head=self.head, standardise=self.standardize
             )
+            self._row_shape = row_shape(learn.X)
             descent = Descent(network, plan, len(learn), rng, EPOCHS)
             self.history_ = descend_pinball(descent, learn, hold, 1 - level)
         self.network_ = network.cpu()
@@ -158,7 +162,9 @@ class TorchQuantile(RegressorMixin, BaseEstimator):
         """Return the quantile of the score of each row."""
         check_is_fitted(self, "network_")
         X = check_features(self, X, reset=False, allow_nan=False)
-        return self.scale_.invert(ask(self.network_, as_rows(X), self.device)[:, 0])
+        return self.scale_.invert(
+            ask(self.network_, as_rows(X), self.device, self._row_shape)[:, 0]
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

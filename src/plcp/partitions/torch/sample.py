@@ -12,6 +12,8 @@ from plcp.partitions.torch.training import Training
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
 from plcp.rows import take
 
+LEAST_ROWS = 20  # below which none can be spared
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -52,7 +54,7 @@ def hold_out(
     sample: Sample, plan: Training, rng: np.random.RandomState
 ) -> tuple[Sample, Sample | None]:
     """Rows to learn from, and rows to stop by if that is asked for."""
-    if not plan.early_stopping:
+    if not plan.early_stopping or len(sample) < LEAST_ROWS:
         return sample, None
     rows = np.arange(len(sample))
     learn, hold = train_test_split(rows, test_size=plan.validation_fraction, random_state=rng)

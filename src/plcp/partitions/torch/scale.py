@@ -41,17 +41,22 @@ def rank_scale(scores: FloatArray, weights: FloatArray) -> Scale:
 
 
 def unit_scale(scores: FloatArray, weights: FloatArray, level: float) -> Scale:
-    """Map the quantile at ``level`` to zero, and the mean distance from it to one.
+    """Map the quantile at ``level`` to zero, and the median distance from it to one.
+
+    The median, for a single score may be a million times as large as all others.
 
     Examples
     --------
-    >>> unit_scale(np.array([0.0, 1.0, 5.0]), np.ones(3), level=0.5)(np.array([1.0, 6.0]))
-    array([0., 3.])
+    >>> unit_scale(np.array([0.0, 1.0, 3.0]), np.ones(3), level=0.5)(np.array([1.0, 3.0]))
+    array([0., 2.])
     """
     centre = weighted_quantiles(scores, weights[:, None], level)[0]
-    spread = np.average(abs(scores - centre), weights=weights)
-    if centre + spread == centre:  # nothing to tell apart, or less than rounding
-        spread = max(1.0, abs(centre))
+    distances = abs(scores - centre)
+    spread = weighted_quantiles(distances, weights[:, None], 0.5)[0]
+    if centre + spread == centre:  # most scores are one
+        spread = np.average(distances, weights=weights)
+    if centre + spread == centre:  # all are, up to rounding
+        spread = 1e-9 * max(1.0, abs(centre))
     return Scale(np.array([centre, centre + spread]), np.array([0.0, 1.0]))
 
 

@@ -54,6 +54,9 @@ class Training:
         for name in ("batch_size", "epochs", "patience"):
             if getattr(self, name) != "auto":
                 check_count(name, getattr(self, name), 1)
+        for name in ("early_stopping", "mixed_precision"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
         _check_positive("learning_rate", self.learning_rate)
         if self.clip_norm is not None:
             _check_positive("clip_norm", self.clip_norm)
