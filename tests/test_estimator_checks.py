@@ -20,11 +20,14 @@ from plcp import (
     ClassifierPartition,
     ConformalClassifier,
     ConformalRegressor,
+    Groups,
     LinearQuantile,
     Mondrian,
     OrderedPartition,
+    Rectified,
     SoftmaxPartition,
     SplitConformal,
+    TreePartition,
 )
 from plcp.indices import CrossFitted, MixedIndex, ScaledQuantile, SparseScale
 from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp
@@ -48,6 +51,7 @@ SOFTMAX = SoftmaxPartition(n_groups=2, n_starts=1, max_rounds=3)
 LOGISTIC = ClassifierPartition(LogisticRegression(), n_groups=2, n_rounds=1)
 NEURAL = TorchPartition(mlp(4), n_groups=2, epochs=2)
 NEURAL_SOFTMAX = TorchPartition(mlp(4), n_groups=2, structure="softmax", epochs=2)
+TREE = TreePartition(n_groups=2, min_samples_leaf=5)
 RULES = [
     SplitConformal(),
     Mondrian(sign),
@@ -64,6 +68,9 @@ RULES = [
     PLCP(NEURAL, n_groups=2),
     PLCP(NEURAL_SOFTMAX, n_groups=2),
     PLCP(OrderedPartition(TorchQuantile(mlp(4), epochs=2)), n_groups=2, calibration="split"),
+    PLCP(TREE, n_groups=2),
+    Rectified(),
+    Rectified(LinearQuantile(), adjustment="difference"),
 ]
 PARTITIONS = [
     LINEAR,
@@ -72,6 +79,8 @@ PARTITIONS = [
     LOGISTIC,
     NEURAL,
     NEURAL_SOFTMAX,
+    TreePartition(),
+    TREE,
 ]
 INDICES = [
     MixedIndex(),
@@ -85,7 +94,8 @@ CONFORMAL = [
     ConformalRegressor(LinearRegression()),
     ConformalClassifier(LogisticRegression(), threshold=SplitConformal()),
 ]
-EVERY = [*RULES, *PARTITIONS, *INDICES, *CONFORMAL]
+GROUPS = [Groups(sign), Groups([sign])]
+EVERY = [*RULES, *PARTITIONS, *INDICES, *CONFORMAL, *GROUPS]
 TESTED_ELSEWHERE = {"LinearQuantile", "MeanScalePair", "QuantilePair"}
 
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
@@ -100,8 +110,10 @@ def known(estimator):
         return {WEIGHTS: CALIBRATION_WEIGHTS}
     if isinstance(estimator, PLCP):
         return {WEIGHTS: NUMBER_OF_FOLDS}
-    if isinstance(estimator, SplitConformal | Mondrian | OrderedPartition | MixedIndex):
+    if isinstance(estimator, SplitConformal | Mondrian | OrderedPartition | MixedIndex | TreePartition):
         return {}
+    if isinstance(estimator, Rectified) and estimator.index is None:
+        return {}  # of so few rows, any half gives the same
     if isinstance(estimator, TorchPartition):  # the groups of so few rows come out the same
         return {}
     return {WEIGHTS: RANDOM_ROWS}

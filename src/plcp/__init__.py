@@ -3,7 +3,7 @@
 from plcp.conformal import ConformalClassifier, ConformalRegressor
 from plcp.indices import LinearQuantile
 from plcp.models import MeanScalePair, QuantilePair
-from plcp.partitions import ClassifierPartition, OrderedPartition, SoftmaxPartition
+from plcp.partitions import ClassifierPartition, OrderedPartition, SoftmaxPartition, TreePartition
 from plcp.scores import (
     AbsoluteResidual,
     CumulativeProbability,
@@ -13,7 +13,7 @@ from plcp.scores import (
     SignedResidual,
 )
 from plcp.sets import Intervals, LabelSets
-from plcp.thresholds import PLCP, Mondrian, SplitConformal
+from plcp.thresholds import PLCP, Groups, Mondrian, Rectified, SplitConformal
 
 __version__ = "0.1.0"
 
@@ -24,6 +24,7 @@ __all__ = [
     "ConformalClassifier",
     "ConformalRegressor",
     "CumulativeProbability",
+    "Groups",
     "Intervals",
     "LabelProbability",
     "LabelSets",
@@ -34,7 +35,9 @@ __all__ = [
     "OrderedPartition",
     "QuantilePair",
     "QuantileResidual",
+    "Rectified",
     "SignedResidual",
     "SoftmaxPartition",
     "SplitConformal",
+    "TreePartition",
 ]

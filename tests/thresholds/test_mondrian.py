@@ -84,6 +84,22 @@ def test_every_source_of_labels_gives_the_same(rng):
         assert_array_equal(Mondrian(groups).fit(table, scores).predict(table), expected)
 
 
+def test_a_boolean_matrix_with_one_true_a_row_is_labels(rng):
+    labels, scores = rng.integers(3, size=90), rng.normal(size=90)
+    X, matrix = np.zeros((90, 1)), labels[:, None] == np.arange(3)
+    expected = Mondrian().fit(X, scores, groups=labels).predict(X, groups=labels)
+    for groups in (matrix, matrix.astype(int), pd.DataFrame(matrix, columns=[*"abc"])):
+        rule = Mondrian().fit(X, scores, groups=groups)
+        assert_array_equal(rule.predict(X, groups=groups), expected)
+    assert rule.groups_.tolist() == ["a", "b", "c"]
+
+
+def test_the_overlapping_groups_and_their_row_are_named():
+    given = pd.DataFrame({"a": [True] * 20, "b": [False] * 20, "c": [False] * 7 + [True] * 13})
+    with pytest.raises(ValueError, match=r"'a' and 'c' overlap at row 7, .* ConditionalC"):
+        Mondrian().fit(np.zeros((20, 1)), np.arange(20), groups=given)
+
+
 def test_several_columns_are_their_combinations():
     X = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 20, axis=0)
     scores = np.arange(80.0)
@@ -111,7 +127,10 @@ def test_a_small_group_is_named():
         (None, "groups is None: name a column"),
         ("town", "'town', but X is an array without names"),
         (lambda X: [1, 2], r"one label a row, shape \(20,\), got \(2,\)"),
-        (lambda X: np.ones((20, 2)), r"got \(20, 2\); overlapping groups"),
+        (lambda X: np.ones((20, 2)), r"groups 0 and 1 overlap at row 0, .* BatchGCP or Cond"),
+        (lambda X: np.eye(20)[:, 1:] > 0, "row 0 is in no group: add a group for the rest"),
+        (lambda X: np.full((20, 2), 0.5), r"True or False, got .*0\.5.* at row 0, group 0"),
+        (lambda X: np.ones((20, 2, 2)), r"shape \(20,\), got \(20, 2, 2\)"),
         (lambda X: np.r_[np.nan, np.ones(19)], "no label at row 0"),
         (lambda X: np.array([*"a" * 19, None], dtype=object), "no label at row 19"),
         (lambda X: np.array([1, *"a" * 19], dtype=object), r"several types \(int, str\): give"),

@@ -1,17 +1,17 @@
 """Mondrian conformal prediction: one threshold for each group known in advance."""
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.indices.tables import is_missing
 from plcp.quantiles import FloatArray, group_conformal_quantiles
 from plcp.rows import count, is_frame
 from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.columns import check_present, check_sortable, column
+from plcp.thresholds.groups import check_indicators
 from plcp.validation import (
     check_alpha,
     check_features,
@@ -32,7 +32,8 @@ class Mondrian(ThresholdRule):
     groups : column name or position, list of them, callable, or None
         Where a row's group stands: a column of X (several columns: each combination is a group,
         commas within a label marked by a backslash), or a function that takes X and gives one
-        label a row. None: labels are handed to ``fit`` and ``predict`` as an array.
+        label a row. None: labels are handed to ``fit`` and ``predict`` as an array. Labels may be
+        a boolean matrix with one True a row; groups that overlap are for ``BatchGCP``.
     alpha : float, default=0.1
         Miscoverage rate.
 
@@ -105,9 +106,9 @@ class Mondrian(ThresholdRule):
     def _labels(self, X: Any, given: ArrayLike | None) -> NDArray[Any]:
         """One label a row, from the array given or from X."""
         if given is not None:
-            labels = np.asarray(given)
+            labels = _one_a_row(given, count(X))
         elif callable(self.groups):
-            labels = np.asarray(self.groups(X))
+            labels = _one_a_row(self.groups(X), count(X))
         elif self.groups is None:
             raise ValueError(
                 "groups is None: name a column, give a function of X, or hand an array of labels "
@@ -117,11 +118,10 @@ class Mondrian(ThresholdRule):
             labels = _column_labels(X, self.groups)
         if labels.shape != (count(X),):
             raise ValueError(
-                f"groups must give one label a row, shape ({count(X)},), got {labels.shape}; "
-                "overlapping groups need another rule than Mondrian"
+                f"groups must give one label a row, shape ({count(X)},), got {labels.shape}"
             )
-        _check_present(labels, "")
-        _check_sortable(labels)
+        check_present(labels, "")
+        check_sortable(labels)
         return labels
 
     def __sklearn_tags__(self) -> Any:
@@ -144,26 +144,36 @@ def _guarantee(alpha: float, m: int, weighted: bool) -> str:
     )
 
 
-def _column(X: Any, name: str | int) -> NDArray[Any]:
-    if is_frame(X):
-        names = list(X.columns)
-        key = names[name] if isinstance(name, int) and name not in names else name
-        if key not in names:
-            raise ValueError(f"groups names the column {name!r}, but X has only {names}")
-        return np.asarray(X[key])
-    if not isinstance(name, int):
-        raise ValueError(f"groups names the column {name!r}, but X is an array without names")
-    return np.asarray(X)[:, name]
+def _one_a_row(values: Any, n: int) -> NDArray[Any]:
+    """Labels as they are, or the column that is True in a boolean matrix."""
+    if np.ndim(values) != 2:
+        return np.asarray(values)
+    names = np.asarray(values.columns if is_frame(values) else range(np.shape(values)[1]))
+    matrix = check_indicators(values, n, "the matrix of groups")
+    memberships = matrix.sum(axis=1)
+    if memberships.max() > 1:
+        row = int(np.argmax(memberships > 1))
+        first, second = names[np.flatnonzero(matrix[row])[:2]].tolist()
+        raise ValueError(
+            f"groups {first!r} and {second!r} overlap at row {row}, but Mondrian takes disjoint "
+            "ones: use BatchGCP or ConditionalCalibration, which take groups that overlap"
+        )
+    if memberships.min() < 1:
+        raise ValueError(
+            f"row {np.argmin(memberships)} is in no group: add a group for the rest, or use "
+            "BatchGCP, which needs none"
+        )
+    return names[matrix.argmax(axis=1)]
 
 
 def _column_labels(X: Any, columns: str | int | list[str | int]) -> NDArray[Any]:
     """Labels of one column, or "a, b" for each combination of several."""
     if not isinstance(columns, list):
-        return _column(X, columns)
+        return column(X, columns)
     parts = []
     for name in columns:
-        part = _column(X, name)
-        _check_present(part, f" in column {name!r}")
+        part = column(X, name)
+        check_present(part, f" in column {name!r}")
         parts.append([_escaped(str(value)) for value in part.tolist()])
     return np.array([", ".join(row) for row in zip(*parts, strict=True)])
 
@@ -171,19 +181,3 @@ def _column_labels(X: Any, columns: str | int | list[str | int]) -> NDArray[Any]
 def _escaped(label: str) -> str:
     """Label in which a comma cannot be taken for the end of it."""
     return label.replace("\\", "\\\\").replace(",", "\\,")
-
-
-def _check_present(labels: NDArray[Any], where: str) -> None:
-    missing = np.flatnonzero(is_missing(labels))
-    if len(missing):
-        raise ValueError(
-            f"groups has no label at row {missing[0]}{where}: give the rows without one a label of "
-            "their own"
-        )
-
-
-def _check_sortable(labels: NDArray[Any]) -> None:
-    kinds = {type(label) for label in labels} if labels.dtype.kind == "O" else set()
-    if len(kinds) > 1 and not all(issubclass(kind, Real) for kind in kinds):
-        names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise ValueError(f"groups has labels of several types ({names}): give them one type")

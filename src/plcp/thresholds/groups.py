@@ -1,0 +1,220 @@
+"""Groups known in advance, overlapping or not, as a matrix of zeros and ones."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.quantiles import FloatArray
+from plcp.rows import count, is_frame
+from plcp.thresholds.columns import check_present, check_sortable, column, column_title
+from plcp.validation import check_features
+
+MAX_LABELS = 1000  # a column with more is a number by mistake, and the matrix would fill memory
+Source = str | int | Callable[[Any], Any]
+
+
+class Groups(TransformerMixin, BaseEstimator):
+    """Indicators 1{x ∈ g} of groups that may overlap, one column a group.
+
+    Each value of each named column is a group, so that a row is in one group of every column;
+    ``Mondrian`` takes combinations instead, and a row is in one group alone. A column of booleans
+    is one group. A value that was not there in ``fit`` belongs to none of its column's groups.
+
+    Parameters
+    ----------
+    by : column name or position, callable, list or dict of them, or None
+        Where groups stand: columns of X, or functions that take X and give one boolean a row (or
+        a row of booleans, for several groups at once). The keys of a dict are names. None: a
+        boolean matrix is handed to ``fit`` and ``transform`` as ``given``.
+
+    Attributes
+    ----------
+    names_ : list of str
+        Name of each group, such as "sex=2".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"sex": ["f", "m", "f"], "age": [30, 70, 80]})
+    >>> groups = Groups({"sex": "sex", "old": lambda X: X["age"] > 65})
+    >>> groups.fit_transform(people)
+    array([[1., 0., 0.],
+           [0., 1., 1.],
+           [1., 0., 1.]])
+    >>> groups.names_
+    ['sex=f', 'sex=m', 'old']
+    """
+
+    def __init__(self, by: Source | list[Source] | dict[str, Source] | None = None) -> None:
+        self.by = by
+
+    def fit(self, X: Any, y: Any = None, given: ArrayLike | None = None) -> Self:
+        """Learn the labels and names of the groups; each must hold a row."""
+        X = check_features(self, X, reset=True, allow_nan=True)
+        blocks = [_learned(X, *source, given) for source in _sources(self.by, given)]
+        matrix = np.hstack([_indicators(block, X, given) for block in blocks])
+        found = [name for block in blocks for name in block.names]
+        names = [name or f"group {i}" for i, name in enumerate(found)]
+        empty = [names[i] for i in np.flatnonzero(matrix.sum(axis=0) == 0)]
+        if empty:
+            raise ValueError(
+                f"the groups {empty} hold no calibration point: nothing can be learned about them, "
+                "drop them"
+            )
+        self._blocks = blocks
+        self.names_ = names
+        return self
+
+    def transform(self, X: Any, given: ArrayLike | None = None) -> FloatArray:
+        """Return the indicators, 0 or 1, of shape (n, number of groups)."""
+        check_is_fitted(self, "names_")
+        X = check_features(self, X, reset=False, allow_nan=True)
+        _sources(self.by, given)
+        return np.hstack([_indicators(block, X, given) for block in self._blocks])
+
+    def fit_transform(self, X: Any, y: Any = None, given: ArrayLike | None = None) -> FloatArray:
+        """Fit, and return the indicators of the same rows."""
+        return self.fit(X, given=given).transform(X, given=given)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Groups of one source, some without a name; ``known`` is None where it gives booleans."""
+
+    source: Source | None
+    names: list[str]
+    known: dict[Any, int] | None
+
+
+def _sources(by: Any, given: ArrayLike | None) -> list[tuple[Source | None, str | None]]:
+    """Each source of groups, with its name if the user gave one."""
+    if (by is None) == (given is None):
+        fault = "groups is None" if by is None else "groups are given twice"
+        raise ValueError(
+            f"{fault}: name columns, give functions of X, or hand a boolean matrix of shape "
+            "(rows, groups) to every call instead"
+        )
+    if isinstance(by, list | dict) and not by:
+        raise ValueError(f"groups names no group, got {by!r}: name a column, or give a function")
+    if isinstance(by, dict):
+        return [(source, str(name)) for name, source in by.items()]
+    return [(source, None) for source in (by if isinstance(by, list) else [by])]
+
+
+def _learned(X: Any, source: Source | None, name: str | None, given: ArrayLike | None) -> _Block:
+    values = _values(X, source, given)
+    if _is_column(source) and not _is_boolean(values):
+        title = name or column_title(X, source)
+        check_present(values, f" in column {source!r}")
+        check_sortable(values)
+        labels = list(np.unique(values))
+        if len(labels) > MAX_LABELS:
+            raise ValueError(
+                f"column {source!r} holds {len(labels)} different values, more than {MAX_LABELS} "
+                "groups: cut it into bins, or give functions of X"
+            )
+        known = {label: i for i, label in enumerate(labels)}
+        return _Block(source, [f"{title}={_shown(label)}" for label in labels], known)
+    k = check_indicators(values, count(X), _place(source)).shape[1]
+    if is_frame(values):
+        return _Block(source, [str(title) for title in values.columns], None)
+    title = name or (column_title(X, source) if _is_column(source) else _function_name(source))
+    several = k > 1 and title
+    return _Block(source, [f"{title} {i}" if several else title for i in range(k)], None)
+
+
+def _indicators(block: _Block, X: Any, given: ArrayLike | None) -> FloatArray:
+    values = _values(X, block.source, given)
+    if block.known is None:
+        matrix = check_indicators(values, count(X), _place(block.source))
+        if matrix.shape[1] != len(block.names):
+            raise ValueError(
+                f"{_place(block.source)} has {matrix.shape[1]} columns, but there were "
+                f"{len(block.names)} groups in fit: give one column each, in the same order"
+            )
+        return matrix
+    return _one_hot(values, block.known, f" in column {block.source!r}")
+
+
+def _one_hot(values: NDArray[Any], known: dict[Any, int], where: str) -> FloatArray:
+    check_present(values, where)
+    check_sortable(values)
+    labels, codes = np.unique(values, return_inverse=True)
+    was_text, is_text = (isinstance(next(iter(some)), str) for some in (known, labels))
+    if was_text != is_text:
+        raise ValueError(
+            f"labels{where} were {'text' if was_text else 'numbers'} in fit and are "
+            f"{'text' if is_text else 'numbers'} now: give them the type they had"
+        )
+    group = np.array([known.get(label, -1) for label in labels])[codes]
+    return (group[:, None] == np.arange(len(known))).astype(float)
+
+
+def check_indicators(values: Any, n: int, what: str) -> FloatArray:
+    """Booleans, or zeros and ones, as a float matrix of n rows."""
+    array = np.asarray(values)
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or array.shape[0] != n or array.shape[1] == 0:
+        raise ValueError(
+            f"{what} must give a boolean for each of {n} rows and at least one group, got shape "
+            f"{np.shape(values)}"
+        )
+    if array.dtype.kind in "biuf":
+        valid = np.isin(array, [0, 1])
+    else:
+        valid = np.array([_is_bit(value) for value in array.ravel()]).reshape(array.shape)
+    if not valid.all():
+        row, column = np.argwhere(~valid)[0]
+        raise ValueError(
+            f"{what} must be True or False, got {array[row, column]!r} at row {row}, group "
+            f"{column}: compare, for example X > 0; for labels, name their column"
+        )
+    return array.astype(float)
+
+
+def _is_bit(value: Any) -> bool:
+    return isinstance(value, Real | np.bool_) and value in (0, 1)
+
+
+def _values(X: Any, source: Source | None, given: ArrayLike | None) -> Any:
+    if source is None:
+        return given
+    return source(X) if callable(source) else column(X, source)
+
+
+def _is_column(source: Any) -> bool:
+    return source is not None and not callable(source)
+
+
+def _is_boolean(values: NDArray[Any]) -> bool:
+    objects = values.dtype.kind == "O" and len(values) > 0
+    return values.dtype.kind == "b" or (objects and {*map(type, values)} <= {bool, np.bool_})
+
+
+def _place(source: Any) -> str:
+    if source is None:
+        return "the matrix of groups"
+    return f"column {source!r}" if _is_column(source) else f"the function {source!r}"
+
+
+def _function_name(source: Any) -> str:
+    name = getattr(source, "__name__", type(source).__name__)
+    return "" if source is None or name == "<lambda>" else str(name)
+
+
+def _shown(label: Any) -> str:
+    whole = isinstance(label, float | np.floating) and float(label).is_integer()
+    return str(int(label)) if whole else str(label)
