@@ -44,7 +44,7 @@ def span_of(features: FloatArray) -> Span:
     (array([0, 1]), array([ True, False]))
     """
     n, p = features.shape
-    columns = np.linalg.qr(features, mode="r")  # p numbers a column say how they depend
+    columns = np.asarray(np.linalg.qr(features, mode="r"))  # p numbers a column say how they depend
     unit = np.empty((len(columns), len(columns)))
     kept: list[int] = []
     for j in range(p):
