@@ -1,0 +1,219 @@
+"""Rectified conformal prediction: a model of the score's quantile, put right by split conformal."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.indices.crossfit import fit_weighted
+from plcp.indices.levels import at_level, seeded
+from plcp.indices.mixture import MixedIndex
+from plcp.quantiles import FloatArray, conformal_quantile, excess_over
+from plcp.rows import count
+from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.evidence import Pairs
+from plcp.validation import (
+    check_alpha,
+    check_features,
+    check_index,
+    check_option,
+    check_pairs,
+    check_share,
+    drop_weightless,
+    naming_the_boosted_index,
+    takes_images,
+    takes_nan,
+    too_few,
+    warn_infinite,
+)
+
+ADJUSTMENTS = ("auto", "ratio", "difference")
+FLOOR = 1e-3  # of the mean score: what a model may say at least where scores are divided by it
+LEAST = float(np.finfo(float).tiny)  # the same for a frozen model, which is not to see these scores
+
+
+class Rectified(ThresholdRule):
+    """q(x) = τ(x) c or τ(x) + c: a learned quantile of the score, times or plus a constant.
+
+    One part of the rows teaches a model τ(x) of the (1 - alpha)-quantile of the score, the other
+    gives c, the conformal quantile of s / τ(x) or s - τ(x). Coverage is exact on average over x,
+    and the better the model, the closer to exact at each x.
+
+    Parameters
+    ----------
+    index : regressor or None, default=None
+        The model τ: any regressor of the score; a ``quantile`` left at None is set to 1 - alpha.
+        None: ``MixedIndex()``, trees, a line and a constant mixed by out-of-fold loss, for tables
+        with categories and gaps too. One wrapped in ``FrozenEstimator`` is taken as trained, on
+        other rows, and all rows calibrate.
+    alpha : float, default=0.1
+        Miscoverage rate.
+    adjustment : {"auto", "ratio", "difference"}, default="auto"
+        How a score is compared with τ(x). "auto": by ratio if no score is negative.
+    calibration_size : float, default=0.5
+        Share of rows that give c.
+    random_state : int, RandomState or None
+        Seed of the division, and of what the index draws.
+
+    Attributes
+    ----------
+    index_ : regressor
+        The fitted model.
+    adjustment_ : str
+        "ratio" or "difference".
+    level_ : float
+        The constant c; infinite if fewer than 1/alpha - 1 rows calibrate.
+    floor_ : float
+        Least τ(x) that scores are divided by: the quotient by zero or less would mean nothing.
+    guarantee_ : str
+        What holds, and when.
+
+    References
+    ----------
+    Plassier, Fishkov, Dheur, Guizani, Ben Taieb, Panov, Moulines (2025). Rectifying conformity
+    scores for better conditional coverage. ICML.
+
+    Examples
+    --------
+    >>> from plcp.datasets import make_toy
+    >>> task = make_toy(4000, random_state=0)
+    >>> rule = Rectified(random_state=0).fit(task.X, task.scores)
+    >>> left, right = rule.predict([[-0.5], [0.5]])  # the noise is √2 times as large on the right
+    >>> bool(1.2 < right / left < 1.7)
+    True
+    """
+
+    def __init__(
+        self,
+        index: Any = None,
+        alpha: float = 0.1,
+        *,
+        adjustment: str = "auto",
+        calibration_size: float = 0.5,
+        random_state: Any = None,
+    ) -> None:
+        self.index = index
+        self.alpha = alpha
+        self.adjustment = adjustment
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the model from some of the scores ``y``, and the constant from the others.
+
+        ``sample_weight`` counts rows, as in ``SplitConformal``; the index must take it, too.
+        """
+        alpha = check_alpha(self.alpha)
+        check_option("adjustment", self.adjustment, ADJUSTMENTS)
+        check_share("calibration_size", self.calibration_size)
+        checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
+        pairs = Pairs(*drop_weightless(*checked))
+        # A choice by all signs stays exact: a test score below zero is covered by any ratio.
+        self.adjustment_ = _adjustment(self.adjustment, pairs.scores)
+        held = self._learn(pairs, alpha)
+        self.level_ = conformal_quantile(self._adjusted(held), alpha, held.weights)
+        if np.isinf(self.level_):
+            warn_infinite(too_few(held.weights, len(held.scores), alpha))
+        self.guarantee_ = _guarantee(alpha, held.weights is not None, self._is_frozen())
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Thresholds q(x), one a row."""
+        check_is_fitted(self)
+        tau = self.predict_index(X)
+        return tau * self.level_ if self.adjustment_ == "ratio" else tau + self.level_
+
+    def predict_index(self, X: Any) -> FloatArray:
+        """Modelled quantile τ(x) of each row, kept above ``floor_`` where scores are divided."""
+        check_is_fitted(self, "floor_")
+        return self._ask(check_features(self, X, reset=False, allow_nan=takes_nan(self)))
+
+    def _learn(self, pairs: Pairs, alpha: float) -> Pairs:
+        """Fit the model on one part; the other part, or all of them if the model is frozen."""
+        if self._is_frozen():
+            self.index_, self.floor_ = self.index, LEAST
+            return pairs
+        if len(pairs.scores) == 1:
+            raise ValueError("n_samples=1: one row cannot both teach and calibrate, use two")
+        rng = check_random_state(self.random_state)
+        learn, held = pairs.cut(self.calibration_size, rng)
+        index = seeded(at_level(self._template(), 1 - alpha), rng)
+        with naming_the_boosted_index():
+            self.index_ = fit_weighted(index, learn.X, learn.scores, learn.weights)
+        typical = float(np.average(np.abs(learn.scores), weights=learn.weights))
+        self.floor_ = max(FLOOR * typical, LEAST)
+        return held
+
+    def _adjusted(self, held: Pairs) -> FloatArray:
+        """Scores in units of the model, or what they have beyond it."""
+        tau = self._ask(held.X)
+        if self.adjustment_ == "difference":
+            return excess_over(tau, held.scores)
+        if self._is_frozen() and tau.min() == LEAST:
+            warnings.warn(
+                f"the frozen index is not positive at {np.sum(tau == LEAST)} of {len(tau)} rows, "
+                'and sets there are next to nothing: use adjustment="difference"',
+                UserWarning,
+                stacklevel=3,
+            )
+        return ratio_to(tau, held.scores)
+
+    @naming_the_boosted_index()
+    def _ask(self, X: Any) -> FloatArray:
+        tau = check_index(self.index_.predict(X), count(X))
+        return np.maximum(tau, self.floor_) if self.adjustment_ == "ratio" else tau
+
+    def _is_frozen(self) -> bool:
+        return isinstance(self.index, FrozenEstimator)
+
+    def _template(self) -> Any:
+        return MixedIndex() if self.index is None else self.index
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        index = self._template()
+        tags.input_tags.allow_nan = takes_nan(index)
+        tags.input_tags.three_d_array = takes_images(index)
+        return tags
+
+
+def ratio_to(base: ArrayLike, scores: ArrayLike) -> FloatArray:
+    """Ratio v = s / b to a positive b, rounded such that b · v ≥ s.
+
+    A threshold b · c is at or above every score whose ratio is at most c: in floating point too,
+    where 49 · (1 / 49) is below 1.
+
+    Examples
+    --------
+    >>> 49 * (1 / 49) >= 1, bool(49 * ratio_to(49, 1) >= 1)
+    (False, True)
+    """
+    base, scores = np.asarray(base, dtype=float), np.asarray(scores, dtype=float)
+    with np.errstate(over="ignore"):  # an infinite ratio is one that nothing reaches
+        ratio = scores / base
+        return np.where(base * ratio < scores, np.nextafter(ratio, np.inf), ratio)
+
+
+def _adjustment(given: str, scores: FloatArray) -> str:
+    if given != "auto":
+        return given
+    return "ratio" if scores.min() >= 0 else "difference"
+
+
+def _guarantee(alpha: float, weighted: bool, frozen: bool) -> str:
+    unseen = ", none of which the frozen index has seen" if frozen else ""
+    if weighted:
+        return (
+            f"Approximate: P(covered) is about {1 - alpha:g} on average over all inputs, if the "
+            "weights are likelihood ratios of test to calibration points, as each test point is "
+            f"given weight one{unseen}; for a kind of input, as far as the index is right there."
+        )
+    return (
+        f"P(covered) >= {1 - alpha:g} on average over all inputs, in finite samples, if "
+        f"calibration and test points are exchangeable{unseen}; for a kind of input only "
+        "approximately, as far as the index is right there."
+    )
