@@ -110,7 +110,9 @@ def known(estimator):
         return {WEIGHTS: CALIBRATION_WEIGHTS}
     if isinstance(estimator, PLCP):
         return {WEIGHTS: NUMBER_OF_FOLDS}
-    if isinstance(estimator, SplitConformal | Mondrian | OrderedPartition | MixedIndex | TreePartition):
+    if isinstance(estimator, SplitConformal | Mondrian | MixedIndex):
+        return {}
+    if isinstance(estimator, OrderedPartition | TreePartition):
         return {}
     if isinstance(estimator, Rectified) and estimator.index is None:
         return {}  # of so few rows, any half gives the same

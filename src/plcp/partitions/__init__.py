@@ -4,6 +4,7 @@ from plcp.partitions.base import CollapseWarning, Partition
 from plcp.partitions.classifier import ClassifierPartition
 from plcp.partitions.ordered import OrderedPartition
 from plcp.partitions.softmax import SoftmaxPartition
+from plcp.partitions.tree import TreePartition
 
 __all__ = [
     "ClassifierPartition",
@@ -11,4 +12,5 @@ __all__ = [
     "OrderedPartition",
     "Partition",
     "SoftmaxPartition",
+    "TreePartition",
 ]
