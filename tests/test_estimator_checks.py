@@ -17,7 +17,9 @@ import plcp.indices
 import plcp.partitions.torch
 from plcp import (
     PLCP,
+    BatchGCP,
     ClassifierPartition,
+    ConditionalCalibration,
     ConformalClassifier,
     ConformalRegressor,
     Groups,
@@ -29,7 +31,7 @@ from plcp import (
     SplitConformal,
     TreePartition,
 )
-from plcp.indices import CrossFitted, MixedIndex, ScaledQuantile, SparseScale
+from plcp.indices import ColorfulQuantile, CrossFitted, MixedIndex, ScaledQuantile, SparseScale
 from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp
 
 
@@ -55,6 +57,9 @@ TREE = TreePartition(n_groups=2, min_samples_leaf=5)
 RULES = [
     SplitConformal(),
     Mondrian(sign),
+    BatchGCP(sign),
+    ConditionalCalibration(),
+    ConditionalCalibration(groups=sign, randomized=True, random_state=0),
     PLCP(),
     PLCP(calibration="split"),
     PLCP(calibration="joint"),
@@ -87,6 +92,8 @@ INDICES = [
     ScaledQuantile(),
     SparseScale(),
     CrossFitted(LinearQuantile()),
+    ColorfulQuantile(),
+    ColorfulQuantile(LinearQuantile()),
     TorchQuantile(mlp(4), epochs=2),
 ]
 CONFORMAL = [
@@ -110,7 +117,9 @@ def known(estimator):
         return {WEIGHTS: CALIBRATION_WEIGHTS}
     if isinstance(estimator, PLCP):
         return {WEIGHTS: NUMBER_OF_FOLDS}
-    if isinstance(estimator, SplitConformal | Mondrian | MixedIndex):
+    if isinstance(
+        estimator, SplitConformal | Mondrian | BatchGCP | ConditionalCalibration | MixedIndex
+    ):
         return {}
     if isinstance(estimator, OrderedPartition | TreePartition):
         return {}

@@ -13,17 +13,29 @@ from plcp.scores import (
     SignedResidual,
 )
 from plcp.sets import Intervals, LabelSets
-from plcp.thresholds import PLCP, Groups, Mondrian, Rectified, SplitConformal
+from plcp.thresholds import (
+    PLCP,
+    BatchGCP,
+    ConditionalCalibration,
+    GroupProbabilities,
+    Groups,
+    Mondrian,
+    Rectified,
+    SplitConformal,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "PLCP",
     "AbsoluteResidual",
+    "BatchGCP",
     "ClassifierPartition",
+    "ConditionalCalibration",
     "ConformalClassifier",
     "ConformalRegressor",
     "CumulativeProbability",
+    "GroupProbabilities",
     "Groups",
     "Intervals",
     "LabelProbability",

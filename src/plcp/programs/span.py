@@ -62,5 +62,8 @@ def span_of(features: FloatArray) -> Span:
     triangle = unit.T @ columns[:, kept]
     dropped = np.setdiff1d(np.arange(p), kept)
     law = np.linalg.solve(triangle, unit.T @ columns[:, dropped])
+    lengths = np.linalg.norm(columns, axis=0)
+    # rounding is no part of a law: a row that is zero elsewhere would break it
+    law[np.abs(law) * lengths[kept, None] <= DEPENDENT * lengths[dropped]] = 0.0
     rotation = np.linalg.inv(triangle) * np.sqrt(n)
     return Span(np.array(kept, dtype=np.intp), dropped, rotation, law)

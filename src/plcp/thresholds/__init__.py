@@ -1,10 +1,23 @@
 """Threshold rules: from calibration pairs (x, s) to x ↦ q(x)."""
 
 from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.batch_gcp import BatchGCP
+from plcp.thresholds.conditional import ConditionalCalibration
 from plcp.thresholds.groups import Groups
 from plcp.thresholds.mondrian import Mondrian
 from plcp.thresholds.plcp import PLCP
 from plcp.thresholds.rectified import Rectified
+from plcp.thresholds.shifts import GroupProbabilities
 from plcp.thresholds.split import SplitConformal
 
-__all__ = ["PLCP", "Groups", "Mondrian", "Rectified", "SplitConformal", "ThresholdRule"]
+__all__ = [
+    "PLCP",
+    "BatchGCP",
+    "ConditionalCalibration",
+    "GroupProbabilities",
+    "Groups",
+    "Mondrian",
+    "Rectified",
+    "SplitConformal",
+    "ThresholdRule",
+]

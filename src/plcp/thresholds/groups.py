@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from plcp.quantiles import FloatArray
 from plcp.rows import count, is_frame
 from plcp.thresholds.columns import check_present, check_sortable, column, column_title
-from plcp.validation import check_features
+from plcp.validation import check_features, check_lengths, drop_weightless
 
 MAX_LABELS = 1000  # a column with more is a number by mistake, and the matrix would fill memory
 Source = str | int | Callable[[Any], Any]
@@ -97,6 +97,18 @@ class _Block:
     source: Source | None
     names: list[str]
     known: dict[Any, int] | None
+
+
+def fit_groups(
+    by: Any, X: Any, scores: FloatArray, weights: FloatArray | None, given: ArrayLike | None
+) -> tuple[Groups, FloatArray, FloatArray, FloatArray | None]:
+    """Fitted groups, and the indicators, scores and weights of the rows that count."""
+    if given is not None:
+        check_lengths(X, given)
+        given = drop_weightless(given, scores, weights)[0]
+    X, scores, weights = drop_weightless(X, scores, weights)
+    groups = Groups(by)
+    return groups, groups.fit_transform(X, given=given), scores, weights
 
 
 def _sources(by: Any, given: ArrayLike | None) -> list[tuple[Source | None, str | None]]:
