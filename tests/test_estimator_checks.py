@@ -17,6 +17,7 @@ import plcp.indices
 import plcp.partitions.torch
 from plcp import (
     PLCP,
+    RLCP,
     BatchGCP,
     ClassifierPartition,
     ConditionalCalibration,
@@ -24,6 +25,7 @@ from plcp import (
     ConformalRegressor,
     Groups,
     LinearQuantile,
+    LocalCP,
     Mondrian,
     OrderedPartition,
     Rectified,
@@ -32,6 +34,7 @@ from plcp import (
     TreePartition,
 )
 from plcp.indices import ColorfulQuantile, CrossFitted, MixedIndex, ScaledQuantile, SparseScale
+from plcp.kernels import GaussianKernel
 from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp
 
 
@@ -75,6 +78,11 @@ RULES = [
     PLCP(OrderedPartition(TorchQuantile(mlp(4), epochs=2)), n_groups=2, calibration="split"),
     PLCP(TREE, n_groups=2),
     Rectified(),
+    LocalCP(),
+    LocalCP("box", 1.0),
+    LocalCP(GaussianKernel(1.0), calibrated=False),
+    RLCP(),
+    RLCP("box", effective_size=5),
     Rectified(LinearQuantile(), adjustment="difference"),
 ]
 PARTITIONS = [
@@ -115,7 +123,7 @@ def known(estimator):
     """Checks that cannot hold, each with the reason why."""
     if isinstance(estimator, ConformalRegressor | ConformalClassifier):
         return {WEIGHTS: CALIBRATION_WEIGHTS}
-    if isinstance(estimator, PLCP):
+    if isinstance(estimator, PLCP | ColorfulQuantile):
         return {WEIGHTS: NUMBER_OF_FOLDS}
     if isinstance(
         estimator, SplitConformal | Mondrian | BatchGCP | ConditionalCalibration | MixedIndex
@@ -125,6 +133,8 @@ def known(estimator):
         return {}
     if isinstance(estimator, Rectified) and estimator.index is None:
         return {}  # of so few rows, any half gives the same
+    if isinstance(estimator, LocalCP) and not isinstance(estimator.kernel, str):
+        return {}
     if isinstance(estimator, TorchPartition):  # the groups of so few rows come out the same
         return {}
     return {WEIGHTS: RANDOM_ROWS}

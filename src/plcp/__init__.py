@@ -15,10 +15,12 @@ from plcp.scores import (
 from plcp.sets import Intervals, LabelSets
 from plcp.thresholds import (
     PLCP,
+    RLCP,
     BatchGCP,
     ConditionalCalibration,
     GroupProbabilities,
     Groups,
+    LocalCP,
     Mondrian,
     Rectified,
     SplitConformal,
@@ -28,6 +30,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "PLCP",
+    "RLCP",
     "AbsoluteResidual",
     "BatchGCP",
     "ClassifierPartition",
@@ -41,6 +44,7 @@ __all__ = [
     "LabelProbability",
     "LabelSets",
     "LinearQuantile",
+    "LocalCP",
     "MeanScalePair",
     "Mondrian",
     "NormalizedResidual",

@@ -4,18 +4,22 @@ from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.batch_gcp import BatchGCP
 from plcp.thresholds.conditional import ConditionalCalibration
 from plcp.thresholds.groups import Groups
+from plcp.thresholds.local import LocalCP
 from plcp.thresholds.mondrian import Mondrian
 from plcp.thresholds.plcp import PLCP
 from plcp.thresholds.rectified import Rectified
+from plcp.thresholds.rlcp import RLCP
 from plcp.thresholds.shifts import GroupProbabilities
 from plcp.thresholds.split import SplitConformal
 
 __all__ = [
     "PLCP",
+    "RLCP",
     "BatchGCP",
     "ConditionalCalibration",
     "GroupProbabilities",
     "Groups",
+    "LocalCP",
     "Mondrian",
     "Rectified",
     "SplitConformal",

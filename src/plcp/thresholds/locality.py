@@ -1,0 +1,155 @@
+"""What local rules share: rows that settle a space, and the others in the order of their scores."""
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import delayed
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.kernels import BoxKernel, GaussianKernel, check_bandwidth
+from plcp.progress import in_threads
+from plcp.quantiles import FloatArray, IntArray
+from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.space import Space, numbers, plain_space, tuned_space
+from plcp.thresholds.weighting import blocks
+from plcp.validation import (
+    check_alpha,
+    check_features,
+    check_option,
+    check_pairs,
+    drop_weightless,
+    warn_infinite,
+)
+
+KERNELS = {"gaussian": GaussianKernel, "box": BoxKernel}
+MOST_TUNING_ROWS = 1000  # more would make neither scale nor bandwidth better
+BLOCK = 2**20  # weights that a thread holds at once: 8 MB
+LARGEST_SEED = np.iinfo(np.int32).max
+
+
+class LocalRule(ThresholdRule):
+    """A rule that weights calibration points by a kernel."""
+
+    _draws = False  # whether weights are taken around a draw from the kernel
+    _block = BLOCK
+
+    kernel: Any
+    bandwidth: Any
+    effective_size: Any
+    tuning_size: Any
+    n_jobs: int | None
+    random_state: Any
+    verbose: bool
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Settle scale and bandwidth on some rows, and put the scores ``y`` of the rest in order.
+
+        ``sample_weight`` counts rows: weight 2 stands for two rows, weight 0 for none, and a test
+        point has weight one. Scale and bandwidth look at rows, whatever they weigh.
+        """
+        check_alpha(self.alpha)
+        X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=True)
+        X, scores, weights = drop_weightless(numbers(X), scores, weights)
+        rng = check_random_state(self.random_state)
+        self._space, rows, apart = self._settle(X, rng)
+        self.kernel_ = self._space.kernel
+        rows = rows[np.argsort(scores[rows], kind="stable")]
+        self.scores_, self._X = scores[rows], self._space.place(X[rows])
+        self._weights = None if weights is None else weights[rows]
+        self._seed = int(rng.randint(LARGEST_SEED))
+        self._prepare()
+        self.guarantee_ = self._guarantee(exact=apart and weights is None)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Thresholds q(x), one a row."""
+        check_is_fitted(self, "scores_")
+        X = check_features(self, X, reset=False, allow_nan=True)
+        points = self._space.place(numbers(X))
+        thresholds = np.append(self.scores_, np.inf)[self._positions(points)]
+        infinite = int(np.isinf(thresholds).sum())
+        if infinite:
+            warn_infinite(
+                f"{infinite} of {len(points)} rows have too little calibration weight around them "
+                f"for alpha = {self.alpha:g}"
+            )
+        return thresholds
+
+    def _prepare(self) -> None:
+        """Compute what every prediction needs."""
+
+    def _positions(self, points: FloatArray) -> IntArray:
+        """Position of each point's threshold among the scores; their number if it is infinite."""
+        raise NotImplementedError
+
+    def _guarantee(self, exact: bool) -> str:
+        raise NotImplementedError
+
+    def _by_block(self, job: Callable[[slice], NDArray[Any]], n: int, label: str) -> NDArray[Any]:
+        """``job`` of each block of n rows, in threads, put together again."""
+        jobs = [delayed(job)(rows) for rows in blocks(n, len(self.scores_), self._block)]
+        return np.concatenate(in_threads(jobs, self.n_jobs, self.verbose, label), axis=-1)
+
+    def _settle(self, X: FloatArray, rng: np.random.RandomState) -> tuple[Space, IntArray, bool]:
+        """Space, rows to calibrate on, and whether these rows had no say in the space."""
+        n, width = X.shape
+        if not isinstance(self.kernel, str):
+            return plain_space(self._own_kernel(), width), np.arange(n), True
+        make = KERNELS[check_option("kernel", self.kernel, tuple(KERNELS))]
+        n_tuning = self._count_tuning_rows(n)
+        target = self._target_size(n - n_tuning)
+        bandwidth = self._fixed_bandwidth(target >= n - n_tuning)
+        if bandwidth == np.inf:  # nothing to settle: every row calibrates
+            return plain_space(make(np.inf), width), np.arange(n), True
+        tuning, rows = np.split(rng.permutation(n), [n_tuning])
+        looked_at = X[tuning if n_tuning else rows]
+        seed, share = int(rng.randint(LARGEST_SEED)), target / len(rows)
+        space = tuned_space(make, looked_at, bandwidth, share, drawn=self._draws, seed=seed)
+        return space, rows, n_tuning > 0
+
+    def _own_kernel(self) -> Any:
+        """Return the user's kernel, if it can do what the rule asks of it."""
+        needs = "a call (X, Z) and draw(X, rng)" if self._draws else "a call (X, Z)"
+        if not callable(self.kernel) or (self._draws and not hasattr(self.kernel, "draw")):
+            raise ValueError(
+                f"kernel must be 'gaussian', 'box' or an object with {needs}, got {self.kernel!r}"
+            )
+        if not (isinstance(self.bandwidth, str) and self.bandwidth == "auto"):
+            raise ValueError(
+                f"bandwidth={self.bandwidth!r} is for the kernels known by name: "
+                "a kernel of your own has its own"
+            )
+        return self.kernel
+
+    def _fixed_bandwidth(self, too_few: bool) -> float | None:
+        """Bandwidth that needs no search: the one given, or infinite where points are too few."""
+        if not isinstance(self.bandwidth, str):
+            return check_bandwidth(self.bandwidth)
+        check_option("bandwidth", self.bandwidth, ("auto",))
+        return np.inf if too_few else None
+
+    def _count_tuning_rows(self, n: int) -> int:
+        size = float(self.tuning_size) if isinstance(self.tuning_size, Real) else np.nan
+        if not 0 <= size < 1:
+            raise ValueError(f"tuning_size must lie in [0, 1), got {self.tuning_size!r}")
+        if size == 0:
+            return 0
+        return min(MOST_TUNING_ROWS, max(2, int(size * n)), n - 1)
+
+    def _target_size(self, n: int) -> float:
+        """Effective number of calibration points around a point.
+
+        By default 10 / alpha: ten of them are then beyond the threshold, which is known to about a
+        third of alpha. Half of fewer points, but no less than twice what a finite one needs.
+        """
+        if isinstance(self.effective_size, str):
+            check_option("effective_size", self.effective_size, ("auto",))
+            return min(10 / self.alpha, max(n / 2, 2 / self.alpha))
+        size = float(self.effective_size) if isinstance(self.effective_size, Real) else np.nan
+        if not size >= 1:
+            raise ValueError(f"effective_size must be at least 1, got {self.effective_size!r}")
+        return size

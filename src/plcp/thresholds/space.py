@@ -1,0 +1,83 @@
+"""The space in which local rules measure distances: numbers, their scale, and a kernel."""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from plcp.indices.tables import is_missing
+from plcp.kernels import bandwidth_for_share
+from plcp.quantiles import FloatArray, IntArray
+from plcp.rows import is_frame
+
+
+@dataclass(frozen=True)
+class Space:
+    """A kernel, and the columns it sees with their centre and scale."""
+
+    kernel: Any
+    columns: IntArray
+    centre: FloatArray
+    scale: FloatArray
+
+    def place(self, X: FloatArray) -> FloatArray:
+        """Rows of X as the kernel sees them."""
+        return (X[:, self.columns] - self.centre) / self.scale
+
+
+def plain_space(kernel: Any, width: int) -> Space:
+    """All columns in their own units."""
+    return Space(kernel, np.arange(width), np.zeros(width), np.ones(width))
+
+
+def tuned_space(
+    kernel: Any, X: FloatArray, bandwidth: float | None, share: float, *, drawn: bool, seed: int
+) -> Space:
+    """Columns in standard deviations, constant ones left out, and a kernel of this bandwidth.
+
+    ``bandwidth`` None: the one at which points see this share of the rows.
+    """
+    columns = np.flatnonzero(np.ptp(X, axis=0) > 0)
+    if len(columns) == 0:
+        return Space(kernel(np.inf), columns, np.zeros(0), np.ones(0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre, scale = X[:, columns].mean(axis=0), X[:, columns].std(axis=0)
+    if not np.isfinite(scale).all():
+        worst = columns[np.flatnonzero(~np.isfinite(scale))[0]]
+        raise ValueError(f"column {worst} of X is too large to measure distances in: rescale it")
+    standard = Space(kernel, columns, centre, scale)
+    if bandwidth is None:
+        bandwidth = bandwidth_for_share(kernel, standard.place(X), share, drawn=drawn, seed=seed)
+    return Space(kernel(bandwidth), columns, centre, scale)
+
+
+def numbers(X: Any) -> FloatArray:
+    """X as finite floats; a column that is no number is refused by its name."""
+    if is_frame(X):
+        values = np.column_stack([_column(X, name) for name in X.columns])
+    else:
+        values = np.asarray(X, dtype=float)
+    wrong = np.argwhere(~np.isfinite(values))
+    if len(wrong):
+        row, column = wrong[0]
+        kind = "NaN" if np.isnan(values[row, column]) else "inf (infinity)"
+        name = repr(X.columns[column]) if is_frame(X) else column
+        raise ValueError(
+            f"X contains {kind} at row {row}, column {name}, where no distance can be measured: "
+            "put an imputer before the rule in a pipeline, or drop the column"
+        )
+    return values
+
+
+def _column(X: Any, name: Any) -> FloatArray:
+    values = np.asarray(X[name])
+    if values.dtype.kind in "biuf":
+        return values.astype(float)
+    missing = is_missing(values) if values.dtype.kind == "O" else np.zeros(len(values), dtype=bool)
+    if values.dtype.kind != "O" or not all(isinstance(v, Real) for v in values[~missing]):
+        raise ValueError(
+            f"column {name!r} of type {X[name].dtype} holds no numbers, and distances need them: "
+            "encode it (OneHotEncoder in a pipeline), or drop it"
+        )
+    return np.where(missing, np.nan, values).astype(float)

@@ -1,0 +1,120 @@
+"""Kernels: their formulas, the law of their draws, and bandwidths by effective size."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi, kstest, norm
+
+from bands import FALSE_ALARM
+from plcp.kernels import BoxKernel, GaussianKernel, bandwidth_for_share
+
+KERNELS = [GaussianKernel, BoxKernel]
+N_DRAWS = 5000
+
+
+def pairs(rng, d=3):
+    return rng.normal(size=(7, d)), rng.normal(size=(5, d))
+
+
+@pytest.mark.parametrize("far", [0.0, 1e3, 1e9])
+def test_gaussian_by_its_formula_wherever_the_points_lie(rng, far):
+    """A product of large numbers would cancel: the distances themselves are the oracle."""
+    X, Z = (np.round(points, 3) + far for points in pairs(rng))
+    Z[0] -= far
+    squares = ((X[:, None] - Z[None]) ** 2).sum(axis=2)
+    # relative error of exp(-t) is the absolute one of t: rounding of squares up to NEAR
+    assert_allclose(GaussianKernel(0.7)(X, Z), np.exp(-squares / (2 * 0.7**2)), rtol=1e-7)
+
+
+def test_gaussian_logarithms_where_weights_vanish(rng):
+    X, Z = rng.normal(size=(4, 3000)), rng.normal(size=(2, 3000))
+    kernel = GaussianKernel(0.5)
+    assert (kernel(X, Z) == 0).all()
+    squares = ((X[:, None] - Z[None]) ** 2).sum(axis=2)
+    assert_allclose(kernel.log(X, Z), -2 * squares, rtol=1e-9)
+
+
+def test_box_by_its_formula(rng):
+    X, Z = pairs(rng)
+    near = np.linalg.norm(X[:, None] - Z[None], axis=2) <= 1.5
+    assert 0 < near.sum() < near.size
+    assert_array_equal(BoxKernel(1.5)(X, Z), near)
+    assert_array_equal(BoxKernel(1.0)(np.zeros((1, 1)), np.array([[1.0], [1.0 + 1e-15]])), [[1, 0]])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_an_infinite_bandwidth_counts_all_points_alike(rng, kernel):
+    X, Z = pairs(rng)
+    assert_array_equal(kernel(np.inf)(X, Z), np.ones((7, 5)))
+    assert_array_equal(kernel(np.inf).draw(X, rng), X)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("bandwidth", [0, -1.0, np.nan, "wide", None, True])
+def test_a_bandwidth_that_is_none(kernel, bandwidth):
+    with pytest.raises(ValueError, match=f"bandwidth must be a positive.*got {bandwidth!r}"):
+        kernel(bandwidth)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_draws_do_not_touch_the_point_and_follow_the_seed(kernel):
+    X = np.ones((5, 2))
+    first, again = (kernel(0.5).draw(X, np.random.default_rng(1)) for _ in range(2))
+    assert_array_equal(first, again)
+    assert_array_equal(X, 1.0)
+    assert len(np.unique(first)) == first.size
+
+
+# Seven tests share the false alarm of one in a million.
+LEVEL = FALSE_ALARM / 7
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_gaussian_draws_follow_the_density(rng, d):
+    drawn = (GaussianKernel(2.0).draw(np.full((N_DRAWS, d), 3.0), rng) - 3.0) / 2.0
+    assert kstest(np.linalg.norm(drawn, axis=1), chi(d).cdf).pvalue > LEVEL
+    assert kstest(drawn[:, -1], norm.cdf).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_box_draws_are_uniform_on_the_ball(rng, d):
+    """P(radius ≤ r) = r^d in units of the bandwidth, and no side of the ball is preferred."""
+    drawn = BoxKernel(2.0).draw(np.full((N_DRAWS, d), 3.0), rng) - 3.0
+    radius = np.linalg.norm(drawn, axis=1) / 2.0
+    assert radius.max() <= 1 + 4 * np.finfo(float).eps
+    assert kstest(radius**d, "uniform").pvalue > LEVEL
+    if d == 4:
+        half = drawn[:, -1] / np.linalg.norm(drawn, axis=1)
+        angle = (np.arccos(half) - half * np.sqrt(1 - half**2)) / np.pi  # uniform on the sphere
+        assert kstest(angle, "uniform").pvalue > LEVEL
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("drawn", [False, True])
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_bandwidth_meets_the_share(rng, kernel, drawn, share):
+    """Just below the bandwidth the median share is too small, at it the share is there."""
+    X = rng.normal(size=(300, 2))
+    bandwidth = bandwidth_for_share(kernel, X, share, drawn=drawn, seed=5)
+
+    def median_share(bandwidth):
+        found, shares = kernel(bandwidth), []
+        centres = found.draw(X[:200], np.random.default_rng(5)) if drawn else X[:200]
+        for i, centre in enumerate(centres):
+            weights = np.delete(found(X, centre[None])[:, 0], i)
+            shares.append(weights.sum() ** 2 / max((weights**2).sum(), 1e-300) / 299)
+        return np.median(shares)
+
+    assert median_share(bandwidth) >= share * (1 - 1e-9)
+    assert median_share(bandwidth * (1 - 1e-6)) < share
+
+
+def test_bandwidth_where_nothing_varies():
+    found = bandwidth_for_share(BoxKernel, np.ones((9, 2)), 0.5, drawn=False, seed=0)
+    assert found == np.inf
+
+
+def test_bandwidth_of_two_values_tells_them_apart(rng):
+    X = rng.integers(0, 2, size=(100, 1)).astype(float)
+    found = bandwidth_for_share(GaussianKernel, X, 0.05, drawn=False, seed=0)
+    assert GaussianKernel(found)(X[:1], 1 - X[:1]) == 0.0
