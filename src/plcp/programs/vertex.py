@@ -157,11 +157,13 @@ def descend(vertex: Vertex) -> Vertex:
 
 def smoothed_residuals(program: Program, level: float) -> FloatArray:
     """Residuals of a smoothed fit, to some thousand rows where there are many."""
-    d = program.features.shape[1]
+    n, d = program.features.shape
+    if n == d:  # every row is met: there is nothing to smooth
+        return np.zeros(n)
     weights = program.upper / program.upper.sum()
     given = program.features, program.ranked, weights, level
     objective = Objective(*given, l1=0.0, l2=0.0, centre=np.zeros(d), gain=np.ones(d), unit=0.0)
-    few = objective.thinned(max(1, len(program.scores) // THINNED))
+    few = objective.thinned(max(1, n // THINNED))
     fit = minimise(few, None, max_iter=1000, tol=1e-6)
     return program.ranked - objective.predict(fit.theta)
 
