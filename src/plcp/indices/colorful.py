@@ -1,0 +1,180 @@
+"""Quantile regression weighted by the density there, as conditional coverage weighs an error."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.indices.crossfit import CrossFitted, fit_weighted
+from plcp.indices.levels import seeded
+from plcp.quantiles import FloatArray
+from plcp.validation import (
+    check_features,
+    check_lengths,
+    check_scores,
+    check_share,
+    check_weights,
+    takes_images,
+    takes_nan,
+)
+
+MOST = 5.0  # times the typical density: what a row may weigh before all are divided by their mean
+
+
+class ColorfulQuantile(RegressorMixin, BaseEstimator):
+    """An index whose pinball loss counts each row with the density of its score at the quantile.
+
+    A threshold that is off by e misses the coverage at x by about f(q|x) e, but the pinball loss
+    sees only f(q|x) e² / 2 of it: weighted by f(q|x) it is half the squared coverage error. The
+    density comes from two more quantile regressions, at τ ± δ, out of fold:
+
+        w(x) ∝ f(q|x) ≈ 2δ / (q_{τ+δ}(x) - q_{τ-δ}(x)).
+
+    ``Rectified(ColorfulQuantile())`` is Colorful Pinball Conformal Prediction (CPCP).
+
+    Parameters
+    ----------
+    index : regressor or None, default=None
+        Quantile regressor with a ``quantile`` parameter (set from here, in a pipeline too) and
+        ``sample_weight``. None: a small ``HistGradientBoostingRegressor``.
+    quantile : float or None, default=None
+        Level τ. None: 0.5 alone, 1 - alpha inside a partition or rule.
+    delta : float, default=0.05
+        Distance δ of the neighbouring levels; at most half of what is left on either side of τ.
+    mixing : float, default=0.5
+        Share of the density in a row's weight, the rest being one: w = 1 - mixing + mixing · w.
+    cv : int, default=3
+        Folds, so that no row is weighed by models that saw it.
+    random_state : int, RandomState or None
+        Seed of the folds, and of what the index draws.
+
+    Attributes
+    ----------
+    index_ : regressor
+        The fitted index.
+    density_weights_ : ndarray of shape (n,)
+        Weight of each row, with mean one: no density above five times the median counts in full.
+
+    References
+    ----------
+    Chen, Li (2025). Colorful pinball: density-weighted quantile regression for conditional
+    guarantee of conformal prediction. arXiv:2512.24139.
+
+    Examples
+    --------
+    >>> from plcp.datasets import make_toy
+    >>> task = make_toy(2000, random_state=0)
+    >>> index = ColorfulQuantile(quantile=0.9, random_state=0).fit(task.X, task.scores)
+    >>> left, right = index.predict([[-0.5], [0.5]])
+    >>> bool(left < right)
+    True
+    """
+
+    def __init__(
+        self,
+        index: Any = None,
+        quantile: float | None = None,
+        *,
+        delta: float = 0.05,
+        mixing: float = 0.5,
+        cv: int = 3,
+        random_state: Any = None,
+    ) -> None:
+        self.index = index
+        self.quantile = quantile
+        self.delta = delta
+        self.mixing = mixing
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Estimate the density of the scores ``y`` at their quantile, then fit with it."""
+        level = check_share("quantile", 0.5 if self.quantile is None else self.quantile)
+        delta = min(check_share("delta", self.delta), level / 2, (1 - level) / 2)
+        if not 0 <= self.mixing <= 1:
+            raise ValueError(f"mixing must lie in [0, 1], got {self.mixing!r}")
+        X = check_features(self, X, reset=True, allow_nan=takes_nan(self))
+        scores = check_scores(y)
+        check_lengths(X, scores)
+        weights = check_weights(sample_weight, X)
+        rng = check_random_state(self.random_state)
+        index = seeded(self._template(), rng)
+        seed = rng.randint(np.iinfo(np.int32).max)  # the same folds for both levels
+        low, high = (
+            CrossFitted(at(index, side), cv=self.cv, n_repeats=1, random_state=seed)
+            .fit(X, scores, weights)
+            .out_of_fold_
+            for side in (level - delta, level + delta)
+        )
+        density = density_weights(high - low, weights)
+        self.density_weights_ = 1 - self.mixing + self.mixing * density
+        given = 1.0 if weights is None else weights
+        self.index_ = fit_weighted(at(index, level), X, scores, given * self.density_weights_)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Estimated quantile of the score at each row."""
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False, allow_nan=takes_nan(self))
+        return np.asarray(self.index_.predict(X), dtype=float)
+
+    def _template(self) -> Any:
+        if self.index is not None:
+            return self.index
+        return HistGradientBoostingRegressor(
+            loss="quantile",
+            learning_rate=0.15,
+            max_leaf_nodes=8,
+            min_samples_leaf=50,
+            max_iter=300,
+            early_stopping=True,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        index = self._template()
+        tags.input_tags.allow_nan = takes_nan(index)
+        tags.input_tags.three_d_array = takes_images(index)
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def at(index: Any, quantile: float) -> Any:
+    """Clone of an index whose every ``quantile`` parameter, at any depth, is ``quantile``.
+
+    Examples
+    --------
+    >>> from plcp.indices import LinearQuantile
+    >>> at(LinearQuantile(quantile=0.5), 0.9).quantile
+    0.9
+    """
+    names = [
+        name
+        for name in index.get_params(deep=True)
+        if name == "quantile" or name.endswith("__quantile")
+    ]
+    if not names:
+        raise ValueError(
+            f"the index must have a parameter called quantile, got {type(index).__name__}: use "
+            'LinearQuantile() or HistGradientBoostingRegressor(loss="quantile")'
+        )
+    return clone(index).set_params(**dict.fromkeys(names, quantile))
+
+
+def density_weights(gaps: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Weights in proportion to one over the gap between two quantiles, with mean one.
+
+    Gaps below a fifth of the median, those of crossing quantiles included, count as that.
+
+    Examples
+    --------
+    >>> density_weights(np.array([1.0, 2.0, 4.0]), None)
+    array([1.71428571, 0.85714286, 0.42857143])
+    """
+    typical = float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0
+    density = typical / np.maximum(gaps, typical / MOST)
+    return np.asarray(density / np.average(density, weights=weights))

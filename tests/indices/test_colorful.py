@@ -1,0 +1,150 @@
+"""Density-weighted quantile regression: the formula by brute force, and what it reduces to."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from plcp import PLCP, LinearQuantile, OrderedPartition, Rectified, SplitConformal
+from plcp.datasets import make_toy
+from plcp.indices import ColorfulQuantile
+from plcp.indices.colorful import density_weights
+from plcp.indices.crossfit import make_folds
+from plcp.indices.levels import at_level
+
+
+class KnownScale(RegressorMixin, BaseEstimator):
+    """Quantiles of an exponential score whose mean is the first column; keeps its weights."""
+
+    def __init__(self, quantile=None):
+        self.quantile = quantile
+
+    def fit(self, X, y, sample_weight=None):
+        self.sample_weight_ = sample_weight
+        return self
+
+    def predict(self, X):
+        return -np.log1p(-self.quantile) * X[:, 0]
+
+
+@pytest.mark.parametrize("mixing", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_weights_are_the_true_density_where_the_quantiles_are_true(rng, level, mixing):
+    """The density of an exponential score at its quantile is (1 - level) / mean."""
+    X = rng.uniform(1, 3, size=(60, 1))
+    index = ColorfulQuantile(KnownScale(), level, mixing=mixing).fit(X, np.ones(60))
+    density = (1 - level) / X[:, 0]
+    expected = 1 - mixing + mixing * density / density.mean()
+    assert_allclose(index.density_weights_, expected, rtol=1e-12)
+    assert_array_equal(index.index_.sample_weight_, index.density_weights_)
+    assert index.index_.quantile == level
+
+
+def test_given_weights_multiply_the_density(rng):
+    X, given = rng.uniform(1, 3, size=(60, 1)), rng.uniform(size=60)
+    index = ColorfulQuantile(KnownScale(), 0.9, mixing=1.0).fit(X, np.ones(60), given)
+    expected = 1 / X[:, 0] / np.average(1 / X[:, 0], weights=given)
+    assert_allclose(index.index_.sample_weight_, given * expected, rtol=1e-12)
+
+
+def test_the_formula_by_brute_force(rng):
+    X = rng.uniform(size=(90, 2))
+    scores = (0.5 + X[:, 0]) * rng.exponential(size=90)
+    index = ColorfulQuantile(LinearQuantile(), 0.8, delta=0.1, mixing=1.0, random_state=7)
+    index.fit(X, scores)
+    seed = np.random.RandomState(7).randint(np.iinfo(np.int32).max)
+    gaps = np.zeros(90)
+    for learn, hold in make_folds(90, 3, 1, np.random.RandomState(seed)):
+        high, low = (
+            LinearQuantile(quantile=q).fit(X[learn], scores[learn]).predict(X[hold])
+            for q in (0.9, 0.7)
+        )
+        gaps[hold] = high - low
+    least = np.median(gaps[gaps > 0]) / 5
+    density = np.array([1 / max(gap, least) for gap in gaps])
+    assert_allclose(index.density_weights_, density / density.mean(), rtol=1e-9)
+    model = LinearQuantile(quantile=0.8).fit(X, scores, sample_weight=index.density_weights_)
+    assert_array_equal(index.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("index", [LinearQuantile(), KnownScale()])
+def test_a_constant_density_is_the_index_itself(rng, index):
+    """Nothing in X tells the rows apart, so all gaps of a fold are one."""
+    X, scores = np.ones((64, 1)), np.tile([1.0, 2.0, 5.0, 9.0], 16)
+    colorful = ColorfulQuantile(index, 0.9, cv=2, mixing=1.0).fit(X, scores)
+    plain = clone(index).set_params(quantile=0.9).fit(X, scores)
+    if isinstance(index, KnownScale):
+        assert_array_equal(colorful.density_weights_, np.ones(64))
+    assert_array_equal(colorful.predict(X), plain.predict(X))
+
+
+def test_without_mixing_any_index_is_itself(rng):
+    X, scores = rng.normal(size=(200, 2)), rng.exponential(size=200)
+    base = HistGradientBoostingRegressor(loss="quantile", quantile=0.9, random_state=0)
+    colorful = ColorfulQuantile(base, 0.9, mixing=0.0, random_state=0).fit(X, scores)
+    assert_array_equal(colorful.predict(X), base.fit(X, scores, np.ones(200)).predict(X))
+
+
+def test_no_row_rules_and_crossing_quantiles_weigh_the_most():
+    weights = density_weights(np.array([1.0, 1.0, 1.0, 1e-9, -3.0]), None)
+    assert_allclose(weights, np.array([1, 1, 1, 5, 5]) / 2.6)
+    assert_array_equal(density_weights(np.array([-1.0, -2.0]), None), [1.0, 1.0])
+    assert_array_equal(density_weights(np.zeros(3), None), np.ones(3))
+
+
+def test_scale_of_the_scores_does_not_matter(rng):
+    X, scores = rng.uniform(size=(120, 2)), rng.exponential(size=120)
+    index = ColorfulQuantile(LinearQuantile(), 0.9, random_state=0)
+    weights = index.fit(X, scores).density_weights_
+    assert_allclose(index.fit(X, 1024 * scores).density_weights_, weights, rtol=1e-9)
+
+
+def test_levels_and_pipelines_reach_the_index(rng):
+    X, scores = rng.uniform(size=(120, 2)), rng.exponential(size=120)
+    colorful = ColorfulQuantile(make_pipeline(StandardScaler(), LinearQuantile(quantile=0.3)))
+    assert at_level(colorful, 0.9).quantile == 0.9
+    fitted = at_level(colorful, 0.9).fit(X, scores)
+    assert fitted.index_[-1].quantile == 0.9
+
+
+RULES = [
+    Rectified(ColorfulQuantile(), random_state=0),
+    Rectified(ColorfulQuantile(LinearQuantile()), random_state=0),
+    PLCP(OrderedPartition(ColorfulQuantile(LinearQuantile())), 4, random_state=0),
+]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_in_rules_and_partitions(rule):
+    task, test = make_toy(2000, random_state=0), make_toy(2000, random_state=1)
+    split = SplitConformal().fit(task.X, task.scores)
+    rule.fit(task.X, task.scores)
+    assert rule.score(test.X, test.scores) > split.score(test.X, test.scores)
+
+
+def test_frames_with_gaps_and_categories(rng):
+    frame = pd.DataFrame({"age": rng.uniform(size=300), "kind": rng.choice(["a", "b"], 300)})
+    frame["kind"] = frame["kind"].astype("category")
+    frame.loc[::5, "age"] = np.nan
+    index = ColorfulQuantile(quantile=0.9).fit(frame, rng.exponential(size=300))
+    assert np.isfinite(index.predict(frame)).all()
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (ColorfulQuantile(LinearRegression()), "parameter called quantile, got LinearRegression"),
+        (ColorfulQuantile(quantile=1.0), "quantile must lie in"),
+        (ColorfulQuantile(delta=0.0), "delta must lie in"),
+        (ColorfulQuantile(mixing=1.5), r"mixing must lie in \[0, 1\], got 1.5"),
+        (ColorfulQuantile(cv=1), "cv must be a whole number, at least 2"),
+    ],
+)
+def test_bad_options(rng, index, message):
+    with pytest.raises(ValueError, match=message):
+        index.fit(rng.normal(size=(60, 1)), np.arange(60.0))
