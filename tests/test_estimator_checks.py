@@ -23,6 +23,7 @@ from plcp import (
     ConditionalCalibration,
     ConformalClassifier,
     ConformalRegressor,
+    GroupProbabilities,
     Groups,
     LinearQuantile,
     LocalCP,
@@ -109,7 +110,7 @@ CONFORMAL = [
     ConformalRegressor(LinearRegression()),
     ConformalClassifier(LogisticRegression(), threshold=SplitConformal()),
 ]
-GROUPS = [Groups(sign), Groups([sign])]
+GROUPS = [Groups(sign), Groups([sign]), GroupProbabilities()]
 EVERY = [*RULES, *PARTITIONS, *INDICES, *CONFORMAL, *GROUPS]
 TESTED_ELSEWHERE = {"LinearQuantile", "MeanScalePair", "QuantilePair"}
 

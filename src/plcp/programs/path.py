@@ -15,6 +15,11 @@ ZERO = 1e-9  # a pivot this small is rounding
 REACHED = 1e-9  # a dual this near its target has met it
 
 
+def rows_at_once(vertex: Vertex) -> int:
+    """Return how many new rows to follow in step."""
+    return max(1, BLOCK_ENTRIES // len(vertex.residuals))
+
+
 def thresholds_along(vertex: Vertex, features: FloatArray, targets: FloatArray) -> FloatArray:
     r"""Threshold of each new row at which its own dual would reach its target.
 
@@ -26,16 +31,14 @@ def thresholds_along(vertex: Vertex, features: FloatArray, targets: FloatArray) 
     function that rises with u. It is followed from u = 0, where all rows share the vertex of the
     program without them, to the target by pivots of the dual simplex method, all rows of a block
     in step. Returned is the limit from the side of zero: the supremum of {S : η(S) < u} for u > 0.
-    Infinite where no finite S gives its row that dual.
+    Infinite where no finite S gives its row that dual, and outside the span of the program.
+    Memory is that of some arrays of (new rows, rows of the program): ask for
+    ``rows_at_once`` at a time.
     """
-    thresholds = np.empty(len(features))
-    inside = vertex.program.span.contains(features)
-    thresholds[~inside] = np.sign(targets[~inside]) * np.inf
-    coordinates = vertex.program.span.coordinates(features)
-    rows, size = np.flatnonzero(inside), max(1, BLOCK_ENTRIES // len(vertex.residuals))
-    for start in range(0, len(rows), size):
-        block = rows[start : start + size]
-        thresholds[block] = _follow(vertex, coordinates[block], targets[block])
+    thresholds = np.sign(targets) * np.inf
+    inside = np.flatnonzero(vertex.program.span.contains(features))
+    coordinates = vertex.program.span.coordinates(features[inside])
+    thresholds[inside] = _follow(vertex, coordinates, targets[inside])
     return thresholds
 
 

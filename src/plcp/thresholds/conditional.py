@@ -1,0 +1,203 @@
+"""Conditional calibration: coverage under every shift of a class, from the dual path."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils.parallel import delayed
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.programs.path import rows_at_once, thresholds_along
+from plcp.programs.vertex import fit_vertex
+from plcp.progress import in_threads
+from plcp.quantiles import FloatArray
+from plcp.rows import count
+from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.groups import Groups, Source
+from plcp.thresholds.shifts import check_rank, feature_columns
+from plcp.thresholds.space import numbers
+from plcp.validation import (
+    check_alpha,
+    check_features,
+    check_lengths,
+    check_pairs,
+    drop_weightless,
+    warn_infinite,
+)
+
+
+class ConditionalCalibration(ThresholdRule):
+    r"""Thresholds that cover under every covariate shift of a linear class, in finite samples.
+
+    With a constant always among the features φ(x), the threshold of x is the supremum of the
+    scores S whose dual η lies below 1 - alpha, in the quantile regression of the calibration
+    scores and S itself,
+
+    .. math:: \min_\beta \sum_{i \le n} \ell_\alpha(\phi_i^\top\beta, s_i)
+              + \ell_\alpha(\phi(x)^\top\beta, S).
+
+    If points are exchangeable, then for every f(x) = φ(x)'b that is nowhere negative
+    E[f(X) 1{covered}] ≥ (1 - alpha) E[f(X)]: coverage holds in every group given, on average, and
+    under each reweighting by f. ``randomized=True`` gives equality for every f, negative or not.
+    Thresholds come from one program and the path of its dual to each new row, all rows of a block
+    in step.
+
+    Parameters
+    ----------
+    features : callable, fitted transformer or None, default=None
+        The map φ: a function of X, or a transformer fitted on other rows; wrap it in
+        ``FrozenEstimator`` to keep it so in copies. None: the columns of X, unless groups are
+        given.
+    groups : column name or position, callable, list or dict of them, or None
+        Groups that may overlap, as in ``Groups``; a boolean matrix may be handed to ``fit`` and
+        ``predict`` instead. Their indicators stand beside the features.
+    alpha : float, default=0.1
+        Miscoverage rate.
+    randomized : bool, default=False
+        Compare the dual with a uniform draw in place of 1 - alpha: exact coverage instead of
+        conservative; thresholds of few points may then be infinite, of either sign.
+    n_jobs : int or None
+        Blocks of rows at once, in threads; results do not depend on it.
+    random_state : int, RandomState or None
+        Seed of the draws; a fitted rule draws from the same stream in every call of ``predict``.
+    verbose : bool, default=False
+        Show a progress bar (needs the extra ``progress``).
+
+    Attributes
+    ----------
+    n_columns_ : int
+        Dimension of the class, the constant included.
+    groups_ : list of str
+        Names of the groups.
+    guarantee_ : str
+        What holds, and when.
+
+    References
+    ----------
+    Gibbs, Cherian, Candès (2025). Conformal prediction with conditional guarantees. JRSS B.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(1000, 1))
+    >>> scores = rng.exponential(1 + X[:, 0])
+    >>> rule = ConditionalCalibration().fit(X, scores)
+    >>> rule.predict([[0.0], [1.0]]).round(1)  # the noise is twice as large on the right
+    array([2.7, 4.5])
+    """
+
+    def __init__(
+        self,
+        features: Any = None,
+        groups: Source | list[Source] | dict[str, Source] | None = None,
+        alpha: float = 0.1,
+        *,
+        randomized: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.features = features
+        self.groups = groups
+        self.alpha = alpha
+        self.randomized = randomized
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Solve the program of the calibration scores ``y``; ``sample_weight`` counts rows."""
+        alpha = check_alpha(self.alpha)
+        X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=self._maps_nan())
+        if groups is not None:
+            check_lengths(X, groups)
+            groups, _, _ = drop_weightless(groups, scores, weights)
+        X, scores, weights = drop_weightless(X, scores, weights)
+        self._groups = None
+        if self.groups is not None or groups is not None:
+            self._groups = Groups(self.groups).fit(X, given=groups)
+        self.groups_ = [] if self._groups is None else self._groups.names_
+        if self.features is not None:
+            check_rank(feature_columns(X, self.features))
+        self._vertex = fit_vertex(self._columns(X, groups), scores, 1 - alpha, weights)
+        self.n_columns_ = len(self._vertex.basis)
+        self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        self.guarantee_ = _guarantee(self, weighted=weights is not None)
+        return self
+
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
+        """Thresholds; infinite, with a warning, where too few calibration rows are alike."""
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False, allow_nan=self._maps_nan())
+        columns = self._columns(X, groups)
+        targets = self._targets(len(columns))
+        jobs = [
+            delayed(thresholds_along)(self._vertex, columns[rows], targets[rows])
+            for rows in gen_batches(len(columns), rows_at_once(self._vertex))
+        ]
+        parts = in_threads(jobs, self.n_jobs, self.verbose, type(self).__name__)
+        thresholds = np.concatenate(parts)
+        if not self.randomized:
+            _warn_unbounded(thresholds)
+        return thresholds
+
+    def _targets(self, n: int) -> FloatArray:
+        """Value that the dual of each new row is compared with."""
+        if not self.randomized:
+            return np.full(n, 1 - self.alpha)
+        return np.random.default_rng(self._seed).uniform(-self.alpha, 1 - self.alpha, n)
+
+    def _columns(self, X: Any, given: ArrayLike | None) -> FloatArray:
+        """A constant, the features and the indicators of the groups, side by side."""
+        parts: list[FloatArray] = [np.ones((count(X), 1))]
+        if self.features is not None:
+            parts.append(feature_columns(X, self.features))
+        elif self._groups is None:
+            parts.append(numbers(X))
+        if self._groups is not None:
+            parts.append(self._groups.transform(X, given=given))
+        return np.hstack(parts)
+
+    def _maps_nan(self) -> bool:
+        """Whether X may have gaps: it is only seen through a map or groups, which will complain."""
+        return self.features is not None or self.groups is not None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._maps_nan()
+        tags.non_deterministic = self.randomized
+        return tags
+
+
+def _warn_unbounded(thresholds: FloatArray) -> None:
+    unbounded = np.flatnonzero(np.isinf(thresholds))
+    if len(unbounded):
+        warn_infinite(
+            f"{len(unbounded)} rows, the first of them row {unbounded[0]}, have too few "
+            "calibration points like them for shifts as many as these"
+        )
+
+
+def _guarantee(rule: ConditionalCalibration, weighted: bool) -> str:
+    target, d = f"{1 - rule.alpha:g}", rule.n_columns_
+    if weighted:
+        return (
+            f"Approximate: coverage is about {target} under every shift in the span of {d} "
+            "columns, if the weights are likelihood ratios of test to calibration points, as each "
+            "test point is given weight one."
+        )
+    relation = "=" if rule.randomized else ">="
+    which = "every shift" if rule.randomized else "every nonnegative shift"
+    groups = f", and so in each of the {len(rule.groups_)} groups" if rule.groups_ else ""
+    return (
+        f"P(covered) {relation} {target} on average over all inputs and under {which} in the span "
+        f"of {d} columns{groups}, in finite samples, if calibration and test points are "
+        "exchangeable."
+    )

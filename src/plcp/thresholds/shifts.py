@@ -1,0 +1,114 @@
+"""Classes of covariate shifts: the columns whose span a threshold is calibrated against."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.programs.span import span_of
+from plcp.quantiles import FloatArray
+from plcp.rows import count, is_frame
+from plcp.thresholds.space import numbers
+
+
+class GroupProbabilities(TransformerMixin, BaseEstimator):
+    """Estimated probabilities of groups that are not known for new rows, as a class of shifts.
+
+    A group may be known for past rows only (the batch of an experiment, the hospital of a
+    patient). Learn to tell groups from X on some rows, then ask that coverage holds under every
+    reweighting by the probabilities learned, on others: coverage then holds in each group as far
+    as they tell the groups apart. This is the recipe for RxRx1 of Gibbs et al. (2025).
+
+    Parameters
+    ----------
+    classifier : classifier or None, default=None
+        Any with ``predict_proba``. None: l2-penalised multinomial regression of standardised X.
+
+    Attributes
+    ----------
+    classifier_ : the fitted classifier
+
+    References
+    ----------
+    Gibbs, Cherian, Candès (2025). Conformal prediction with conditional guarantees. JRSS B.
+
+    Examples
+    --------
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from plcp import ConditionalCalibration
+    >>> rng = np.random.default_rng(0)
+    >>> batch = rng.integers(3, size=2000)
+    >>> X = rng.normal(size=(2000, 2)) + 2 * np.eye(3)[batch, :2]
+    >>> scores = rng.exponential(1.0 + batch)
+    >>> shifts = GroupProbabilities().fit(X[:1000], batch[:1000])
+    >>> rule = ConditionalCalibration(FrozenEstimator(shifts)).fit(X[1000:], scores[1000:])
+    >>> rule.predict([[2.0, 0.0], [0.0, 0.0]]).round()  # a typical row of batch 0, and of batch 2
+    array([3., 7.])
+    """
+
+    def __init__(self, classifier: Any = None) -> None:
+        self.classifier = classifier
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn to tell the groups ``y`` from ``X``."""
+        default = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        self.classifier_ = clone(default if self.classifier is None else self.classifier).fit(X, y)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.classifier_, name):
+                setattr(self, name, getattr(self.classifier_, name))
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the probability of each group, shape (n, number of groups)."""
+        check_is_fitted(self)
+        return np.asarray(self.classifier_.predict_proba(X))
+
+
+def feature_columns(X: Any, features: Any) -> FloatArray:
+    """Columns that a feature map, a function or a fitted transformer, gives for each row of X."""
+    try:
+        values = features.transform(X) if hasattr(features, "transform") else features(X)
+    except NotFittedError as error:
+        raise ValueError(
+            "features must be a fitted transformer: fit it on other rows, such as the training "
+            "set, and pass FrozenEstimator(features), which stays fitted when it is cloned"
+        ) from error
+    if issparse(values):
+        values = values.toarray()
+    columns = numbers(values) if is_frame(values) else np.asarray(values, dtype=float)
+    columns = columns[:, None] if columns.ndim == 1 else columns
+    if columns.ndim != 2 or len(columns) != count(X):
+        raise ValueError(
+            f"features must give a row of numbers for each of the {count(X)} rows of X, got "
+            f"shape {np.shape(values)}"
+        )
+    _check_finite(columns)
+    return columns
+
+
+def _check_finite(columns: FloatArray) -> None:
+    wrong = np.argwhere(~np.isfinite(columns))
+    if len(wrong):
+        row, column = wrong[0]
+        raise ValueError(
+            f"features must give finite numbers, got {columns[row, column]} at row {row}, column "
+            f"{column}: mend the feature map, or put an imputer before it"
+        )
+
+
+def check_rank(columns: FloatArray) -> None:
+    """Refuse a feature map some of whose columns follow from others."""
+    span = span_of(columns)
+    if len(span.dropped):
+        raise ValueError(
+            f"features has {columns.shape[1]} columns of rank {len(span.kept)}: columns "
+            f"{span.dropped.tolist()} follow from those before them; leave them out, the shifts "
+            "are the same"
+        )

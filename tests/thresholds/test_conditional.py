@@ -1,0 +1,221 @@
+"""Conditional calibration: reductions, the law of its coverage, and what it refuses."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+from bands import binomial_band
+from plcp import ConditionalCalibration, ConformalRegressor, Mondrian, SplitConformal
+from plcp.quantiles import conformal_rank
+from plcp.validation import InfiniteThresholdWarning
+from strategies import alphas, few
+
+unbounded = pytest.mark.filterwarnings("ignore::plcp.validation.InfiniteThresholdWarning")
+
+
+def constant(X):
+    return np.ones(len(X))
+
+
+@unbounded
+@few
+@given(st.integers(1, 80), alphas, st.booleans(), st.integers(0, 99))
+def test_a_constant_feature_gives_split(n, alpha, ties, seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, 6, n).astype(float) if ties else rng.normal(size=n)
+    X = rng.normal(size=(n, 2))
+    rule = ConditionalCalibration(constant, alpha=alpha).fit(X, scores)
+    assert_array_equal(rule.predict(X), SplitConformal(alpha).fit(X, scores).predict(X))
+
+
+@unbounded
+@few
+@given(st.integers(2, 80), alphas, st.booleans(), st.integers(0, 99))
+def test_disjoint_groups_give_mondrian(n, alpha, ties, seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, 6, n).astype(float) if ties else rng.normal(size=n)
+    X = rng.integers(0, 3, (n, 1))
+    rule = ConditionalCalibration(groups=0, alpha=alpha).fit(X, scores)
+    assert_array_equal(rule.predict(X), Mondrian(0, alpha).fit(X, scores).predict(X))
+
+
+@unbounded
+@few
+@given(st.integers(5, 16), st.sampled_from([0.1, 0.2, 0.5]), st.booleans(), st.integers(0, 99))
+def test_every_overlapping_group_is_covered_over_all_places_of_the_test_row(n, alpha, ties, seed):
+    """Leaving each row out in turn, at least (1 - alpha) of every group is covered: no chance."""
+    rng = np.random.default_rng(seed)
+    groups = rng.uniform(size=(n, 3)) < 0.5
+    scores = rng.integers(0, 4, n).astype(float) if ties else rng.normal(size=n)
+    features = np.column_stack([groups, rng.normal(size=n)]).astype(float)
+    covered = np.empty(n, dtype=bool)
+    for j in range(n):
+        others = np.arange(n) != j
+        rule = ConditionalCalibration(alpha=alpha).fit(features[others], scores[others])
+        covered[j] = scores[j] <= rule.predict(features[[j]])[0]
+    for members in [*groups.T, np.ones(n, dtype=bool)]:
+        assert covered[members].sum() >= conformal_rank(members.sum() - 1, alpha) * members.any()
+
+
+def test_draws_are_uniform_over_the_range_of_a_dual():
+    """Of five scores at alpha = 0.2 the largest is the threshold where u > 0, else the fourth.
+
+    Together they cover a sixth score with (0.8 * 5 + 0.2 * 4) / 6 = 0.8, to the last digit.
+    """
+    X, scores = np.zeros((5, 1)), np.arange(1.0, 6.0)
+    rule = ConditionalCalibration(alpha=0.2, randomized=True, random_state=0).fit(X, scores)
+    q = rule.predict(np.zeros((20_000, 1)))
+    assert set(q) == {4.0, 5.0}
+    low, high = binomial_band(len(q), 0.8)
+    assert low <= (q == 5).sum() <= high
+
+
+def test_values_of_another_package():
+    """Stored thresholds, and the script that made them, stand beside this file."""
+    stored = json.loads((Path(__file__).parent / "conditional_oracle.json").read_text())
+    for case in stored["cases"]:
+        X, new = np.array(case["X"]), np.array(case["new"])
+        rule = ConditionalCalibration(alpha=case["alpha"]).fit(X, case["scores"])
+        assert_allclose(rule.predict(new), case["thresholds"], rtol=1e-6)
+
+
+def wavy(rng, n=300):
+    X = rng.uniform(-1, 1, size=(n, 3))
+    return X, (2 + X[:, 0]) * rng.exponential(size=n)
+
+
+def test_features_as_function_pipeline_or_columns(rng):
+    X, scores = wavy(rng)
+    pipeline = make_pipeline(StandardScaler(), PolynomialFeatures(1, include_bias=False)).fit(X)
+    plain = ConditionalCalibration().fit(X, scores).predict(X[:20])
+    for features in (FrozenEstimator(pipeline), pipeline, pipeline.transform, np.asarray):
+        rule = ConditionalCalibration(features).fit(X, scores)
+        assert rule.n_columns_ == 4
+        assert_allclose(rule.predict(X[:20]), plain, rtol=1e-9)
+
+
+def test_a_frame_of_numbers_and_named_groups(rng):
+    X, scores = wavy(rng)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(sex=rng.choice(["f", "m"], 300))
+    by_name = ConditionalCalibration(groups=["sex"]).fit(frame, scores)
+    assert by_name.groups_ == ["sex=f", "sex=m"]
+    assert "each of the 2 groups" in by_name.guarantee_
+    members = np.column_stack([frame["sex"] == "f", frame["sex"] == "m"])
+    by_matrix = ConditionalCalibration().fit(X, scores, groups=members)
+    assert_array_equal(by_matrix.predict(X, groups=members), by_name.predict(frame))
+
+
+def test_a_frozen_pipeline_survives_the_conformal_estimator(rng):
+    X, y = rng.normal(size=(400, 2)), rng.normal(size=400)
+    features = FrozenEstimator(make_pipeline(StandardScaler(), PolynomialFeatures(2)).fit(X))
+    model = ConformalRegressor(LinearRegression(), threshold=ConditionalCalibration(features))
+    assert model.fit(X, y).predict_interval(X[:5]).shape == (5, 2)
+    model.set_params(threshold=ConditionalCalibration(PolynomialFeatures(2).fit(X)))
+    with pytest.raises(ValueError, match=r"fitted transformer.*FrozenEstimator"):
+        model.fit(X, y)
+
+
+def test_shift_scale_and_row_order(rng):
+    X, scores = wavy(rng)
+    rule = ConditionalCalibration()
+    base = rule.fit(X, scores).predict(X)
+    assert_allclose(rule.fit(X, scores + 8).predict(X), base + 8, rtol=1e-9)
+    assert_allclose(rule.fit(X, 4 * scores).predict(X), 4 * base, rtol=1e-9)
+    assert_allclose(rule.fit(X[::-1], scores[::-1]).predict(X), base, rtol=1e-9)
+    assert_allclose(
+        rule.fit(1e3 * X @ np.tri(3) - 5, scores).predict(1e3 * X @ np.tri(3) - 5), base
+    )
+
+
+def test_weights_count_rows(rng):
+    X, scores = wavy(rng, 60)
+    counts = rng.integers(0, 4, 60)
+    weighted = ConditionalCalibration().fit(X, scores, sample_weight=counts)
+    repeated = ConditionalCalibration().fit(np.repeat(X, counts, axis=0), np.repeat(scores, counts))
+    assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-8)
+    assert weighted.guarantee_.startswith("Approximate")
+    assert "in finite samples" in repeated.guarantee_
+
+
+def test_nothing_of_a_first_fit_remains(rng):
+    X, scores = wavy(rng)
+    members = X[:, :2] > 0
+    rule = ConditionalCalibration(random_state=0)
+    rule.fit(X, scores, groups=members).predict(X, groups=members)
+    again = rule.fit(X[:100, :2], scores[:100])
+    fresh = ConditionalCalibration(random_state=0).fit(X[:100, :2], scores[:100])
+    assert vars(again).keys() == vars(fresh).keys()
+    assert_array_equal(again.predict(X[:, :2]), fresh.predict(X[:, :2]))
+    assert again.groups_ == []
+
+
+def test_draws_repeat_and_threads_change_nothing(rng, monkeypatch):
+    monkeypatch.setattr("plcp.programs.path.BLOCK_ENTRIES", 3000)  # ten rows a block
+    X, scores = wavy(rng)
+    rule = ConditionalCalibration(randomized=True, random_state=0).fit(X, scores)
+    q = rule.predict(X)
+    assert_array_equal(rule.predict(X), q)
+    assert_array_equal(pickle.loads(pickle.dumps(rule)).set_params(n_jobs=2).predict(X), q)
+    other = ConditionalCalibration(randomized=True, random_state=1).fit(X, scores)
+    assert (other.predict(X) != q).any()
+
+
+def test_more_shifts_than_the_rows_can_bear_are_unbounded(rng):
+    X, scores = rng.normal(size=(30, 8)), rng.normal(size=30)
+    rule = ConditionalCalibration().fit(X, scores)
+    with pytest.warns(InfiniteThresholdWarning, match=r"\d+ rows, the first of them row \d+"):
+        assert np.isinf(rule.predict(5 * X)).any()
+
+
+def test_a_group_unlike_any_before_is_unbounded(rng):
+    X = np.repeat([[0], [1]], 50, axis=0)
+    rule = ConditionalCalibration(groups=0).fit(X, rng.normal(size=100))
+    with pytest.warns(InfiniteThresholdWarning, match="1 rows, the first of them row 1"):
+        q = rule.predict([[0], [2]])
+    assert np.isinf(q).tolist() == [False, True]
+
+
+def nan_at(row, column):
+    def features(X):
+        values = np.array(X)
+        values[row, column] = np.nan
+        return values
+
+    return features
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (ConditionalCalibration(nan_at(3, 1)), "got nan at row 3, column 1"),
+        (
+            ConditionalCalibration(lambda X: X @ np.ones((3, 2))),
+            r"2 columns of rank 1: columns \[1\]",
+        ),
+        (ConditionalCalibration(lambda X: X[:5]), r"each of the 300 rows.*got shape \(5, 3\)"),
+        (ConditionalCalibration(StandardScaler()), "must be a fitted transformer"),
+        (ConditionalCalibration(groups=lambda X: X[:, 0] > 9), "hold no calibration point"),
+        (ConditionalCalibration(alpha=1.0), "alpha must lie in"),
+    ],
+)
+def test_bad_maps_are_refused(rng, rule, message):
+    X, scores = wavy(rng)
+    with pytest.raises(ValueError, match=message):
+        rule.fit(X, scores)
+
+
+def test_columns_that_are_no_numbers_are_refused_by_name(rng):
+    frame = pd.DataFrame({"age": rng.normal(size=20), "sex": ["f", "m"] * 10})
+    with pytest.raises(ValueError, match="column 'sex'"):
+        ConditionalCalibration().fit(frame, rng.normal(size=20))
