@@ -19,6 +19,7 @@ from plcp import (
     PLCP,
     RLCP,
     BatchGCP,
+    BatchMVP,
     ClassifierPartition,
     ConditionalCalibration,
     ConformalClassifier,
@@ -62,6 +63,7 @@ RULES = [
     SplitConformal(),
     Mondrian(sign),
     BatchGCP(sign),
+    BatchMVP(sign),
     ConditionalCalibration(),
     ConditionalCalibration(groups=sign, randomized=True, random_state=0),
     PLCP(),
@@ -127,7 +129,8 @@ def known(estimator):
     if isinstance(estimator, PLCP | ColorfulQuantile):
         return {WEIGHTS: NUMBER_OF_FOLDS}
     if isinstance(
-        estimator, SplitConformal | Mondrian | BatchGCP | ConditionalCalibration | MixedIndex
+        estimator,
+        SplitConformal | Mondrian | BatchGCP | BatchMVP | ConditionalCalibration | MixedIndex,
     ):
         return {}
     if isinstance(estimator, OrderedPartition | TreePartition):

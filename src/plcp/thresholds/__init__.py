@@ -2,6 +2,7 @@
 
 from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.batch_gcp import BatchGCP
+from plcp.thresholds.batch_mvp import BatchMVP
 from plcp.thresholds.conditional import ConditionalCalibration
 from plcp.thresholds.groups import Groups
 from plcp.thresholds.local import LocalCP
@@ -16,6 +17,7 @@ __all__ = [
     "PLCP",
     "RLCP",
     "BatchGCP",
+    "BatchMVP",
     "ConditionalCalibration",
     "GroupProbabilities",
     "Groups",
