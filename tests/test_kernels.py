@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi, kstest, norm
 
 from bands import FALSE_ALARM
-from plcp.kernels import BoxKernel, GaussianKernel, bandwidth_for_share
+from plcp.kernels import BoxKernel, GaussianKernel, bandwidth_for_size
 
 KERNELS = [GaussianKernel, BoxKernel]
 N_DRAWS = 5000
@@ -31,7 +31,7 @@ def test_gaussian_logarithms_where_weights_vanish(rng):
     kernel = GaussianKernel(0.5)
     assert (kernel(X, Z) == 0).all()
     squares = ((X[:, None] - Z[None]) ** 2).sum(axis=2)
-    assert_allclose(kernel.log(X, Z), -2 * squares, rtol=1e-9)
+    assert_allclose(kernel.logs_to(Z)(X), -2 * squares, rtol=1e-9)
 
 
 def test_box_by_its_formula(rng):
@@ -91,30 +91,31 @@ def test_box_draws_are_uniform_on_the_ball(rng, d):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("drawn", [False, True])
-@pytest.mark.parametrize("share", [0.05, 0.5])
-def test_bandwidth_meets_the_share(rng, kernel, drawn, share):
-    """Just below the bandwidth the median share is too small, at it the share is there."""
+@pytest.mark.parametrize("size", [20, 500])
+def test_bandwidth_meets_the_effective_size(rng, kernel, drawn, size):
+    """Just below the bandwidth a tenth of the points see too few of 1000 like these."""
     X = rng.normal(size=(300, 2))
-    bandwidth = bandwidth_for_share(kernel, X, share, drawn=drawn, seed=5)
+    bandwidth = bandwidth_for_size(kernel, X, 1000, size, drawn=drawn, seed=5)
 
-    def median_share(bandwidth):
-        found, shares = kernel(bandwidth), []
+    def size_of_nine_in_ten(bandwidth):
+        found, sizes = kernel(bandwidth), []
         centres = found.draw(X[:200], np.random.default_rng(5)) if drawn else X[:200]
         for i, centre in enumerate(centres):
-            weights = np.delete(found(X, centre[None])[:, 0], i)
-            shares.append(weights.sum() ** 2 / max((weights**2).sum(), 1e-300) / 299)
-        return np.median(shares)
+            weights = found(X, centre[None])[:, 0]
+            counts = np.where(np.arange(300) == i, 1.0, 1000 / 299)
+            sizes.append((counts @ weights) ** 2 / (counts @ weights**2) - 1)
+        return np.quantile(sizes, 0.1)
 
-    assert median_share(bandwidth) >= share * (1 - 1e-9)
-    assert median_share(bandwidth * (1 - 1e-6)) < share
+    assert size_of_nine_in_ten(bandwidth * (1 + 1e-9)) >= size
+    assert size_of_nine_in_ten(bandwidth * (1 - 1e-9)) < size
 
 
 def test_bandwidth_where_nothing_varies():
-    found = bandwidth_for_share(BoxKernel, np.ones((9, 2)), 0.5, drawn=False, seed=0)
+    found = bandwidth_for_size(BoxKernel, np.ones((9, 2)), 90, 5, drawn=False, seed=0)
     assert found == np.inf
 
 
 def test_bandwidth_of_two_values_tells_them_apart(rng):
     X = rng.integers(0, 2, size=(100, 1)).astype(float)
-    found = bandwidth_for_share(GaussianKernel, X, 0.05, drawn=False, seed=0)
+    found = bandwidth_for_size(GaussianKernel, X, 100, 5, drawn=False, seed=0)
     assert GaussianKernel(found)(X[:1], 1 - X[:1]) == 0.0

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from plcp.quantiles import FloatArray
 
 CENTRES = 200  # points at which the effective share is measured
+SERVED = 0.9  # share of them that see enough points: were it half, many would see next to none
 STEPS = 40  # halvings of six decades: to one part in 10^11
 NEAR = 2.0**26  # squared norm, in bandwidths, below which a product gives the distance to 1e-7
 
@@ -32,33 +33,42 @@ class GaussianKernel:
     """
 
     bandwidth: float
-    symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_bandwidth(self.bandwidth)
 
     def __call__(self, X: FloatArray, Z: FloatArray) -> FloatArray:
         """Weights H(x, z) in [0, 1], shape (n, m)."""
-        logs = self.log(X, Z)
-        return np.exp(logs, out=logs)
+        logs = self.logs_to(Z)(X)
+        return np.exp(np.minimum(logs, 0.0, out=logs), out=logs)
 
-    def log(self, X: FloatArray, Z: FloatArray) -> FloatArray:
-        """Logarithms of the weights: they are right where the weights themselves are too small."""
+    def logs_to(self, Z: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Logarithms of the weights to these points, as a function of X.
+
+        They are right, but for rounding, where the weights themselves are too small for a float.
+        """
         if np.isinf(self.bandwidth):
-            return np.zeros((len(X), len(Z)))
+            return lambda X: np.zeros((len(X), len(Z)))
+        middle = Z.mean(axis=0)
+        right, right_norms = self._scaled(Z, middle)
+        columns = np.column_stack([right, np.ones(len(Z)), -0.5 * right_norms]).T
+
+        def logs(X: FloatArray) -> FloatArray:
+            left, norms = self._scaled(X, middle)
+            if not max(norms.max(), right_norms.max()) < NEAR:  # a product would cancel
+                with np.errstate(over="ignore"):
+                    return -0.5 * (cdist(X, Z) / self.bandwidth) ** 2
+            # x·z - ‖x‖²/2 - ‖z‖²/2 in one product
+            product: FloatArray = np.column_stack([left, -0.5 * norms, np.ones(len(X))]) @ columns
+            return product
+
+        return logs
+
+    def _scaled(self, X: FloatArray, middle: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Rows seen from the middle, in bandwidths, and their squared norms."""
         with np.errstate(over="ignore", invalid="ignore"):
-            middle = Z.mean(axis=0)
-            left, right = (X - middle) / self.bandwidth, (Z - middle) / self.bandwidth
-            norms = [np.einsum("ij,ij->i", side, side) for side in (left, right)]
-            if not max(norms[0].max(), norms[1].max()) < NEAR:  # a product would cancel
-                return -0.5 * (cdist(X, Z) / self.bandwidth) ** 2
-        # x·z - ‖x‖²/2 - ‖z‖²/2 in one product
-        ones = [np.ones(len(side)) for side in (left, right)]
-        logs: FloatArray = (
-            np.column_stack([left, -0.5 * norms[0], ones[0]])
-            @ np.column_stack([right, ones[1], -0.5 * norms[1]]).T
-        )
-        return np.minimum(logs, 0.0, out=logs)
+            scaled = (X - middle) / self.bandwidth
+            return scaled, np.einsum("ij,ij->i", scaled, scaled)
 
     def draw(self, X: FloatArray, rng: np.random.Generator) -> FloatArray:
         """One draw from the normal law around each row."""
@@ -84,7 +94,6 @@ class BoxKernel:
     """
 
     bandwidth: float
-    symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_bandwidth(self.bandwidth)
@@ -115,14 +124,15 @@ def check_bandwidth(bandwidth: Any) -> float:
     return float(bandwidth)
 
 
-def bandwidth_for_share(
-    kernel: Callable[[float], Any], X: FloatArray, share: float, *, drawn: bool, seed: int
+def bandwidth_for_size(
+    kernel: Callable[[float], Any], X: FloatArray, n: int, size: float, *, drawn: bool, seed: int
 ) -> float:
-    """Bandwidth at which points see a share (Σw)² / (n Σw²) of the n rows, in the median.
+    """Bandwidth at which nine points of ten see ``size`` effective ones among n like X.
 
-    ``drawn``: weights are taken around a draw from the kernel, as RLCP does it, and not around
-    the point itself. Bisection on the logarithm, with the same draws at every step; infinite if
-    all rows are one.
+    The effective size is (Σw)² / Σw² - 1 over the n and the point itself, whose own weight may
+    outweigh many others. ``drawn``: weights are taken around a draw from the kernel, as RLCP does
+    it, and not around the point. Bisection on the logarithm, with the same draws at every step;
+    infinite if all rows are one.
     """
     distances = cdist(X[:CENTRES], X)
     if not distances.any():
@@ -134,21 +144,22 @@ def bandwidth_for_share(
         tried = kernel(float(np.exp(middle)))
         centres = X[:CENTRES]
         around = tried.draw(centres, np.random.default_rng(seed)) if drawn else centres
-        if _median_share(tried, X, around) < share:
+        if np.quantile(_effective_sizes(tried, X, around, n), 1 - SERVED) < size:
             low = middle
         else:
             high = middle
     return float(np.exp(high))
 
 
-def _median_share(kernel: Any, X: FloatArray, around: FloatArray) -> float:
-    """Median effective share of the rows, each centre's own row left out."""
-    if hasattr(kernel, "log"):
-        logs = kernel.log(around, X)
+def _effective_sizes(kernel: Any, X: FloatArray, around: FloatArray, n: int) -> FloatArray:
+    """Effective number of n points like X around each of the first of them, beyond itself."""
+    if hasattr(kernel, "logs_to"):
+        logs = kernel.logs_to(X)(around)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     else:
         weights = kernel(around, X)
+    own = weights.diagonal().copy()
     np.fill_diagonal(weights, 0.0)
-    squares = (weights**2).sum(axis=1)
-    shares = weights.sum(axis=1) ** 2 / np.where(squares > 0, squares, 1.0) / (len(X) - 1)
-    return float(np.median(shares))
+    of_each = n / (len(X) - 1)
+    sums, squares = (of_each * (weights**power).sum(axis=1) + own**power for power in (1, 2))
+    return sums**2 / squares - 1

@@ -1,5 +1,6 @@
 """Localised conformal prediction: scores ranked among those nearby, and calibrated by rank."""
 
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,9 @@ from numpy.typing import NDArray
 
 from plcp.quantiles import FloatArray, IntArray, conformal_rank
 from plcp.thresholds.locality import LocalRule
-from plcp.thresholds.weighting import rows_reaching, weights_around, weights_from
+from plcp.thresholds.weighting import SYMMETRIC, rows_reaching, weights_around, weights_from
 
-EPS = np.finfo(float).eps
+EPS, TINY = np.finfo(float).eps, np.finfo(float).tiny
 
 
 class LocalCP(LocalRule):
@@ -28,8 +29,8 @@ class LocalCP(LocalRule):
         How points count around x: ``kernel(X, Z)`` gives weights H(x, z) of shape (n, m). One of
         your own sees X in its own units, and all rows calibrate.
     bandwidth : float or "auto", default="auto"
-        In standard deviations of the columns. "auto": points see ``effective_size`` calibration
-        points in the median. Infinite: split conformal prediction.
+        In standard deviations of the columns. "auto": nine points of ten see
+        ``effective_size`` calibration points. Infinite: split conformal prediction.
     alpha : float, default=0.1
         Miscoverage rate.
     calibrated : bool, default=True
@@ -99,65 +100,66 @@ class LocalCP(LocalRule):
     def _prepare(self) -> None:
         """Sum the weights around each calibration point: all of them, and those of lower scores."""
         n = len(self.scores_)
-        self._counts = np.ones(n) if self._weights is None else self._weights
         if not self.calibrated:
             return
         lower = np.searchsorted(self.scores_, self.scores_)
 
         def sums(rows: slice) -> FloatArray:
-            weights = self._around(self._X[rows])
-            below = weights.sum(axis=1, where=np.arange(n) < lower[rows, None])
-            return np.stack([below, weights.sum(axis=1)])
+            weights = weights_from(self.kernel_, self._X[rows], self._X)
+            if self._weights is not None:
+                weights = weights * self._weights
+            first, last = lower[[rows.start, rows.stop - 1]]
+            # Scores rise with the rows: all but a few columns are below all of these, or none.
+            mixed = weights[:, first:last] * (np.arange(first, last) < lower[rows, None])
+            return np.stack(
+                [weights[:, :first].sum(axis=1) + mixed.sum(axis=1), weights.sum(axis=1)]
+            )
 
         self._below, self._total = self._by_block(sums, n, "LocalCP")
+        self._starts = np.append(np.flatnonzero(np.diff(self.scores_, prepend=-np.inf)), n)
+        self._limit = _rank_limit(self._weights, n, self.alpha)
 
     def _positions(self, points: FloatArray) -> IntArray:
         def positions(rows: slice) -> IntArray:
-            weights = self._around(points[rows])
+            around = weights_from(self.kernel_, points[rows], self._X)
             own = weights_from(self.kernel_, points[rows], points[rows]).diagonal()
+            counted = around if self._weights is None else around * self._weights
             if not self.calibrated:
-                return rows_reaching(weights, own, 1 - self.alpha)
-            to_point = weights_around(self.kernel_, self._X, points[rows])
-            return self._last_accepted(weights, own, to_point)
+                return rows_reaching(counted, own, 1 - self.alpha)
+            same = isinstance(self.kernel_, SYMMETRIC)
+            to_point = around if same else weights_around(self.kernel_, self._X, points[rows])
+            return self._last_accepted(counted, own, to_point)
 
         return self._by_block(positions, len(points), "LocalCP")
 
-    def _around(self, points: FloatArray) -> FloatArray:
-        """Weights of the calibration points around each point, times what they count."""
-        return weights_from(self.kernel_, points, self._X) * self._counts
-
     def _last_accepted(self, around: FloatArray, own: FloatArray, to_point: FloatArray) -> IntArray:
-        """Position of the largest score below which all are accepted, by bisection.
+        """Position of the largest score below which all are accepted, for each row.
 
         Just below the score at position p the test point outranks the first p scores, and the
-        others outrank it.
+        others outrank it, with its weight on their side.
         """
-        m, n = around.shape
-        starts = np.append(np.flatnonzero(np.diff(self.scores_, prepend=-np.inf)), n)
-        ranks = np.column_stack([np.zeros(m), np.cumsum(around, axis=1)])
-        ranks /= np.maximum(ranks[:, -1] + own, np.finfo(float).tiny)[:, None]
-        low, high = np.zeros(m, dtype=np.intp), np.full(m, len(starts))
-        while (high - low > 1).any():
-            middle = (low + high) // 2
-            accepted = self._accepted(starts[middle], ranks, to_point)
-            low, high = np.where(accepted, middle, low), np.where(accepted, high, middle)
-        return starts[low]
-
-    def _accepted(self, p: IntArray, ranks: FloatArray, to_point: FloatArray) -> NDArray[np.bool_]:
-        """Whether few enough ranks lie below the test point's, its score just below position p."""
-        n = len(self.scores_)
-        rank = np.take_along_axis(ranks, p[:, None], axis=1)
+        ranks = np.column_stack([np.zeros(len(own)), np.cumsum(around, axis=1)])
+        ranks /= np.maximum(ranks[:, -1] + own, TINY)[:, None]
         # Ranks equal but for rounding are equal: else copies of one point would be told apart.
-        rank -= 4 * EPS * n
-        lowered = self._below + to_point * ((np.arange(n) >= p[:, None]) - rank)
-        return (lowered < rank * self._total) @ self._counts < self._limit()
+        ranks -= 4 * EPS * around.shape[1]
+        total = np.maximum(self._total + to_point, TINY)
+        low, high = self._below / total, (self._below + to_point) / total
+        return np.array([self._bisect(*row) for row in zip(ranks, low, high, strict=True)])
 
-    def _limit(self) -> float:
-        """Number of ranks below which a score is accepted."""
+    def _bisect(self, ranks: FloatArray, low: FloatArray, high: FloatArray) -> int:
+        """Last start of a run of equal scores just below which a score is accepted."""
+
+        def refused(start: int) -> bool:
+            below = self._count(low[:start] < ranks[start], slice(start))
+            below += self._count(high[start:] < ranks[start], slice(start, None))
+            return below >= self._limit
+
+        return int(self._starts[bisect_left(self._starts, True, key=refused) - 1])
+
+    def _count(self, chosen: NDArray[np.bool_], rows: slice) -> float:
         if self._weights is None:
-            return float(conformal_rank(len(self.scores_), self.alpha))
-        total = self._weights.sum() + 1
-        return float((1 - self.alpha - 4 * EPS * len(self.scores_)) * total)
+            return float(np.count_nonzero(chosen))
+        return float(self._weights[rows] @ chosen)
 
     def _guarantee(self, exact: bool) -> str:
         target = f"{1 - self.alpha:g}"
@@ -177,3 +179,10 @@ class LocalCP(LocalRule):
             "and test points are exchangeable; near an input it follows the scores nearby, with no "
             "guarantee."
         )
+
+
+def _rank_limit(weights: FloatArray | None, n: int, alpha: float) -> float:
+    """Number of lower ranks at which a score is no longer accepted."""
+    if weights is None:
+        return float(conformal_rank(n, alpha))
+    return float((1 - alpha - 4 * EPS * n) * (weights.sum() + 1))

@@ -107,8 +107,10 @@ class LocalRule(ThresholdRule):
             return plain_space(make(np.inf), width), np.arange(n), True
         tuning, rows = np.split(rng.permutation(n), [n_tuning])
         looked_at = X[tuning if n_tuning else rows]
-        seed, share = int(rng.randint(LARGEST_SEED)), target / len(rows)
-        space = tuned_space(make, looked_at, bandwidth, share, drawn=self._draws, seed=seed)
+        seed = int(rng.randint(LARGEST_SEED))
+        space = tuned_space(
+            make, looked_at, bandwidth, n=len(rows), size=target, drawn=self._draws, seed=seed
+        )
         return space, rows, n_tuning > 0
 
     def _own_kernel(self) -> Any:

@@ -27,8 +27,8 @@ class RLCP(LocalRule):
         may exceed by a factor, but the same for every x. It sees X in its own units, and all rows
         calibrate.
     bandwidth : float or "auto", default="auto"
-        In standard deviations of the columns. "auto": points see ``effective_size`` calibration
-        points in the median. Infinite: split conformal prediction.
+        In standard deviations of the columns. "auto": nine points of ten see
+        ``effective_size`` calibration points. Infinite: split conformal prediction.
     alpha : float, default=0.1
         Miscoverage rate.
     effective_size : float or "auto", default="auto"
@@ -101,8 +101,10 @@ class RLCP(LocalRule):
                 f"got shape {drawn.shape}"
             )
 
+        weights_of = weights_around_draws(self.kernel_, self._X)
+
         def positions(rows: slice) -> IntArray:
-            weights, own = weights_around_draws(self.kernel_, self._X, points[rows], drawn[rows])
+            weights, own = weights_of(points[rows], drawn[rows])
             if self._weights is not None:
                 weights *= self._weights
             return rows_reaching(weights, own, 1 - self.alpha)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from plcp.indices.tables import is_missing
-from plcp.kernels import bandwidth_for_share
+from plcp.kernels import bandwidth_for_size
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import is_frame
 
@@ -32,11 +32,18 @@ def plain_space(kernel: Any, width: int) -> Space:
 
 
 def tuned_space(
-    kernel: Any, X: FloatArray, bandwidth: float | None, share: float, *, drawn: bool, seed: int
+    kernel: Any,
+    X: FloatArray,
+    bandwidth: float | None,
+    *,
+    n: int,
+    size: float,
+    drawn: bool,
+    seed: int,
 ) -> Space:
     """Columns in standard deviations, constant ones left out, and a kernel of this bandwidth.
 
-    ``bandwidth`` None: the one at which points see this share of the rows.
+    ``bandwidth`` None: the one at which a point sees ``size`` effective ones of n.
     """
     columns = np.flatnonzero(np.ptp(X, axis=0) > 0)
     if len(columns) == 0:
@@ -48,7 +55,8 @@ def tuned_space(
         raise ValueError(f"column {worst} of X is too large to measure distances in: rescale it")
     standard = Space(kernel, columns, centre, scale)
     if bandwidth is None:
-        bandwidth = bandwidth_for_share(kernel, standard.place(X), share, drawn=drawn, seed=seed)
+        placed = standard.place(X)
+        bandwidth = bandwidth_for_size(kernel, placed, n, size, drawn=drawn, seed=seed)
     return Space(kernel(bandwidth), columns, centre, scale)
 
 

@@ -1,12 +1,15 @@
 """Weighted conformal quantiles of many points at once, block by block."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from plcp.kernels import BoxKernel, GaussianKernel
 from plcp.quantiles import FloatArray, IntArray
 
+SYMMETRIC = (GaussianKernel, BoxKernel)  # and known to give no wrong weights
+WeightsAroundDraws = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 FAINT = -500.0  # log weight of a test point below which exp is about to underflow
 
 
@@ -50,33 +53,39 @@ def rows_reaching(weights: FloatArray, own: FloatArray, level: float) -> IntArra
 
 def weights_around(kernel: Any, X: FloatArray, Z: FloatArray) -> FloatArray:
     """H(x_i, z_j) as checked weights, one row for each z_j."""
-    if getattr(kernel, "symmetric", False):
+    if isinstance(kernel, SYMMETRIC):
         return kernel(Z, X)
     return np.ascontiguousarray(weights_from(kernel, X, Z).T)
 
 
 def weights_from(kernel: Any, X: FloatArray, Z: FloatArray) -> FloatArray:
     """H(x_i, z_j) as checked weights, one row for each x_i."""
-    return checked(kernel(X, Z), (len(X), len(Z)))
+    weights = kernel(X, Z)
+    return weights if isinstance(kernel, SYMMETRIC) else checked(weights, (len(X), len(Z)))
 
 
-def weights_around_draws(
-    kernel: Any, X: FloatArray, points: FloatArray, drawn: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """H(x_i, z_j) with one row for each draw z_j, and H(p_j, z_j) of the point it was drawn for.
+def weights_around_draws(kernel: Any, X: FloatArray) -> WeightsAroundDraws:
+    """Weights as a function of points p and draws z: H(x_i, z_j), a row a draw, and H(p_j, z_j).
 
-    Up to a factor of each row, chosen so that weights too small for a float are told apart.
+    They have a factor of each row, chosen so that weights too small for a float are told apart.
     """
-    if not hasattr(kernel, "log"):
-        own = weights_around(kernel, points, drawn).diagonal()
-        return weights_around(kernel, X, drawn), own
-    logs, own = kernel.log(drawn, X), kernel.log(drawn, points).diagonal().copy()
-    faint = np.flatnonzero(own < FAINT)
-    if len(faint):
-        top = np.maximum(logs[faint].max(axis=1), own[faint])
-        logs[faint] -= top[:, None]
-        own[faint] -= top
-    return np.exp(logs, out=logs), np.exp(own)
+    if not hasattr(kernel, "logs_to"):
+        return lambda points, drawn: (
+            weights_around(kernel, X, drawn),
+            weights_around(kernel, points, drawn).diagonal(),
+        )
+    logs_to_rows = kernel.logs_to(X)
+
+    def weights(points: FloatArray, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:
+        logs, own = logs_to_rows(drawn), kernel.logs_to(points)(drawn).diagonal().copy()
+        faint = np.flatnonzero(own < FAINT)
+        if len(faint):
+            top = np.maximum(logs[faint].max(axis=1), own[faint])
+            logs[faint] -= top[:, None]
+            own[faint] -= top
+        return np.exp(logs, out=logs), np.exp(own)
+
+    return weights
 
 
 def checked(weights: Any, shape: tuple[int, int]) -> FloatArray:
