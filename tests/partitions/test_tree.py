@@ -88,9 +88,10 @@ def test_ranks_are_those_of_scipy_and_weights_are_repeated_rows(rng):
     assert_array_equal(np.repeat(ranks(scores, counts.astype(float)), counts), repeated)
 
 
-def test_weights_are_repeated_rows(rng):
-    X, scores = draw(rng, 300)
-    counts = rng.integers(0, 3, 300)
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_are_repeated_rows(seed):
+    rng = np.random.default_rng(seed)
+    X, scores, counts = *draw(rng, 120), rng.integers(0, 6, 120)
     partition = TreePartition(4, min_samples_leaf=30, random_state=0)
     weighted = partition.fit(X, scores, sample_weight=counts).predict(X)
     sizes = partition.group_sizes_
