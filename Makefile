@@ -17,10 +17,11 @@ lint: .venv/dev  ## format, style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/dev  ## the measured claims of the README; needs the data directory in PLCP_DATA
+bench: .venv/rivals  ## the measured claims of the README; needs the data directory in PLCP_DATA
 	$(BIN)/python benchmarks/conditional.py
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/neural.py
+	$(BIN)/python benchmarks/rivals.py
 	$(BIN)/python benchmarks/tables.py
 
 .venv/demo: pyproject.toml constraints.txt | .venv
@@ -29,6 +30,10 @@ bench: .venv/dev  ## the measured claims of the README; needs the data directory
 
 .venv/dev: pyproject.toml constraints.txt | .venv
 	$(PIP) -e '.[dev,bench]'
+	touch $@
+
+.venv/rivals: .venv/dev
+	$(PIP) -e '.[rivals]'
 	touch $@
 
 .venv:

@@ -5,9 +5,11 @@ from plcp.thresholds.batch_gcp import BatchGCP
 from plcp.thresholds.batch_mvp import BatchMVP
 from plcp.thresholds.conditional import ConditionalCalibration
 from plcp.thresholds.groups import Groups
+from plcp.thresholds.kernel_shifts import KernelShifts
 from plcp.thresholds.local import LocalCP
 from plcp.thresholds.mondrian import Mondrian
 from plcp.thresholds.plcp import PLCP
+from plcp.thresholds.posterior import PosteriorConformal
 from plcp.thresholds.rectified import Rectified
 from plcp.thresholds.rlcp import RLCP
 from plcp.thresholds.shifts import GroupProbabilities
@@ -21,8 +23,10 @@ __all__ = [
     "ConditionalCalibration",
     "GroupProbabilities",
     "Groups",
+    "KernelShifts",
     "LocalCP",
     "Mondrian",
+    "PosteriorConformal",
     "Rectified",
     "SplitConformal",
     "ThresholdRule",

@@ -1,5 +1,6 @@
 """Conditional calibration: coverage under every shift of a class, from the dual path."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -9,12 +10,13 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.programs.path import rows_at_once, thresholds_along
-from plcp.programs.vertex import fit_vertex
+from plcp.programs.vertex import Vertex, fit_vertex
 from plcp.progress import in_threads
 from plcp.quantiles import FloatArray
 from plcp.rows import count
 from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.groups import Groups, Source
+from plcp.thresholds.kernel_shifts import KernelProgram, KernelShifts, fit_kernel_program
 from plcp.thresholds.shifts import check_rank, feature_columns
 from plcp.thresholds.space import numbers
 from plcp.validation import (
@@ -25,6 +27,22 @@ from plcp.validation import (
     drop_weightless,
     warn_infinite,
 )
+
+
+@dataclass(frozen=True)
+class LinearProgram:
+    """The solved program of calibration rows, for shifts in the span of some columns."""
+
+    vertex: Vertex
+
+    @property
+    def rows_at_once(self) -> int:
+        """Number of new rows to follow in step."""
+        return rows_at_once(self.vertex)
+
+    def thresholds(self, targets: FloatArray, columns: FloatArray) -> FloatArray:
+        """Thresholds of new rows at which their duals reach their targets."""
+        return thresholds_along(self.vertex, columns, targets)
 
 
 class ConditionalCalibration(ThresholdRule):
@@ -47,13 +65,15 @@ class ConditionalCalibration(ThresholdRule):
     ----------
     features : callable, fitted transformer or None, default=None
         The map φ: a function of X, or a transformer fitted on other rows; wrap it in
-        ``FrozenEstimator`` to keep it so in copies. None: the columns of X, unless groups are
-        given.
+        ``FrozenEstimator`` to keep it so in copies. None: the columns of X, unless groups or
+        a kernel are given.
     groups : column name or position, callable, list or dict of them, or None
         Groups that may overlap, as in ``Groups``; a boolean matrix may be handed to ``fit`` and
         ``predict`` instead. Their indicators stand beside the features.
     alpha : float, default=0.1
         Miscoverage rate.
+    kernel : KernelShifts or None, default=None
+        Smooth functions of X beside the features. X must be numbers; some rows settle the kernel.
     randomized : bool, default=False
         Compare the dual with a uniform draw in place of 1 - alpha: exact coverage instead of
         conservative; thresholds of few points may then be infinite, of either sign.
@@ -67,7 +87,9 @@ class ConditionalCalibration(ThresholdRule):
     Attributes
     ----------
     n_columns_ : int
-        Dimension of the class, the constant included.
+        Dimension of the class, the constant included and a kernel's functions not.
+    l2_ : float or None
+        Penalty of a kernel's functions.
     groups_ : list of str
         Names of the groups.
     guarantee_ : str
@@ -93,6 +115,7 @@ class ConditionalCalibration(ThresholdRule):
         groups: Source | list[Source] | dict[str, Source] | None = None,
         alpha: float = 0.1,
         *,
+        kernel: KernelShifts | None = None,
         randomized: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -101,6 +124,7 @@ class ConditionalCalibration(ThresholdRule):
         self.features = features
         self.groups = groups
         self.alpha = alpha
+        self.kernel = kernel
         self.randomized = randomized
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -114,7 +138,7 @@ class ConditionalCalibration(ThresholdRule):
         groups: ArrayLike | None = None,
     ) -> Self:
         """Solve the program of the calibration scores ``y``; ``sample_weight`` counts rows."""
-        alpha = check_alpha(self.alpha)
+        check_alpha(self.alpha)
         X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=self._maps_nan())
         if groups is not None:
             check_lengths(X, groups)
@@ -126,10 +150,10 @@ class ConditionalCalibration(ThresholdRule):
         self.groups_ = [] if self._groups is None else self._groups.names_
         if self.features is not None:
             check_rank(feature_columns(X, self.features))
-        self._vertex = fit_vertex(self._columns(X, groups), scores, 1 - alpha, weights)
-        self.n_columns_ = len(self._vertex.basis)
-        self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        self.guarantee_ = _guarantee(self, weighted=weights is not None)
+        rng = check_random_state(self.random_state)
+        exact = self._solve(X, self._columns(X, groups), scores, weights, rng)
+        self._seed = rng.randint(np.iinfo(np.int32).max)
+        self.guarantee_ = _guarantee(self, exact)
         return self
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
@@ -138,15 +162,41 @@ class ConditionalCalibration(ThresholdRule):
         X = check_features(self, X, reset=False, allow_nan=self._maps_nan())
         columns = self._columns(X, groups)
         targets = self._targets(len(columns))
+        seen = [columns]
+        if isinstance(self._program, KernelProgram):
+            seen.append(numbers(X))
         jobs = [
-            delayed(thresholds_along)(self._vertex, columns[rows], targets[rows])
-            for rows in gen_batches(len(columns), rows_at_once(self._vertex))
+            delayed(self._program.thresholds)(targets[rows], *(part[rows] for part in seen))
+            for rows in gen_batches(len(columns), self._program.rows_at_once)
         ]
         parts = in_threads(jobs, self.n_jobs, self.verbose, type(self).__name__)
         thresholds = np.concatenate(parts)
         if not self.randomized:
             _warn_unbounded(thresholds)
         return thresholds
+
+    def _solve(
+        self,
+        X: Any,
+        columns: FloatArray,
+        scores: FloatArray,
+        weights: FloatArray | None,
+        rng: np.random.RandomState,
+    ) -> bool:
+        """Solve the program without a new row; True if its guarantee is exact."""
+        if self.kernel is None:
+            vertex = fit_vertex(columns, scores, 1 - self.alpha, weights)
+            self._program: LinearProgram | KernelProgram = LinearProgram(vertex)
+            self.l2_, self.n_columns_ = None, len(vertex.basis)
+            return weights is None
+        if weights is not None:
+            raise ValueError(
+                "sample_weight is not supported with a kernel: repeat rows, or leave the kernel out"
+            )
+        given = numbers(X), columns, scores, self.alpha
+        self._program, exact = fit_kernel_program(self.kernel, *given, rng)
+        self.l2_, self.n_columns_ = self._program.l2, self._program.n_columns
+        return exact
 
     def _targets(self, n: int) -> FloatArray:
         """Value that the dual of each new row is compared with."""
@@ -159,7 +209,7 @@ class ConditionalCalibration(ThresholdRule):
         parts: list[FloatArray] = [np.ones((count(X), 1))]
         if self.features is not None:
             parts.append(feature_columns(X, self.features))
-        elif self._groups is None:
+        elif self._groups is None and self.kernel is None:
             parts.append(numbers(X))
         if self._groups is not None:
             parts.append(self._groups.transform(X, given=given))
@@ -185,19 +235,24 @@ def _warn_unbounded(thresholds: FloatArray) -> None:
         )
 
 
-def _guarantee(rule: ConditionalCalibration, weighted: bool) -> str:
+def _guarantee(rule: ConditionalCalibration, exact: bool) -> str:
     target, d = f"{1 - rule.alpha:g}", rule.n_columns_
-    if weighted:
+    if not exact:
         return (
             f"Approximate: coverage is about {target} under every shift in the span of {d} "
-            "columns, if the weights are likelihood ratios of test to calibration points, as each "
-            "test point is given weight one."
+            "columns, as rows were weighted, or settled the kernel they are seen through."
         )
     relation = "=" if rule.randomized else ">="
     which = "every shift" if rule.randomized else "every nonnegative shift"
     groups = f", and so in each of the {len(rule.groups_)} groups" if rule.groups_ else ""
+    smooth = (
+        ""
+        if rule.l2_ is None
+        else f" Under a smooth shift f it is off by 2 l2 <g, f> / E[f], with l2 = {rule.l2_:.3g} "
+        "and g the smooth part of the thresholds."
+    )
     return (
         f"P(covered) {relation} {target} on average over all inputs and under {which} in the span "
         f"of {d} columns{groups}, in finite samples, if calibration and test points are "
-        "exchangeable."
+        f"exchangeable.{smooth}"
     )

@@ -1,6 +1,7 @@
 """The space in which local rules measure distances: numbers, their scale, and a kernel."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -31,19 +32,10 @@ def plain_space(kernel: Any, width: int) -> Space:
     return Space(kernel, np.arange(width), np.zeros(width), np.ones(width))
 
 
-def tuned_space(
-    kernel: Any,
-    X: FloatArray,
-    bandwidth: float | None,
-    *,
-    n: int,
-    size: float,
-    drawn: bool,
-    seed: int,
-) -> Space:
-    """Columns in standard deviations, constant ones left out, and a kernel of this bandwidth.
+def standard_space(X: FloatArray, kernel: Any, bandwidth: Callable[[FloatArray], float]) -> Space:
+    """Columns in standard deviations, constant ones left out, and a kernel of some bandwidth.
 
-    ``bandwidth`` None: the one at which a point sees ``size`` effective ones of n.
+    ``bandwidth`` is a function of the rows so placed; infinite where they are all the same.
     """
     columns = np.flatnonzero(np.ptp(X, axis=0) > 0)
     if len(columns) == 0:
@@ -54,10 +46,27 @@ def tuned_space(
         worst = columns[np.flatnonzero(~np.isfinite(scale))[0]]
         raise ValueError(f"column {worst} of X is too large to measure distances in: rescale it")
     standard = Space(kernel, columns, centre, scale)
-    if bandwidth is None:
-        placed = standard.place(X)
-        bandwidth = bandwidth_for_size(kernel, placed, n, size, drawn=drawn, seed=seed)
-    return Space(kernel(bandwidth), columns, centre, scale)
+    return replace(standard, kernel=kernel(bandwidth(standard.place(X))))
+
+
+def tuned_space(
+    kernel: Any,
+    X: FloatArray,
+    bandwidth: float | None,
+    *,
+    n: int,
+    size: float,
+    drawn: bool,
+    seed: int,
+) -> Space:
+    """Standard space of a given bandwidth; None: a point then sees ``size`` effective ones of n."""
+
+    def chosen(placed: FloatArray) -> float:
+        if bandwidth is not None:
+            return bandwidth
+        return bandwidth_for_size(kernel, placed, n, size, drawn=drawn, seed=seed)
+
+    return standard_space(X, kernel, chosen)
 
 
 def numbers(X: Any) -> FloatArray:
