@@ -1,5 +1,6 @@
 """Kernels H(x, z): how much a point counts near another, and draws from their densities."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -12,8 +13,9 @@ from plcp.quantiles import FloatArray
 
 CENTRES = 200  # points at which the effective share is measured
 SERVED = 0.9  # share of them that see enough points: were it half, many would see next to none
+MOST_TRIALS = 500  # beyond, counts tell hardly more of the probabilities
 STEPS = 40  # halvings of six decades: to one part in 10^11
-NEAR = 2.0**26  # squared norm, in bandwidths, below which a product gives the distance to 1e-7
+NEAR = 2.0**16  # squared norm, in bandwidths, below which a product gives weights to 1e-10
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,12 @@ class GaussianKernel:
 
         return logs
 
+    def log_pairs(self, X: FloatArray, Z: FloatArray) -> FloatArray:
+        """Logarithm of the weight of each row of X to the same row of Z."""
+        if np.isinf(self.bandwidth):
+            return np.zeros(len(X))
+        return -0.5 * (((X - Z) / self.bandwidth) ** 2).sum(axis=1)
+
     def _scaled(self, X: FloatArray, middle: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Rows seen from the middle, in bandwidths, and their squared norms."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -113,6 +121,42 @@ class BoxKernel:
         return X + normal * (self.bandwidth * radius / np.linalg.norm(normal, axis=1))[:, None]
 
 
+@dataclass(frozen=True)
+class MultinomialKernel:
+    """H(p, c) = Π_k p_k^c_k: the likelihood of counts c under probabilities p.
+
+    Parameters
+    ----------
+    precision : int
+        Number of trials, the sum of the counts; none: all probabilities count the same.
+
+    Examples
+    --------
+    >>> MultinomialKernel(2)(np.array([[0.5, 0.5], [0.9, 0.1]]), np.array([[2, 0]])).round(3)
+    array([[0.25],
+           [0.81]])
+    """
+
+    precision: int
+
+    def __call__(self, X: FloatArray, Z: FloatArray) -> FloatArray:
+        """Likelihoods of the counts Z under the probabilities X, shape (n, m)."""
+        return np.exp(self.logs_to(X)(Z)).T
+
+    def logs_to(self, X: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Log likelihoods under these probabilities, as a function of counts, a row a count."""
+        columns = np.log(X).T
+        return lambda counts: counts @ columns
+
+    def log_pairs(self, X: FloatArray, Z: FloatArray) -> FloatArray:
+        """Log likelihood of each row of counts Z under the same row of probabilities X."""
+        return (Z * np.log(X)).sum(axis=1)
+
+    def draw(self, X: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Counts of one sample from each row."""
+        return rng.multinomial(self.precision, X).astype(float)
+
+
 def check_bandwidth(bandwidth: Any) -> float:
     """``bandwidth`` if it is positive; infinite is allowed."""
     is_number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool)
@@ -149,6 +193,17 @@ def bandwidth_for_size(
         else:
             high = middle
     return float(np.exp(high))
+
+
+def precision_for_size(X: FloatArray, n: int, size: float, seed: int) -> int:
+    """Largest precision, up to 500, at which nine points of ten see ``size`` of n like X."""
+
+    def too_sharp(precision: int) -> bool:
+        kernel = MultinomialKernel(precision)
+        counts = kernel.draw(X[:CENTRES], np.random.default_rng(seed))
+        return bool(np.quantile(_effective_sizes(kernel, X, counts, n), 1 - SERVED) < size)
+
+    return max(0, bisect_left(range(MOST_TRIALS + 1), True, key=too_sharp) - 1)
 
 
 def _effective_sizes(kernel: Any, X: FloatArray, around: FloatArray, n: int) -> FloatArray:

@@ -100,6 +100,7 @@ class LocalCP(LocalRule):
     def _prepare(self) -> None:
         """Sum the weights around each calibration point: all of them, and those of lower scores."""
         n = len(self.scores_)
+        self._below = self._total = np.zeros(0)
         if not self.calibrated:
             return
         lower = np.searchsorted(self.scores_, self.scores_)
@@ -115,7 +116,7 @@ class LocalCP(LocalRule):
                 [weights[:, :first].sum(axis=1) + mixed.sum(axis=1), weights.sum(axis=1)]
             )
 
-        self._below, self._total = self._by_block(sums, n, "LocalCP")
+        self._below, self._total = self._by_block(sums, n)
         self._starts = np.append(np.flatnonzero(np.diff(self.scores_, prepend=-np.inf)), n)
         self._limit = _rank_limit(self._weights, n, self.alpha)
 
@@ -130,7 +131,7 @@ class LocalCP(LocalRule):
             to_point = around if same else weights_around(self.kernel_, self._X, points[rows])
             return self._last_accepted(counted, own, to_point)
 
-        return self._by_block(positions, len(points), "LocalCP")
+        return self._by_block(positions, len(points))
 
     def _last_accepted(self, around: FloatArray, own: FloatArray, to_point: FloatArray) -> IntArray:
         """Position of the largest score below which all are accepted, for each row.

@@ -1,5 +1,6 @@
 """What local rules share: rows that settle a space, and the others in the order of their scores."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, Self
@@ -15,7 +16,7 @@ from plcp.progress import in_threads
 from plcp.quantiles import FloatArray, IntArray
 from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.space import Space, numbers, plain_space, tuned_space
-from plcp.thresholds.weighting import blocks
+from plcp.thresholds.weighting import blocks, rows_reaching, weights_around_draws
 from plcp.validation import (
     check_alpha,
     check_features,
@@ -31,19 +32,76 @@ BLOCK = 2**20  # weights that a thread holds at once: 8 MB
 LARGEST_SEED = np.iinfo(np.int32).max
 
 
-class LocalRule(ThresholdRule):
+class WeightedRule(ThresholdRule):
+    """A rule whose thresholds are calibration scores, found by weights around each point."""
+
+    _block = BLOCK
+
+    kernel_: Any
+    scores_: FloatArray  # rising
+    n_jobs: int | None
+    verbose: bool
+    _X: FloatArray  # what the kernel sees of the calibration rows, in the order of the scores
+    _weights: FloatArray | None  # what they count
+    _seed: int
+
+    def predict(self, X: Any) -> FloatArray:
+        """Thresholds q(x), one a row."""
+        check_is_fitted(self, "scores_")
+        points = self._points(X)
+        thresholds = np.append(self.scores_, np.inf)[self._positions(points)]
+        infinite = int(np.isinf(thresholds).sum())
+        if infinite:
+            warn_infinite(
+                f"{infinite} of {len(points)} rows have too little calibration weight around them "
+                f"for alpha = {self.alpha:g}"
+            )
+        return thresholds
+
+    @abstractmethod
+    def _points(self, X: Any) -> FloatArray:
+        """Return what the kernel sees of new rows."""
+
+    @abstractmethod
+    def _positions(self, points: FloatArray) -> IntArray:
+        """Position of each point's threshold among the scores; their number if it is infinite."""
+
+    def _positions_by_draw(self, points: FloatArray) -> IntArray:
+        """Return those of the quantiles weighted around a draw from the kernel."""
+        drawn = np.asarray(self.kernel_.draw(points, np.random.default_rng(self._seed)))
+        if drawn.shape != points.shape or not np.isfinite(drawn).all():
+            raise ValueError(
+                f"kernel.draw(X, rng) must give one finite point a row, shape {points.shape}, "
+                f"got shape {drawn.shape}"
+            )
+        weights_of = weights_around_draws(self.kernel_, self._X)
+
+        def positions(rows: slice) -> IntArray:
+            weights, own = weights_of(points[rows], drawn[rows])
+            if self._weights is not None:
+                weights *= self._weights
+            return rows_reaching(weights, own, 1 - self.alpha)
+
+        return self._by_block(positions, len(points))
+
+    def _by_block(self, job: Callable[[slice], NDArray[Any]], n: int) -> NDArray[Any]:
+        """``job`` of each block of n rows, in threads, put together again."""
+        jobs = [delayed(job)(rows) for rows in blocks(n, len(self.scores_), self._block)]
+        return np.concatenate(
+            in_threads(jobs, self.n_jobs, self.verbose, type(self).__name__), axis=-1
+        )
+
+
+class LocalRule(WeightedRule):
     """A rule that weights calibration points by a kernel."""
 
     _draws = False  # whether weights are taken around a draw from the kernel
-    _block = BLOCK
 
     kernel: Any
     bandwidth: Any
     effective_size: Any
     tuning_size: Any
-    n_jobs: int | None
     random_state: Any
-    verbose: bool
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Settle scale and bandwidth on some rows, and put the scores ``y`` of the rest in order.
@@ -65,34 +123,16 @@ class LocalRule(ThresholdRule):
         self.guarantee_ = self._guarantee(exact=apart and weights is None)
         return self
 
-    def predict(self, X: Any) -> FloatArray:
-        """Thresholds q(x), one a row."""
-        check_is_fitted(self, "scores_")
-        X = check_features(self, X, reset=False, allow_nan=True)
-        points = self._space.place(numbers(X))
-        thresholds = np.append(self.scores_, np.inf)[self._positions(points)]
-        infinite = int(np.isinf(thresholds).sum())
-        if infinite:
-            warn_infinite(
-                f"{infinite} of {len(points)} rows have too little calibration weight around them "
-                f"for alpha = {self.alpha:g}"
-            )
-        return thresholds
-
     def _prepare(self) -> None:
         """Compute what every prediction needs."""
 
-    def _positions(self, points: FloatArray) -> IntArray:
-        """Position of each point's threshold among the scores; their number if it is infinite."""
-        raise NotImplementedError
-
+    @abstractmethod
     def _guarantee(self, exact: bool) -> str:
-        raise NotImplementedError
+        """Sentence that says what holds."""
 
-    def _by_block(self, job: Callable[[slice], NDArray[Any]], n: int, label: str) -> NDArray[Any]:
-        """``job`` of each block of n rows, in threads, put together again."""
-        jobs = [delayed(job)(rows) for rows in blocks(n, len(self.scores_), self._block)]
-        return np.concatenate(in_threads(jobs, self.n_jobs, self.verbose, label), axis=-1)
+    def _points(self, X: Any) -> FloatArray:
+        X = check_features(self, X, reset=False, allow_nan=True)
+        return self._space.place(numbers(X))
 
     def _settle(self, X: FloatArray, rng: np.random.RandomState) -> tuple[Space, IntArray, bool]:
         """Space, rows to calibrate on, and whether these rows had no say in the space."""
@@ -101,7 +141,7 @@ class LocalRule(ThresholdRule):
             return plain_space(self._own_kernel(), width), np.arange(n), True
         make = KERNELS[check_option("kernel", self.kernel, tuple(KERNELS))]
         n_tuning = self._count_tuning_rows(n)
-        target = self._target_size(n - n_tuning)
+        target = target_size(self.effective_size, n - n_tuning, self.alpha)
         bandwidth = self._fixed_bandwidth(target >= n - n_tuning)
         if bandwidth == np.inf:  # nothing to settle: every row calibrates
             return plain_space(make(np.inf), width), np.arange(n), True
@@ -142,16 +182,17 @@ class LocalRule(ThresholdRule):
             return 0
         return min(MOST_TUNING_ROWS, max(2, int(size * n)), n - 1)
 
-    def _target_size(self, n: int) -> float:
-        """Effective number of calibration points around a point.
 
-        By default 10 / alpha: ten of them are then beyond the threshold, which is known to about a
-        third of alpha. Half of fewer points, but no less than twice what a finite one needs.
-        """
-        if isinstance(self.effective_size, str):
-            check_option("effective_size", self.effective_size, ("auto",))
-            return min(10 / self.alpha, max(n / 2, 2 / self.alpha))
-        size = float(self.effective_size) if isinstance(self.effective_size, Real) else np.nan
-        if not size >= 1:
-            raise ValueError(f"effective_size must be at least 1, got {self.effective_size!r}")
-        return size
+def target_size(effective_size: Any, n: int, alpha: float) -> float:
+    """Effective number of calibration points, of n, that are to count around a point.
+
+    "auto" is 10 / alpha: ten of them are then beyond the threshold, whose miscoverage is known to
+    about a third of alpha. Half of fewer points, but no less than twice what a finite one needs.
+    """
+    if isinstance(effective_size, str):
+        check_option("effective_size", effective_size, ("auto",))
+        return min(10 / alpha, max(n / 2, 2 / alpha))
+    size = float(effective_size) if isinstance(effective_size, Real) else np.nan
+    if not size >= 1:
+        raise ValueError(f"effective_size must be at least 1, got {effective_size!r}")
+    return size

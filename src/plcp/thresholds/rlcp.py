@@ -2,11 +2,8 @@
 
 from typing import Any
 
-import numpy as np
-
 from plcp.quantiles import FloatArray, IntArray
 from plcp.thresholds.locality import LocalRule
-from plcp.thresholds.weighting import rows_reaching, weights_around_draws
 
 
 class RLCP(LocalRule):
@@ -94,22 +91,7 @@ class RLCP(LocalRule):
         self.verbose = verbose
 
     def _positions(self, points: FloatArray) -> IntArray:
-        drawn = np.asarray(self.kernel_.draw(points, np.random.default_rng(self._seed)))
-        if drawn.shape != points.shape or not np.isfinite(drawn).all():
-            raise ValueError(
-                f"kernel.draw(X, rng) must give one finite point a row, shape {points.shape}, "
-                f"got shape {drawn.shape}"
-            )
-
-        weights_of = weights_around_draws(self.kernel_, self._X)
-
-        def positions(rows: slice) -> IntArray:
-            weights, own = weights_of(points[rows], drawn[rows])
-            if self._weights is not None:
-                weights *= self._weights
-            return rows_reaching(weights, own, 1 - self.alpha)
-
-        return self._by_block(positions, len(points), "RLCP")
+        return self._positions_by_draw(points)
 
     def _guarantee(self, exact: bool) -> str:
         target = f"{1 - self.alpha:g}"

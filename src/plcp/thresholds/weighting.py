@@ -77,7 +77,7 @@ def weights_around_draws(kernel: Any, X: FloatArray) -> WeightsAroundDraws:
     logs_to_rows = kernel.logs_to(X)
 
     def weights(points: FloatArray, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:
-        logs, own = logs_to_rows(drawn), kernel.logs_to(points)(drawn).diagonal().copy()
+        logs, own = logs_to_rows(drawn), kernel.log_pairs(points, drawn)
         faint = np.flatnonzero(own < FAINT)
         if len(faint):
             top = np.maximum(logs[faint].max(axis=1), own[faint])

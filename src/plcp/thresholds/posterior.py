@@ -1,0 +1,199 @@
+"""Posterior conformal prediction: weights by how alike two points are in their memberships."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from plcp.indices.levels import seeded
+from plcp.kernels import MultinomialKernel, precision_for_size
+from plcp.partitions.base import Partition
+from plcp.partitions.softmax import SoftmaxPartition
+from plcp.quantiles import FloatArray, IntArray
+from plcp.rows import take
+from plcp.thresholds.locality import LARGEST_SEED, WeightedRule, target_size
+from plcp.validation import (
+    check_alpha,
+    check_count,
+    check_features,
+    check_pairs,
+    check_share,
+    drop_weightless,
+    takes_images,
+    takes_nan,
+)
+
+DEFAULT_GROUPS = 4
+LEAST = 1e-12  # membership below which groups are not told apart: its logarithm must be finite
+
+
+class PosteriorConformal(WeightedRule):
+    """Quantile of the scores, weighted by the likelihood of a sample from x's memberships.
+
+    Let π(x) be memberships of a few groups. Draw counts L ~ Multinomial(precision, π(x)); q is the
+    (1 - alpha)-quantile of Σ_i w_i δ(s_i) + w δ(∞) with w_i = Π_k π_k(x_i)^L_k and w the same at x,
+    normalised: points count as far as their memberships explain the sample. It is ``RLCP`` in the
+    space of memberships, with the multinomial likelihood as kernel. If calibration and test points
+    are exchangeable, P(covered) ≥ 1 - alpha, and P(covered | L) ≥ 1 - alpha; as the precision
+    grows L tells π(x), and coverage holds for each mix of groups.
+
+    The paper learns π by splitting the estimated law of the score into a mixture, again for every
+    test point and on all rows; here a ``Partition`` learns it, once, on rows set apart. The paper
+    takes one effective size for the mean of all points, here nine points of ten reach it.
+
+    Parameters
+    ----------
+    partition : Partition or None, default=None
+        Gives the memberships. None: ``SoftmaxPartition(n_groups=4)``. Its ``alpha`` is set from
+        here.
+    precision : int or "auto", default="auto"
+        Size of the sample. "auto": the largest, up to 500, at which nine points of ten see
+        ``effective_size`` calibration points. Zero: split conformal prediction.
+    alpha : float, default=0.1
+        Miscoverage rate.
+    learning_size : float, default=0.5
+        Share of the rows that teach the memberships and the precision, and calibrate nothing.
+    effective_size : float or "auto", default="auto"
+        Number of points (Σw)² / Σw² that are to count. "auto": 10 / alpha, so that ten of them
+        are beyond the threshold; at most half of the points, at least 2 / alpha.
+    n_jobs : int or None
+        Blocks of points at once, in threads; results do not depend on it.
+    random_state : int, RandomState or None
+        Seed of the division of rows, of the partition and of the draws. A fitted rule draws from
+        the same stream in every call of ``predict``.
+    verbose : bool, default=False
+        Show a progress bar (needs the extra ``progress``).
+
+    Attributes
+    ----------
+    partition_ : Partition
+        The fitted partition.
+    precision_ : int
+        Size of the sample.
+    scores_ : ndarray
+        The calibration scores that thresholds are taken from, rising.
+    guarantee_ : str
+        What holds, and when.
+
+    References
+    ----------
+    Zhang, Candès (2024). Posterior conformal prediction. arXiv 2409.19712.
+
+    Examples
+    --------
+    >>> from plcp.datasets import make_toy
+    >>> task = make_toy(4000, random_state=0)
+    >>> rule = PosteriorConformal(random_state=0).fit(task.X, task.scores)
+    >>> left, right = rule.predict([[-0.5], [0.5]])  # the noise is √2 times as large on the right
+    >>> bool(right > left)
+    True
+    """
+
+    def __init__(
+        self,
+        partition: Any = None,
+        precision: int | str = "auto",
+        alpha: float = 0.1,
+        *,
+        learning_size: float = 0.5,
+        effective_size: float | str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.partition = partition
+        self.precision = precision
+        self.alpha = alpha
+        self.learning_size = learning_size
+        self.effective_size = effective_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn memberships on some rows, and put the scores ``y`` of the rest in order.
+
+        ``sample_weight`` counts rows: weight 2 stands for two rows, weight 0 for none, and a test
+        point has weight one.
+        """
+        self._check_options()
+        checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
+        X, scores, weights = drop_weightless(*checked)
+        if len(scores) == 1:
+            raise ValueError("n_samples=1: one row teaches no memberships, use SplitConformal")
+        rng = check_random_state(self.random_state)
+        n_learning = min(max(1, int(self.learning_size * len(scores))), len(scores) - 1)
+        learning, rows = np.split(rng.permutation(len(scores)), [n_learning])
+        taught = None if weights is None else weights[learning]
+        partition = seeded(self._template(n_learning), rng)
+        self.partition_ = partition.fit(take(X, learning), scores[learning], taught)
+        rows = rows[np.argsort(scores[rows], kind="stable")]
+        self.scores_, self._X = scores[rows], self._memberships(take(X, rows))
+        self._weights = None if weights is None else weights[rows]
+        self._seed = int(rng.randint(LARGEST_SEED))
+        self.precision_ = self._choose_precision(self._memberships(take(X, learning)), rng)
+        self.kernel_ = MultinomialKernel(self.precision_)
+        self.guarantee_ = _guarantee(self.alpha, exact=weights is None)
+        return self
+
+    def _check_options(self) -> None:
+        check_alpha(self.alpha)
+        check_share("learning_size", self.learning_size)
+        if self.precision != "auto":
+            check_count("precision", self.precision, 0)
+        if self.partition is not None and not isinstance(self.partition, Partition):
+            raise ValueError(
+                f"partition must be a Partition or None, got {self.partition!r}: "
+                "wrap a regressor in OrderedPartition, a classifier in ClassifierPartition"
+            )
+
+    def _template(self, n: int) -> Partition:
+        """Return the unfitted partition at this alpha."""
+        if self.partition is None:
+            return SoftmaxPartition(min(DEFAULT_GROUPS, n), alpha=self.alpha)
+        partition: Partition = clone(self.partition).set_params(alpha=self.alpha)
+        return partition
+
+    def _choose_precision(self, learned: FloatArray, rng: np.random.RandomState) -> int:
+        n = len(self.scores_)
+        target = target_size(self.effective_size, n, self.alpha)
+        if self.precision != "auto":
+            return int(self.precision)
+        if target >= n or len(learned) == 1:
+            return 0
+        return precision_for_size(learned, n, target, int(rng.randint(LARGEST_SEED)))
+
+    def _memberships(self, X: Any) -> FloatArray:
+        memberships = np.maximum(self.partition_.predict_proba(X), LEAST)
+        return memberships / memberships.sum(axis=1, keepdims=True)
+
+    def _points(self, X: Any) -> FloatArray:
+        return self._memberships(check_features(self, X, reset=False, allow_nan=takes_nan(self)))
+
+    def _positions(self, points: FloatArray) -> IntArray:
+        return self._positions_by_draw(points)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        partition = SoftmaxPartition() if self.partition is None else self.partition
+        tags.input_tags.allow_nan = takes_nan(partition)
+        tags.input_tags.three_d_array = takes_images(partition)
+        tags.non_deterministic = True
+        return tags
+
+
+def _guarantee(alpha: float, exact: bool) -> str:
+    target = f"{1 - alpha:g}"
+    if not exact:
+        return (
+            f"Approximate: P(covered) is about {target} on average over all inputs and given the "
+            "sample of groups, if the weights are likelihood ratios of test to calibration points, "
+            "as each test point is given weight one."
+        )
+    return (
+        f"P(covered) >= {target} on average over all inputs, and given the sample of groups, in "
+        "finite samples, if calibration and test points are exchangeable; for a mix of groups it "
+        "holds as far as the sample tells it."
+    )
