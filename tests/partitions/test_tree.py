@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import rankdata
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeRegressor
 
 from bands import beta_binomial_band
@@ -159,6 +160,14 @@ def test_frames_with_categories_and_gaps(rng):
     assert (partition.predict(frame[frame["kind"] == "a"]) == 0).all()
     new = pd.DataFrame({"age": [30.0, np.nan], "kind": ["never seen", None]})
     assert partition.predict(new).shape == (2,)
+
+
+def test_features_beyond_single_precision(rng):
+    X, scores = draw(rng)
+    partition = TreePartition(4, random_state=0).fit(X, scores)
+    huge = np.where(np.abs(X) > 0.99, 1e300 * X, X)
+    assert_array_equal(partition.predict(huge), partition.predict(X))
+    assert_array_equal(clone(partition).fit(huge, scores).predict(huge), partition.predict(X))
 
 
 def test_one_group_constant_features_and_bad_options(rng):

@@ -14,6 +14,7 @@ from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles
 from plcp.validation import check_count, check_features
 
 ROWS_A_LEAF = 10  # times 1 / alpha: a leaf's threshold rests on ten of its largest scores
+LARGEST = 1e30  # trees think in single precision, and sum a table to see that it is finite
 REMEDY = "give more rows, or a smaller min_samples_leaf"
 
 
@@ -74,7 +75,7 @@ class TreePartition(Partition):
         """Grow the tree from features ``X`` and scores ``y``."""
         X, scores, weights = self._check_fit(X, y, sample_weight)
         self.encoder_ = TableEncoder().fit(X)
-        Z = self.encoder_.transform(X)
+        Z = self._encode(X)
         total = float(len(scores)) if weights is None else float(weights.sum())
         self.tree_ = self._template(total).fit(Z, ranks(scores, weights), sample_weight=weights)
         nodes = self.tree_.apply(Z)
@@ -96,8 +97,12 @@ class TreePartition(Partition):
         """Group of each row."""
         check_is_fitted(self, "thresholds_")
         X = check_features(self, X, reset=False, allow_nan=True)
-        nodes = self.tree_.apply(self.encoder_.transform(X))
+        nodes = self.tree_.apply(self._encode(X))
         return self._group_of[np.searchsorted(self.leaves_, nodes)]
+
+    def _encode(self, X: Any) -> FloatArray:
+        """Numbers of a size that trees can take; their order and the gaps are kept."""
+        return np.clip(self.encoder_.transform(X), -LARGEST, LARGEST)
 
     def _template(self, total: float) -> DecisionTreeRegressor:
         """Unfitted tree, whose leaves weigh what they must of a ``total``."""
