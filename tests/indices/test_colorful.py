@@ -104,6 +104,14 @@ def test_scale_of_the_scores_does_not_matter(rng):
     assert_allclose(index.fit(X, 1024 * scores).density_weights_, weights, rtol=1e-9)
 
 
+def test_rows_without_weight_are_not_there(rng):
+    X, scores = rng.uniform(size=(120, 2)), rng.exponential(size=120)
+    weights = np.r_[np.zeros(40), np.full(80, 2.0)]
+    index = ColorfulQuantile(LinearQuantile(), 0.9, random_state=0)
+    kept = clone(index).fit(X[40:], scores[40:], weights[40:])
+    assert_array_equal(index.fit(X, scores, weights).predict(X), kept.predict(X))
+
+
 def test_levels_and_pipelines_reach_the_index(rng):
     X, scores = rng.uniform(size=(120, 2)), rng.exponential(size=120)
     colorful = ColorfulQuantile(make_pipeline(StandardScaler(), LinearQuantile(quantile=0.3)))
@@ -129,7 +137,7 @@ def test_in_rules_and_partitions(rule):
 
 def test_frames_with_gaps_and_categories(rng):
     frame = pd.DataFrame({"age": rng.uniform(size=300), "kind": rng.choice(["a", "b"], 300)})
-    frame["kind"] = frame["kind"].astype("category")
+    frame.loc[::7, "kind"] = None
     frame.loc[::5, "age"] = np.nan
     index = ColorfulQuantile(quantile=0.9).fit(frame, rng.exponential(size=300))
     assert np.isfinite(index.predict(frame)).all()

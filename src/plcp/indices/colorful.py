@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp.indices.crossfit import CrossFitted, fit_weighted
 from plcp.indices.levels import seeded
+from plcp.indices.tables import TableEncoder
 from plcp.quantiles import FloatArray
 from plcp.validation import (
     check_features,
-    check_lengths,
-    check_scores,
+    check_pairs,
     check_share,
-    check_weights,
+    drop_weightless,
     takes_images,
     takes_nan,
 )
@@ -40,7 +40,8 @@ class ColorfulQuantile(RegressorMixin, BaseEstimator):
     ----------
     index : regressor or None, default=None
         Quantile regressor with a ``quantile`` parameter (set from here, in a pipeline too) and
-        ``sample_weight``. None: a small ``HistGradientBoostingRegressor``.
+        ``sample_weight``. None: a small ``HistGradientBoostingRegressor``, for data frames with
+        strings, categories and gaps too.
     quantile : float or None, default=None
         Level τ. None: 0.5 alone, 1 - alpha inside a partition or rule.
     delta : float, default=0.05
@@ -97,11 +98,12 @@ class ColorfulQuantile(RegressorMixin, BaseEstimator):
         delta = min(check_share("delta", self.delta), level / 2, (1 - level) / 2)
         if not 0 <= self.mixing <= 1:
             raise ValueError(f"mixing must lie in [0, 1], got {self.mixing!r}")
-        X = check_features(self, X, reset=True, allow_nan=takes_nan(self))
-        scores = check_scores(y)
-        check_lengths(X, scores)
-        weights = check_weights(sample_weight, X)
+        X, scores, weights = drop_weightless(
+            *check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
+        )
         rng = check_random_state(self.random_state)
+        self.encoder_ = TableEncoder().fit(X) if self.index is None else None
+        X = self._encode(X)
         index = seeded(self._template(), rng)
         seed = rng.randint(np.iinfo(np.int32).max)  # the same folds for both levels
         low, high = (
@@ -120,10 +122,14 @@ class ColorfulQuantile(RegressorMixin, BaseEstimator):
         """Estimated quantile of the score at each row."""
         check_is_fitted(self)
         X = check_features(self, X, reset=False, allow_nan=takes_nan(self))
-        return np.asarray(self.index_.predict(X), dtype=float)
+        return np.asarray(self.index_.predict(self._encode(X)), dtype=float)
+
+    def _encode(self, X: Any) -> Any:
+        """Numbers for the default index; X as it is for one of the user's own."""
+        return X if self.encoder_ is None else self.encoder_.transform(X)
 
     def _template(self) -> Any:
-        if self.index is not None:
+        if self.encoder_ is None:
             return self.index
         return HistGradientBoostingRegressor(
             loss="quantile",
@@ -132,13 +138,13 @@ class ColorfulQuantile(RegressorMixin, BaseEstimator):
             min_samples_leaf=50,
             max_iter=300,
             early_stopping=True,
+            categorical_features=self.encoder_.categorical_,
         )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        index = self._template()
-        tags.input_tags.allow_nan = takes_nan(index)
-        tags.input_tags.three_d_array = takes_images(index)
+        tags.input_tags.allow_nan = self.index is None or takes_nan(self.index)
+        tags.input_tags.three_d_array = self.index is not None and takes_images(self.index)
         tags.regressor_tags.poor_score = True
         return tags
 
