@@ -32,12 +32,14 @@ class KnownScale(RegressorMixin, BaseEstimator):
         return -np.log1p(-self.quantile) * X[:, 0]
 
 
+@pytest.mark.parametrize("delta", [None, 0.02])
 @pytest.mark.parametrize("mixing", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
-def test_weights_are_the_true_density_where_the_quantiles_are_true(rng, level, mixing):
+def test_weights_are_the_true_density_where_the_quantiles_are_true(rng, level, mixing, delta):
     """The density of an exponential score at its quantile is (1 - level) / mean."""
     X = rng.uniform(1, 3, size=(60, 1))
-    index = ColorfulQuantile(KnownScale(), level, mixing=mixing).fit(X, np.ones(60))
+    index = ColorfulQuantile(KnownScale(), level, delta=delta, mixing=mixing)
+    index.fit(X, np.ones(60))
     density = (1 - level) / X[:, 0]
     expected = 1 - mixing + mixing * density / density.mean()
     assert_allclose(index.density_weights_, expected, rtol=1e-12)
@@ -52,17 +54,17 @@ def test_given_weights_multiply_the_density(rng):
     assert_allclose(index.index_.sample_weight_, given * expected, rtol=1e-12)
 
 
-def test_the_formula_by_brute_force(rng):
+@pytest.mark.parametrize(("delta", "levels"), [(0.1, (0.9, 0.7)), (None, (0.9, 0.4))])
+def test_the_formula_by_brute_force(rng, delta, levels):
     X = rng.uniform(size=(90, 2))
     scores = (0.5 + X[:, 0]) * rng.exponential(size=90)
-    index = ColorfulQuantile(LinearQuantile(), 0.8, delta=0.1, mixing=1.0, random_state=7)
+    index = ColorfulQuantile(LinearQuantile(), 0.8, delta=delta, mixing=1.0, random_state=7)
     index.fit(X, scores)
     seed = np.random.RandomState(7).randint(np.iinfo(np.int32).max)
     gaps = np.zeros(90)
     for learn, hold in make_folds(90, 3, 1, np.random.RandomState(seed)):
         high, low = (
-            LinearQuantile(quantile=q).fit(X[learn], scores[learn]).predict(X[hold])
-            for q in (0.9, 0.7)
+            LinearQuantile(quantile=q).fit(X[learn], scores[learn]).predict(X[hold]) for q in levels
         )
         gaps[hold] = high - low
     least = np.median(gaps[gaps > 0]) / 5

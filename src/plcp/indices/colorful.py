@@ -30,11 +30,13 @@ class ColorfulQuantile(RegressorMixin, BaseEstimator):
 
     A threshold that is off by e misses the coverage at x by about f(q|x) e, but the pinball loss
     sees only f(q|x) e² / 2 of it: weighted by f(q|x) it is half the squared coverage error. The
-    density comes from two more quantile regressions, at τ ± δ, out of fold:
+    density comes from two more quantile regressions, at levels below and above τ, out of fold:
 
-        w(x) ∝ f(q|x) ≈ 2δ / (q_{τ+δ}(x) - q_{τ-δ}(x)).
+        w(x) ∝ f(q|x) ≈ (high - low) / (q_high(x) - q_low(x)).
 
-    ``Rectified(ColorfulQuantile())`` is Colorful Pinball Conformal Prediction (CPCP).
+    ``Rectified(ColorfulQuantile(delta=0.02))`` is Colorful Pinball Conformal Prediction (CPCP) as
+    published, but for its network. By default the levels lie far apart: in a location-scale family
+    any two give the same weights, and a wide gap is less noisy than the slope of a narrow one.
 
     Parameters
     ----------
@@ -44,8 +46,8 @@ class ColorfulQuantile(RegressorMixin, BaseEstimator):
         strings, categories and gaps too.
     quantile : float or None, default=None
         Level τ. None: 0.5 alone, 1 - alpha inside a partition or rule.
-    delta : float, default=0.05
-        Distance δ of the neighbouring levels; at most half of what is left on either side of τ.
+    delta : float or None, default=None
+        Distance of the two levels from τ, at most half-way to 0 and to 1. None: just that far.
     mixing : float, default=0.5
         Share of the density in a row's weight, the rest being one: w = 1 - mixing + mixing · w.
     cv : int, default=3
@@ -80,7 +82,7 @@ class ColorfulQuantile(RegressorMixin, BaseEstimator):
         index: Any = None,
         quantile: float | None = None,
         *,
-        delta: float = 0.05,
+        delta: float | None = None,
         mixing: float = 0.5,
         cv: int = 3,
         random_state: Any = None,
@@ -95,7 +97,6 @@ class ColorfulQuantile(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the density of the scores ``y`` at their quantile, then fit with it."""
         level = check_share("quantile", 0.5 if self.quantile is None else self.quantile)
-        delta = min(check_share("delta", self.delta), level / 2, (1 - level) / 2)
         if not 0 <= self.mixing <= 1:
             raise ValueError(f"mixing must lie in [0, 1], got {self.mixing!r}")
         X, scores, weights = drop_weightless(
@@ -110,7 +111,7 @@ class ColorfulQuantile(RegressorMixin, BaseEstimator):
             CrossFitted(at(index, side), cv=self.cv, n_repeats=1, random_state=seed)
             .fit(X, scores, weights)
             .out_of_fold_
-            for side in (level - delta, level + delta)
+            for side in neighbours(level, self.delta)
         )
         density = density_weights(high - low, weights)
         self.density_weights_ = 1 - self.mixing + self.mixing * density
@@ -147,6 +148,21 @@ class ColorfulQuantile(RegressorMixin, BaseEstimator):
         tags.input_tags.three_d_array = self.index is not None and takes_images(self.index)
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def neighbours(level: float, delta: float | None) -> tuple[float, float]:
+    """Levels below and above, ``delta`` away or half-way to 0 and to 1.
+
+    Examples
+    --------
+    >>> neighbours(0.8, None), neighbours(0.8, 0.25)
+    ((0.4, 0.9), (0.55, 0.9))
+    """
+    low, high = level / 2, (1 + level) / 2
+    if delta is None:
+        return low, high
+    check_share("delta", delta)
+    return max(level - delta, low), min(level + delta, high)
 
 
 def at(index: Any, quantile: float) -> Any:
