@@ -1,5 +1,7 @@
 """Posterior conformal: the likelihood by scipy as oracle, and its reductions."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from plcp import PosteriorConformal, SplitConformal
 from plcp.indices import LinearQuantile
 from plcp.kernels import MultinomialKernel, precision_for_size
 from plcp.partitions import OrderedPartition, SoftmaxPartition
-from plcp.partitions.base import Partition
+from plcp.partitions.base import CollapseWarning, Partition
 from plcp.quantiles import conformal_quantile
 from strategies import alphas, few
 from worlds import quietly
@@ -50,7 +52,7 @@ def kinds_and_scores(draw):
 def calibrating(rule, X, scores):
     """Kinds and scores of the rows that calibrate: those that were not drawn to learn."""
     rows = np.random.RandomState(rule.random_state).permutation(len(scores))
-    rows = rows[max(1, int(rule.learning_size * len(scores))) :]
+    rows = rows[max(2, int(rule.learning_size * len(scores))) :]
     return X[rows, 0], scores[rows]
 
 
@@ -154,3 +156,15 @@ def test_weights_and_the_guarantee(rng):
 def test_options_that_make_no_sense(rng, options, told):
     with pytest.raises(ValueError, match=told):
         PosteriorConformal(**options).fit(rng.normal(size=(50, 2)), rng.exponential(size=50))
+
+
+@pytest.mark.parametrize("n", range(1, 12))
+def test_few_rows(rng, n):
+    X, scores = rng.normal(size=(n, 2)), rng.exponential(size=n)
+    if n < 4:
+        with pytest.raises(ValueError, match=f"n_samples={n}: so few rows teach no groups"):
+            PosteriorConformal().fit(X, scores)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CollapseWarning)
+            assert (quietly(PosteriorConformal(random_state=0), X, scores, X) == np.inf).all()

@@ -121,11 +121,12 @@ class PosteriorConformal(WeightedRule):
         self._check_options()
         checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
         X, scores, weights = drop_weightless(*checked)
-        if len(scores) == 1:
-            raise ValueError("n_samples=1: one row teaches no memberships, use SplitConformal")
+        n = len(scores)
+        if n < 4:
+            raise ValueError(f"n_samples={n}: so few rows teach no groups, use SplitConformal")
         rng = check_random_state(self.random_state)
-        n_learning = min(max(1, int(self.learning_size * len(scores))), len(scores) - 1)
-        learning, rows = np.split(rng.permutation(len(scores)), [n_learning])
+        n_learning = min(max(2, int(self.learning_size * n)), n - 1)
+        learning, rows = np.split(rng.permutation(n), [n_learning])
         taught = None if weights is None else weights[learning]
         partition = seeded(self._template(n_learning), rng)
         self.partition_ = partition.fit(take(X, learning), scores[learning], taught)
@@ -151,8 +152,8 @@ class PosteriorConformal(WeightedRule):
 
     def _template(self, n: int) -> Partition:
         """Return the unfitted partition at this alpha."""
-        if self.partition is None:
-            return SoftmaxPartition(min(DEFAULT_GROUPS, n), alpha=self.alpha)
+        if self.partition is None:  # of at least two rows a group
+            return SoftmaxPartition(min(DEFAULT_GROUPS, n // 2), alpha=self.alpha)
         partition: Partition = clone(self.partition).set_params(alpha=self.alpha)
         return partition
 
@@ -161,7 +162,7 @@ class PosteriorConformal(WeightedRule):
         target = target_size(self.effective_size, n, self.alpha)
         if self.precision != "auto":
             return int(self.precision)
-        if target >= n or len(learned) == 1:
+        if target >= n:
             return 0
         return precision_for_size(learned, n, target, int(rng.randint(LARGEST_SEED)))
 
