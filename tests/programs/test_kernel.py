@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -9,17 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from make_rkhs_oracle import CASES, SCORES, task
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
 
+from plcp.programs import elbow
 from plcp.programs.kernel import (
+    MARGIN,
     NUGGET,
     TOLERANCE,
+    kernel_bytes,
     kernel_thresholds,
     solve_kernel_program,
 )
+from plcp.programs.vertex import ProgramError
 from plcp.quantiles import conformal_quantile
-from strategies import alphas, distinct_scores, few
+from strategies import alphas, distinct_scores, few, scores_with_counts
 
 ORACLE = json.loads(Path(__file__).with_name("rkhs_oracle.json").read_text())
 
@@ -114,8 +119,10 @@ def test_each_left_out_row_finds_its_dual_of_the_joint_fit(rng, n, d, level, c):
 
     duals = np.array([dual(new) for new in range(n)])
     joint = solve_kernel_program(kernel, features, scores, level, c)
-    assert_allclose(features.T @ duals, 0, atol=n * 1e-8)
-    assert_allclose(duals, joint.position.point()[d:], atol=1e-8)
+    # Thresholds rise with the dual by c times the variance that is left given all other rows.
+    error = 3 * MARGIN * np.ptp(scores) * np.diag(np.linalg.inv(kernel)) / c
+    assert (np.abs(duals - joint.position.point()[d:]) <= error).all()
+    assert (np.abs(features.T @ duals) <= np.abs(features.T) @ error).all()
 
 
 @few
@@ -185,3 +192,93 @@ def test_points_together_are_points_alone(rng):
     ]
     assert_allclose(together, alone, rtol=1e-12)
     assert kernel_thresholds(solution, *(part[:0] for part in given)).shape == (0,)
+
+
+@few
+@given(scores_with_counts(), alphas)
+def test_scores_that_tie_with_the_threshold_are_covered(drawn, alpha):
+    scores = np.repeat(*drawn)
+    n = len(scores)
+    expected = conformal_quantile(scores, alpha)
+    (q,) = left_out(np.eye(n + 1), np.ones((n + 1, 1)), np.r_[scores, 0], 1 - alpha, 1e-12, n)(
+        [1 - alpha]
+    )
+    assert expected <= q
+    assert_allclose(q, expected, rtol=0, atol=10 * TOLERANCE)
+
+
+def test_new_rows_that_are_calibration_rows_among_ties(rng):
+    kernel, features, scores = task_of(rng)
+    twice = np.r_[0:60, 0:60]
+    kernel, features, scores = kernel[np.ix_(twice, twice)], features[twice], scores[twice].round(1)
+    solution = solve_kernel_program(kernel, features, scores, 0.8, 10.0)
+    u = np.tile([0.8, -0.2], 60)
+    q = kernel_thresholds(solution, kernel, np.diag(kernel), features, u)
+    assert np.isfinite(q).all()
+    assert_allclose(q[:60], q[60:], rtol=0, atol=TOLERANCE)
+    # Conditions of the n + 1 rows at S = q: no more than tau (n + 1) lie below, and so on.
+    met = kernel_thresholds(solution, kernel, np.diag(kernel), features, np.zeros(120))
+    assert (q[::2] >= met[::2]).all()
+    assert (q[1::2] <= met[1::2]).all()
+
+
+def test_an_outlier_does_not_blur_the_others(rng):
+    kernel, features, scores = task_of(rng, d=1)
+    scores[0] = 1e3 + scores.max()
+    base = left_out(kernel, features, scores, 0.8, 2.0, -1)([0.8])
+    scores[0] = 1e12
+    assert_allclose(left_out(kernel, features, scores, 0.8, 2.0, -1)([0.8]), base, rtol=1e-7)
+
+
+def test_infinite_where_nothing_is_known(rng):
+    kernel, _, scores = task_of(rng, 8)
+    ones = np.ones((8, 1))
+    solution = solve_kernel_program(kernel, ones, scores, 0.95, 1.0)
+    given = kernel[[0, 0]], np.ones(2), ones[:2], np.array([0.95, -0.05])
+    q = kernel_thresholds(solution, *given)
+    assert q[0] == np.inf
+    assert np.isfinite(q[1])
+    outside = solve_kernel_program(kernel, np.column_stack([ones, ones]), scores, 0.5, 1.0)
+    phi = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+    q = kernel_thresholds(outside, kernel[:3], np.ones(3), phi, np.array([0.5, -0.5, 0.5]))
+    assert_array_equal(q[:2], [np.inf, -np.inf])
+    assert np.isfinite(q[2])
+
+
+@pytest.mark.parametrize("scores", [[3.0], [0.0, 0.0, 0.0], [7.0] * 30, [0.0] * 29 + [1.0]])
+def test_one_row_and_equal_scores(scores):
+    n = len(scores)
+    solution = solve_kernel_program(np.ones((n, n)), np.ones((n, 1)), np.array(scores), 0.5, 1.0)
+    q = kernel_thresholds(solution, np.ones((1, n)), np.ones(1), np.ones((1, 1)), np.array([0.5]))
+    assert scores[0] <= q[0] <= scores[0] + 1e-6
+
+
+@pytest.mark.parametrize("refresh", [1, 7])
+def test_columns_worked_out_afresh_change_nothing(rng, monkeypatch, refresh):
+    task, u = task_of(rng, 100), [-0.1, 0.3, 0.9]
+    base = left_out(*task, 0.9, 100.0, -1)(u)
+    monkeypatch.setattr(elbow.follow, "__defaults__", (refresh,))
+    assert_allclose(left_out(*task, 0.9, 100.0, -1)(u), base, rtol=1e-9)
+
+
+def test_errors_say_how_far_it_came(rng, monkeypatch):
+    kernel, features, scores = task_of(rng)
+    with pytest.raises(ProgramError, match=r"after 5 rounds .* fail by .* larger l2"):
+        solve_kernel_program(kernel, features, scores, 0.9, 1e12)
+    with pytest.raises(ProgramError, match=r"not positive semidefinite.*variance -"):
+        solve_kernel_program(-kernel, features, scores, 0.9, 1.0)
+    monkeypatch.setattr(elbow, "MAX_PIVOTS", 3)
+    with pytest.raises(ProgramError, match=r"did not end: 3 pivots made, .* of the way left"):
+        solve_kernel_program(kernel, features, scores, 0.9, 1.0)
+
+
+def test_memory_is_what_was_announced(rng):
+    n, new = 600, 500
+    kernel, features, scores = task_of(rng, n)
+    tracemalloc.start()
+    solution = solve_kernel_program(kernel.copy(), features, scores, 0.9, 10.0)
+    u = np.full(new, 0.9)
+    kernel_thresholds(solution, kernel[:new].copy(), np.ones(new), features[:new], u)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert kernel_bytes(n, new) / 2 <= peak <= kernel_bytes(n, new)

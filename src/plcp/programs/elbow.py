@@ -9,7 +9,7 @@ from plcp.programs.vertex import ProgramError
 from plcp.quantiles import FloatArray, IntArray
 
 ARRIVED = 1e-10  # of the way: an event this near the end is beyond it
-DEPENDENT = 1e-6  # of what is expected: the features alone hold this row in the elbow
+DEPENDENT = 1e-6  # of what is usual: features alone, and no kernel, hold a row in the elbow
 REFRESH = 60  # pivots after which the columns are worked out afresh
 MAX_PIVOTS = 200_000
 
@@ -75,7 +75,7 @@ class Position:
 
 @dataclass
 class Tableau:
-    r"""Directions of all values, given the rows of one elbow.
+    """Directions of all values, given the rows of one elbow.
 
     With the symmetric matrix A = [[0, Zᵀ], [Z, K]], point x (coefficients, duals) and residuals r,
     A x + r = a. ``direction(a)`` gives the change of all values for a change of the right side,
@@ -195,7 +195,7 @@ def exchange(
         return pivots.turn(row, column, direction)
     residual, held = 0.0, position.elbow & np.isfinite(position.upper)
     no_more = 2 * np.count_nonzero(held) <= np.count_nonzero(position.elbow)
-    if no_more or column[row] * pivots.tableau.matrix[row, row] <= DEPENDENT:
+    if no_more or column[row] * max(pivots.tableau.matrix[row, row], 1.0) <= DEPENDENT:
         # Without this row the features are dependent: coefficients are free until another is met.
         held |= np.abs(column) <= DEPENDENT * np.abs(column).max()
         free = np.where(held, 0.0, -side * column)

@@ -13,6 +13,7 @@ NUGGET = 1e-8  # of the mean variance: keeps equal rows apart, a new one and its
 TOLERANCE = 1e-8  # of the scores' spread: how exactly the optimality conditions must hold
 LEAST_SPREAD = 1e-4  # of a typical score: what differs by less has too few digits left
 JITTER = 1e-10  # of the scores' spread: ties are broken, and nothing that matters is moved
+MARGIN = 1e-9  # of the scores' spread, on top: a score that ties with its threshold is below it
 ROUNDS = 5  # of taking away what rounding left
 BLOCK = 256  # new points at a time
 
@@ -22,8 +23,9 @@ class KernelSolution:
     """The solution without a new point, from which the path to each new one starts.
 
     Scores are counted from a fit without kernel, in units that make c and the kernel's mean
-    variance one: ``offset`` and ``scale`` lead back. At the ``point`` (coefficients, duals) of
-    the ``position``, A x + r is the ``target``, up to a share of ``sizes``.
+    variance one: ``scale``, ``offset`` (coefficients) and ``margin`` lead back. At the
+    ``position``, A x + r is the ``target`` up to a share of ``sizes``, where A is the
+    tableau's matrix, x are coefficients and duals, and r residuals.
     """
 
     span: Span
@@ -34,6 +36,7 @@ class KernelSolution:
     unit: float
     scale: float
     offset: FloatArray
+    margin: float
 
 
 def solve_kernel_program(
@@ -49,13 +52,22 @@ def solve_kernel_program(
     The solution without a kernel is a vertex of a linear program; from there the kernel is turned
     on, and the path followed (Li, Liu, Zhu 2007). A nugget on the diagonal, a kernel function that
     is one for a row and itself alone, keeps equal rows apart and treats all rows alike.
+
+    Examples
+    --------
+    >>> kernel = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> args = np.ones((3, 1)), np.array([1.0, 2.0, 6.0])
+    >>> solution = solve_kernel_program(kernel, *args, level=0.5, c=1.0)
+    >>> new = np.array([[0.9, 0.9, 0.0], [0.0, 0.0, 0.9]]), np.ones(2), np.ones((2, 1))
+    >>> kernel_thresholds(solution, *new, u=np.full(2, 0.5)).round(3)
+    array([2.1, 3.9])
     """
     vertex = fit_vertex(features, scores, level)
     coordinates, d = vertex.program.features, vertex.program.features.shape[1]
     offset = vertex.inverse @ scores[vertex.basis]
     excess = scores - coordinates @ offset
-    spread = max(typical(excess), LEAST_SPREAD * typical(scores)) or 1.0
-    unit = float(np.mean(np.diag(kernel))) or 1.0
+    spread = max(typical(scores - np.median(scores)), LEAST_SPREAD * typical(scores)) or 1.0
+    unit = float(np.mean(np.abs(np.diag(kernel)))) or 1.0
     scale = c * unit
     noise = np.random.default_rng(0).uniform(-1, 1, len(scores))
     target = np.concatenate([np.zeros(d), excess + JITTER * spread * noise]) / scale
@@ -66,8 +78,9 @@ def solve_kernel_program(
     (position,) = settle(tableau, start, change[None], target[None], sizes)
     if position is None:
         raise ProgramError(f"the kernel program of {len(scores)} scores has no finite solution")
-    tableau, span = Tableau(tableau.matrix, position.members()), vertex.program.span
-    return KernelSolution(span, tableau, position, target, sizes, unit, scale, offset)
+    tableau = Tableau(tableau.matrix, position.members())
+    units = unit, scale, offset, MARGIN * spread
+    return KernelSolution(vertex.program.span, tableau, position, target, sizes, *units)
 
 
 def typical(values: FloatArray) -> float:
@@ -88,8 +101,8 @@ def kernel_thresholds(
     .. math:: q(u) = c\,(k^\top\eta(u) + \kappa u) + \phi^\top\beta(u),
 
     nondecreasing in u, where η(u) and β(u) solve the program of all n + 1 rows whose last dual is
-    u. Where q jumps, it is the end nearer to u = 0. Infinite, with the sign of u, where
-    no score is large enough or features lie outside the span of those seen.
+    u. Where q jumps, it is the end nearer to u = 0. Infinite, with the sign of u, where no score
+    is so large, or features lie outside the span of those seen.
 
     Parameters
     ----------
@@ -118,6 +131,7 @@ def _block(
 ) -> FloatArray:
     coordinates = solution.span.coordinates(phi)
     rows = np.concatenate([coordinates, k_test / solution.unit], axis=1)
+    offsets = coordinates @ solution.offset + solution.margin
     thresholds = np.where(u < 0, -np.inf, np.inf)
     inside = np.flatnonzero(solution.span.contains(phi))
     changes = -u[inside, None] * rows[inside]
@@ -126,7 +140,7 @@ def _block(
     for new, position in zip(inside, settle(*given), strict=True):
         if position is not None:
             fit = rows[new] @ position.point() + own[new]
-            thresholds[new] = solution.scale * fit + coordinates[new] @ solution.offset
+            thresholds[new] = solution.scale * fit + offsets[new]
     return thresholds
 
 
