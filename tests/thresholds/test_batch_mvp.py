@@ -96,17 +96,49 @@ def thresholds(rule, members):
     return rule.predict(np.zeros((len(members), 1)), groups=members)
 
 
+def check_against_plain_loops(scores, members, alpha, m, tol):
+    expected = plain_fit(scores, members, alpha, m, tol, max_patches=30)
+    if expected is None:
+        with pytest.raises(ProgramError, match="the multivalid error is"):
+            fit(scores, members, alpha, n_levels=m, tol=tol, max_patches=30)
+        return 0
+    rule = fit(scores, members, alpha, n_levels=m, tol=tol, max_patches=30)
+    assert_array_equal(thresholds(rule, members), expected)
+    return len(rule.patches_)
+
+
 @few
 @given(overlapping(), alphas, n_levels, tols)
 def test_patches_are_those_of_plain_loops(drawn, alpha, m, tol):
-    scores, members = drawn
-    expected = plain_fit(scores, members, alpha, m, tol, max_patches=50)
-    if expected is None:
-        with pytest.raises(ProgramError, match="the multivalid error is"):
-            fit(scores, members, alpha, n_levels=m, tol=tol, max_patches=50)
-    else:
-        rule = fit(scores, members, alpha, n_levels=m, tol=tol, max_patches=50)
-        assert_array_equal(thresholds(rule, members), expected)
+    check_against_plain_loops(*drawn, alpha, m, tol)
+
+
+@pytest.mark.parametrize("tol", [None, 0.01, 0.003])
+@pytest.mark.parametrize("n_scores", [10, 1000])
+def test_many_patches_are_those_of_plain_loops(rng, n_scores, tol):
+    """Worlds whose groups differ, so that one patch calls for another."""
+    n_patches = []
+    for _ in range(20):
+        members = rng.random((60, 3)) < 0.5
+        scale = n_scores * (1 + members @ [1, 2, 4]) / 8
+        scores = np.floor(scale * rng.random(60))
+        n_patches.append(check_against_plain_loops(scores, members, 0.2, 20, tol))
+    assert max(n_patches) > 3
+
+
+def test_points_stay_where_another_level_is_only_as_near():
+    """All of the first group at 5: covering all or none is as far from one half."""
+    scores = np.r_[np.full(20, 5.0), np.full(4, 1.0), np.full(16, 9.0)]
+    members = (np.arange(40) < 20)[:, None]
+    rule = fit(scores, members, alpha=0.5)
+    assert_array_equal(thresholds(rule, members), 5.0)
+    assert len(rule.patches_) == 0
+
+
+def test_levels_are_not_pushed_on_by_rounding():
+    """7 / 100 * 100 is 7.000000000000001."""
+    rule = fit(np.arange(100.0), np.ones((100, 1)), n_levels=100)
+    assert_array_equal(rule.levels_, np.arange(100))
 
 
 @few

@@ -126,6 +126,7 @@ def test_clone_and_pickle():
         (lambda X: [0, 1, np.nan, 1], r"True or False, got .*nan.* at row 2, group 0"),
         (lambda X: pd.array([True, None, True, True], dtype="boolean"), "<NA> at row 1"),
         (lambda X: X["town"], "got 'a' at row 0, group 0: compare"),
+        (lambda X: np.array([0, True, 2, 1], dtype=object), "got 2 at row 2, group 0"),
         (lambda X: [[0, 1], [1, 0], [0, 2], [1, 1]], "got .*2.* at row 2, group 1"),
         (
             ["sex", lambda X: X["sex"] > 5, lambda X: X["sex"] > 6],
