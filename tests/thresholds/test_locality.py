@@ -41,6 +41,16 @@ def test_the_space_knows_nothing_of_the_rows_that_calibrate(rng, rule):
 
 
 @both
+def test_a_guarantee_is_exact_only_where_calibrating_rows_settle_nothing(rng, rule):
+    X, scores = draw(rng)
+    for exact in (rule(), rule(BoxKernel(1.0)), rule(bandwidth=np.inf, tuning_size=0)):
+        assert "in finite samples" in exact.fit(X, scores).guarantee_
+    for fitted in (rule(tuning_size=0).fit(X, scores), rule().fit(X, scores, np.ones(300))):
+        assert fitted.guarantee_.startswith("Approximate")
+        assert "in finite samples" not in fitted.guarantee_
+
+
+@both
 def test_units_do_not_matter_and_constant_columns_do_not_count(rng, rule):
     X, scores = draw(rng)
     X = np.round(X * 2**20) / 2**20  # so few digits that the change of units is exact

@@ -21,7 +21,8 @@ class LocalCP(LocalRule):
     score v is accepted if fewer than ⌈(1 - alpha)(n + 1)⌉ of the ranks lie below its own: this is
     Guan's choice of the smallest level at which 1 - alpha of all points are covered. The threshold
     is the supremum of the scores accepted. If calibration and test points are exchangeable,
-    P(covered) ≥ 1 - alpha; near a single x nothing exact holds.
+    P(covered) ≥ 1 - alpha; near a single x nothing exact holds. ``fit`` weighs every calibration
+    point against every other: a minute for 100,000 of them.
 
     Parameters
     ----------
@@ -101,6 +102,7 @@ class LocalCP(LocalRule):
         """Sum the weights around each calibration point: all of them, and those of lower scores."""
         n = len(self.scores_)
         self._below = self._total = np.zeros(0)
+        self._starts, self._limit = np.zeros(0, dtype=np.intp), 0.0
         if not self.calibrated:
             return
         lower = np.searchsorted(self.scores_, self.scores_)
