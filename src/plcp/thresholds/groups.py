@@ -56,6 +56,11 @@ class Groups(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, given: ArrayLike | None = None) -> Self:
         """Learn the labels and names of the groups; each must hold a row."""
+        self.fit_transform(X, given=given)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, given: ArrayLike | None = None) -> FloatArray:
+        """Fit, and return the indicators of the same rows."""
         X = check_features(self, X, reset=True, allow_nan=True)
         blocks = [_learned(X, *source, given) for source in _sources(self.by, given)]
         matrix = np.hstack([_indicators(block, X, given) for block in blocks])
@@ -67,9 +72,8 @@ class Groups(TransformerMixin, BaseEstimator):
                 f"the groups {empty} hold no calibration point: nothing can be learned about them, "
                 "drop them"
             )
-        self._blocks = blocks
-        self.names_ = names
-        return self
+        self._blocks, self.names_ = blocks, names
+        return matrix
 
     def transform(self, X: Any, given: ArrayLike | None = None) -> FloatArray:
         """Return the indicators, 0 or 1, of shape (n, number of groups)."""
@@ -77,10 +81,6 @@ class Groups(TransformerMixin, BaseEstimator):
         X = check_features(self, X, reset=False, allow_nan=True)
         _sources(self.by, given)
         return np.hstack([_indicators(block, X, given) for block in self._blocks])
-
-    def fit_transform(self, X: Any, y: Any = None, given: ArrayLike | None = None) -> FloatArray:
-        """Fit, and return the indicators of the same rows."""
-        return self.fit(X, given=given).transform(X, given=given)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -185,7 +185,7 @@ def check_indicators(values: Any, n: int, what: str) -> FloatArray:
             f"{np.shape(values)}"
         )
     if array.dtype.kind in "biuf":
-        valid = np.isin(array, [0, 1])
+        valid = (array == 0) | (array == 1)
     else:
         valid = np.array([_is_bit(value) for value in array.ravel()]).reshape(array.shape)
     if not valid.all():
