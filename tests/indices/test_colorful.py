@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from plcp import PLCP, LinearQuantile, OrderedPartition, Rectified, SplitConformal
 from plcp.datasets import make_toy
 from plcp.indices import ColorfulQuantile
-from plcp.indices.colorful import density_weights
+from plcp.indices.colorful import density_weights, neighbours
 from plcp.indices.crossfit import make_folds
 from plcp.indices.levels import at_level
 
@@ -54,24 +54,34 @@ def test_given_weights_multiply_the_density(rng):
     assert_allclose(index.index_.sample_weight_, given * expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("delta", "levels"), [(0.1, (0.9, 0.7)), (None, (0.9, 0.4))])
-def test_the_formula_by_brute_force(rng, delta, levels):
+def test_the_formula_by_brute_force(rng, delta, levels, weighted):
     X = rng.uniform(size=(90, 2))
     scores = (0.5 + X[:, 0]) * rng.exponential(size=90)
+    given = rng.uniform(0.1, 2, size=90) if weighted else np.ones(90)
     index = ColorfulQuantile(LinearQuantile(), 0.8, delta=delta, mixing=1.0, random_state=7)
-    index.fit(X, scores)
+    index.fit(X, scores, given if weighted else None)
     seed = np.random.RandomState(7).randint(np.iinfo(np.int32).max)
     gaps = np.zeros(90)
     for learn, hold in make_folds(90, 3, 1, np.random.RandomState(seed)):
         high, low = (
-            LinearQuantile(quantile=q).fit(X[learn], scores[learn]).predict(X[hold]) for q in levels
+            LinearQuantile(quantile=q).fit(X[learn], scores[learn], given[learn]).predict(X[hold])
+            for q in levels
         )
         gaps[hold] = high - low
     least = np.median(gaps[gaps > 0]) / 5
     density = np.array([1 / max(gap, least) for gap in gaps])
-    assert_allclose(index.density_weights_, density / density.mean(), rtol=1e-9)
-    model = LinearQuantile(quantile=0.8).fit(X, scores, sample_weight=index.density_weights_)
+    expected = density / (given @ density / given.sum())
+    assert_allclose(index.density_weights_, expected, rtol=1e-9)
+    model = LinearQuantile(quantile=0.8).fit(X, scores, given * index.density_weights_)
     assert_array_equal(index.predict(X), model.predict(X))
+
+
+def test_levels_go_no_further_than_half_way():
+    assert neighbours(0.5, 0.125) == (0.375, 0.625)
+    assert neighbours(0.25, 0.5) == (0.125, 0.625)
+    assert neighbours(0.75, 0.5) == (0.375, 0.875)
 
 
 @pytest.mark.parametrize("index", [LinearQuantile(), KnownScale()])

@@ -95,10 +95,11 @@ def test_weights_are_repeated_rows(seed):
     X, scores, counts = *draw(rng, 120), rng.integers(0, 6, 120)
     partition = TreePartition(4, min_samples_leaf=30, random_state=0)
     weighted = partition.fit(X, scores, sample_weight=counts).predict(X)
-    sizes = partition.group_sizes_
+    sizes, means = partition.group_sizes_, partition.tree_.predict(X)
     repeated = partition.fit(np.repeat(X, counts, axis=0), np.repeat(scores, counts))
     assert_array_equal(repeated.predict(X), weighted)
     assert_array_equal(repeated.group_sizes_, sizes)
+    np.testing.assert_allclose(repeated.tree_.predict(X), means, rtol=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.25])
