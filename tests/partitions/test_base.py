@@ -11,6 +11,7 @@ from plcp.partitions.base import (
     CollapseWarning,
     check_group_count,
     group_masses,
+    likeliest,
     merge_columns,
     nearest,
     one_hot,
@@ -33,6 +34,22 @@ def test_groups_alive_keep_their_threshold_and_rise(values, data):
     assert (np.diff(distinct) > 0).all()
     assert_array_equal(distinct[rank[alive]], values[alive])
     assert set(distinct) == set(values[alive])
+
+
+@few
+@given(st.integers(1, 6), st.integers(1, 6), st.data())
+def test_of_equally_likely_groups_the_middle_is_taken(n_votes, n_groups, data):
+    votes = data.draw(hnp.arrays(np.intp, (4, n_votes), elements=st.integers(0, n_groups - 1)))
+    memberships = sum(one_hot(vote, n_groups) for vote in votes.T) / n_votes
+    for row, group in zip(votes, likeliest(memberships), strict=True):
+        counts = np.bincount(row, minlength=n_groups)
+        best = [g for g in range(n_groups) if counts[g] == counts.max()]
+        assert group == best[len(best) // 2]
+
+
+def test_without_ties_the_likeliest_is_the_largest(rng):
+    memberships = rng.dirichlet(np.ones(7), size=200)
+    assert_array_equal(likeliest(memberships), np.argmax(memberships, axis=1))
 
 
 def test_a_dead_group_joins_the_nearest():

@@ -12,6 +12,7 @@ from plcp.quantiles import FloatArray, IntArray
 from plcp.validation import check_alpha, check_pairs, drop_weightless, takes_nan
 
 COLLAPSE_SHARE = 0.95
+ROUNDING = 1e-9  # memberships so close are the same votes, added in another order
 
 
 class CollapseWarning(UserWarning):
@@ -51,7 +52,7 @@ class Partition(BaseEstimator, ABC):
 
     def predict(self, X: Any) -> IntArray:
         """Likeliest group of each row."""
-        return np.argmax(self.predict_proba(X), axis=1)
+        return likeliest(self.predict_proba(X))
 
     def predict_index(self, X: Any) -> FloatArray:
         """Mean threshold Σ h_i(x) q_i of each row."""
@@ -130,6 +131,26 @@ def merge_columns(memberships: FloatArray, group_of: IntArray, n_groups: int) ->
     for column, group in enumerate(group_of):
         merged[:, group] += memberships[:, column]
     return merged
+
+
+def likeliest(memberships: FloatArray) -> IntArray:
+    """Likeliest group of each row; of several equally likely ones, the middle one.
+
+    Fold models that vote for as many groups would else send the row to the lowest threshold, and
+    cover too little; of two the higher is taken.
+
+    Examples
+    --------
+    >>> likeliest(np.array([[0.2, 0.8, 0.0], [1 / 3, 1 / 3, 1 / 3], [0.5, 0.0, 0.5]]))
+    array([1, 1, 2])
+    """
+    groups = np.argmax(memberships, axis=1)
+    tied = memberships >= memberships.max(axis=1, keepdims=True) - ROUNDING
+    counts = tied.sum(axis=1)
+    rows = np.flatnonzero(counts > 1)
+    passed = np.cumsum(tied[rows], axis=1)
+    groups[rows] = np.argmax(passed > counts[rows, None] // 2, axis=1)
+    return groups
 
 
 def one_hot(groups: IntArray, n_groups: int) -> FloatArray:

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from plcp.partitions.base import Partition, merge_columns
+from plcp.partitions.base import Partition, likeliest, merge_columns
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import FloatArray, IntArray, excess_over
 from plcp.rows import take
@@ -48,7 +48,7 @@ class Place:
         if self.memberships is None:
             return replace(self, groups=owner[self.groups])
         memberships = merge_columns(self.memberships, owner, owner.max() + 1)
-        return replace(self, groups=np.argmax(memberships, axis=1), memberships=memberships)
+        return replace(self, groups=likeliest(memberships), memberships=memberships)
 
     def assigned(self, assignment: str, seed: int) -> IntArray:
         """Group of each row: the likeliest, or one drawn."""
@@ -88,7 +88,7 @@ def place_of(partition: Partition, X: Any) -> Place:
 
 def soft_place(partition: Partition, memberships: FloatArray) -> Place:
     """Place of rows whose memberships are known."""
-    groups, index = np.argmax(memberships, axis=1), memberships @ partition.thresholds_
+    groups, index = likeliest(memberships), memberships @ partition.thresholds_
     return Place(groups, memberships, index)
 
 
