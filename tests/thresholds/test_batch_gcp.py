@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -16,12 +17,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from plcp import BatchGCP, Mondrian
+from plcp.programs.vertex import ProgramError
 from plcp.quantiles import pinball_loss, weighted_quantiles
+from plcp.thresholds import batch_gcp
 from plcp.validation import InfiniteThresholdWarning
 from strategies import alphas, few, scores_with_groups
 
 HIGHS = 1e-7  # the tolerance HiGHS solves to
-SAME = 1e-6  # whole scores and small determinants: thresholds nearer than this are equal
+SAME = 1e-6  # scores of few digits and small determinants: what is nearer than this is equal
 
 
 @st.composite
@@ -43,17 +46,44 @@ def thresholds(rule, members):
     return rule.predict(np.zeros((len(members), 1)), groups=members)
 
 
+def check_law(scores, members, counts, q, alpha):
+    for group in [np.ones(len(scores), dtype=bool), *members.T]:
+        target = (1 - alpha) * counts[group].sum()
+        assert counts[group & (scores < q - SAME * np.abs(q))].sum() <= target + SAME
+        assert counts[group & (scores <= q)].sum() >= target - SAME
+
+
 @few
 @given(overlapping(), alphas)
 def test_every_group_covers_what_it_should_in_the_sample(drawn, alpha):
     """Weight below q is at most, weight at or below at least, 1 - alpha of the group's."""
     scores, members, weights = drawn
     counts = np.ones(len(scores)) if weights is None else weights
-    excess = scores - thresholds(fit(scores, members, alpha, weights), members)
-    for group in [np.ones(len(scores), dtype=bool), *members.T]:
-        target = (1 - alpha) * counts[group].sum()
-        assert counts[group & (excess < -SAME)].sum() <= target + SAME
-        assert counts[group & (excess <= SAME)].sum() >= target - SAME
+    scores = scores / 10  # tenths, which sums of tenths miss by rounding
+    check_law(
+        scores, members, counts, thresholds(fit(scores, members, alpha, weights), members), alpha
+    )
+
+
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e300])
+def test_outliers_blur_no_other_score(rng, size):
+    """One score in fifty is a hundred million million times the others."""
+    for alpha in (0.05, 0.1, 0.5):
+        members = rng.random((200, 4)) < 0.5
+        scores = size * np.where(rng.random(200) < 0.02, 1.0, 1e-14) * rng.exponential(size=200)
+        for signed in (scores, -scores):
+            q = thresholds(fit(signed, members, alpha), members)
+            check_law(signed, members, np.ones(200), q, alpha)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "lost"), [(7.9, True), (8.0, False), (9.0, False), (9.1, True)]
+)
+def test_thresholds_that_lost_their_digits_are_refused(threshold, lost):
+    """Of 0 … 9 the 0.9-quantiles are 8 to 9: nine at or below, and no more than nine below."""
+    given = np.arange(10.0), np.full(10, threshold), np.ones((10, 1)), 0.9
+    with pytest.raises(ProgramError, match="without losing digits") if lost else nullcontext():
+        batch_gcp.check_law(*given)
 
 
 @few

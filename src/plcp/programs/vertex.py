@@ -10,7 +10,7 @@ from plcp.indices.smoothing import Objective, minimise
 from plcp.programs.span import Span, span_of
 from plcp.quantiles import FloatArray, IntArray
 
-JITTER = 1e-10  # of the scores' spread: ties are broken, and nothing that matters is moved
+JITTER = 1e-10  # of a score's distance from others: ties are broken, and nothing else is moved
 WHOLE = 1e-9  # an interpolation weight this near a whole number is that number
 SLACK = 1e-9  # of a row's weight: a dual beyond its bound by less is at its bound
 REFRESH = 50  # pivots after which rounding in the updated inverse is swept away
@@ -86,12 +86,18 @@ def make_program(
     """Program of the quantile regression of scores on features, of whatever rank."""
     span = span_of(features)
     counts = np.ones(len(scores)) if weights is None else weights
-    spread = float(np.ptp(scores)) or 1.0
-    noise = np.random.default_rng(0).uniform(-1, 1, len(scores))
-    ranked = scores + JITTER * spread * noise
     bounds = (level - 1) * counts, level * counts
     pull = np.zeros(len(span.kept))
-    return Program(span, span.coordinates(features), scores, ranked, *bounds, pull)
+    coordinates = span.coordinates(features)
+    return Program(span, coordinates, scores, without_ties(scores), *bounds, pull)
+
+
+def without_ties(scores: FloatArray) -> FloatArray:
+    """Scores moved a little, each by its own distance from the median: outliers blur no other."""
+    distances = np.abs(scores - np.median(scores))
+    apart = distances[distances > 0]
+    spread = np.maximum(distances, np.median(apart) if len(apart) else 1.0)
+    return scores + JITTER * spread * np.random.default_rng(0).uniform(-1, 1, len(scores))
 
 
 def fit_vertex(

@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.programs.vertex import fit_vertex, interpolated
+from plcp.programs.vertex import WHOLE, ProgramError, fit_vertex, interpolated
 from plcp.quantiles import FloatArray
 from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.groups import Source, fit_groups
 from plcp.validation import check_alpha, check_features, check_pairs, warn_infinite
 
 TIE = 1e-8  # below one row in a hundred million: decides between optima, and nothing else
+ROUNDING = 1e-13  # of the scores that a threshold adds up: what a sum may lose
 
 
 class BatchGCP(ThresholdRule):
@@ -87,15 +88,20 @@ class BatchGCP(ThresholdRule):
         X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=True)
         fitted = fit_groups(self.groups, X, scores, weights, groups)
         self._groups, members, scores, weights = fitted
-        vertex = fit_vertex(_with_intercept(members), scores, 1 - alpha - TIE, weights)
+        features = _with_intercept(members)
+        centre, unit = _frame(scores)
+        vertex = fit_vertex(features, (scores - centre) / unit, 1 - alpha - TIE, weights)
         # the program itself holds every calibration row, of which the basis is all that is needed
         self._span, self._inverse = vertex.program.span, vertex.inverse
         self._basis_scores = scores[vertex.basis]
         self.groups_ = self._groups.names_
-        self.intercept_, self.coef_ = float(vertex.coef[0]), vertex.coef[1:]
-        counts = members if weights is None else members * weights[:, None]
-        self.group_sizes_ = counts.sum(axis=0)
-        self.group_coverage_ = (scores <= self._thresholds(members)) @ counts / self.group_sizes_
+        self.intercept_, self.coef_ = float(centre + unit * vertex.coef[0]), unit * vertex.coef[1:]
+        counts = features if weights is None else features * weights[:, None]
+        thresholds = self._thresholds(features)
+        check_law(scores, thresholds, counts, 1 - alpha)
+        sizes = counts.sum(axis=0)
+        self.group_sizes_ = sizes[1:]
+        self.group_coverage_ = ((scores <= thresholds) @ counts / sizes)[1:]
         self.guarantee_ = _guarantee(alpha, len(self.groups_), len(vertex.basis), weights)
         return self
 
@@ -103,7 +109,7 @@ class BatchGCP(ThresholdRule):
         """Thresholds; infinite, with a warning, for a mix of groups no calibration tells about."""
         check_is_fitted(self)
         X = check_features(self, X, reset=False, allow_nan=True)
-        thresholds = self._thresholds(self._groups.transform(X, given=groups))
+        thresholds = self._thresholds(_with_intercept(self._groups.transform(X, given=groups)))
         unknown = np.flatnonzero(np.isinf(thresholds))
         if len(unknown):
             warn_infinite(
@@ -112,10 +118,12 @@ class BatchGCP(ThresholdRule):
             )
         return thresholds
 
-    def _thresholds(self, members: FloatArray) -> FloatArray:
-        features = _with_intercept(members)
+    def _thresholds(self, features: FloatArray) -> FloatArray:
         weights = self._span.coordinates(features) @ self._inverse
         thresholds = interpolated(weights, self._basis_scores)
+        # a sum that rounding leaves just below a tied score must cover it all the same
+        sums = np.count_nonzero(np.abs(weights) > WHOLE, axis=1) > 1
+        thresholds += ROUNDING * sums * (np.abs(weights) @ np.abs(self._basis_scores))
         return np.where(self._span.contains(features), thresholds, np.inf)
 
     def __sklearn_tags__(self) -> Any:
@@ -123,6 +131,24 @@ class BatchGCP(ThresholdRule):
         tags.input_tags.allow_nan = True
         tags.input_tags.three_d_array = True
         return tags
+
+
+def _frame(scores: FloatArray) -> tuple[float, float]:
+    """Centre and unit, a power of two, in which scores are of size one."""
+    centre = float(np.median(scores))
+    return centre, float(2.0 ** np.frexp(np.abs(scores - centre).max())[1])
+
+
+def check_law(scores: FloatArray, thresholds: FloatArray, counts: FloatArray, level: float) -> None:
+    """Refuse thresholds whose last digits were lost: an optimum covers ``level`` in every group."""
+    sizes = counts.sum(axis=0)
+    below = (scores < thresholds - 1e-9 * np.abs(thresholds)) @ counts
+    covered = (scores <= thresholds) @ counts
+    if (below > (level + 1e-6) * sizes).any() or (covered < (level - 1e-6) * sizes).any():
+        raise ProgramError(
+            f"scores of size {np.abs(scores).max():.3g} and {np.median(np.abs(scores)):.3g} cannot "
+            "be added up without losing digits: take logarithms of the scores, or use BatchMVP"
+        )
 
 
 def _with_intercept(members: FloatArray) -> FloatArray:
