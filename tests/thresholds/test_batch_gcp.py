@@ -65,6 +65,15 @@ def test_every_group_covers_what_it_should_in_the_sample(drawn, alpha):
     )
 
 
+def test_sums_of_tied_scores_cover_them(rng):
+    """Tenths tie, and 0.1 + 0.7 is 0.7999999999999999."""
+    for alpha in np.tile([0.1, 0.2, 0.5], 20):
+        members = rng.random((150, 6)) < rng.uniform(0.1, 0.9, 6)
+        scores = np.round(rng.exponential(size=150), 1)
+        q = thresholds(fit(scores, members, alpha), members)
+        check_law(scores, members, np.ones(150), q, alpha)
+
+
 @pytest.mark.parametrize("size", [1e-300, 1.0, 1e300])
 def test_outliers_blur_no_other_score(rng, size):
     """One score in fifty is a hundred million million times the others."""

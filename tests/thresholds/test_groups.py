@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -62,7 +63,9 @@ def test_every_source_gives_the_same(table, by, names):
     assert_array_equal(groups.transform(table), EXPECTED)
 
 
-@pytest.mark.parametrize("convert", [np.array, pd.DataFrame, pl.DataFrame, np.ndarray.tolist])
+@pytest.mark.parametrize(
+    "convert", [np.array, pd.DataFrame, pl.DataFrame, np.ndarray.tolist, csr_array]
+)
 @pytest.mark.parametrize("kind", [bool, int, float])
 def test_a_matrix_handed_in(convert, kind):
     given = convert(EXPECTED.astype(kind))

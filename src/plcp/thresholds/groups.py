@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -177,7 +178,7 @@ def _one_hot(values: NDArray[Any], known: dict[Any, int], where: str) -> FloatAr
 
 def check_indicators(values: Any, n: int, what: str) -> FloatArray:
     """Booleans, or zeros and ones, as a float matrix of n rows."""
-    array = np.asarray(values)
+    array = values.toarray() if issparse(values) else np.asarray(values)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[0] != n or array.shape[1] == 0:
         raise ValueError(
