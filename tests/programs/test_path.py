@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 
 from plcp.programs import path as module
-from plcp.programs.path import rows_at_once, thresholds_along
+from plcp.programs.path import thresholds_along, track_of
 from plcp.programs.vertex import ProgramError, fit_vertex
 from programs.cases import random_program
 
@@ -41,9 +41,9 @@ def test_the_dual_passes_its_target_at_the_threshold(seed):
     rows = new_rows(features, rng)
     targets = rng.uniform(level - 1, level, len(rows))
     targets[0] = level
-    vertex = fit_vertex(features, scores, level, weights)
+    track = track_of(fit_vertex(features, scores, level, weights))
     given = features, scores, level, weights
-    for row, u, q in zip(rows, targets, thresholds_along(vertex, rows, targets), strict=True):
+    for row, u, q in zip(rows, targets, thresholds_along(track, rows, targets), strict=True):
         below, above = (q - NEAR, q + NEAR) if np.isfinite(q) else (np.sign(q) * 1e5,) * 2
         if q > -np.inf:
             assert dual_of_new_row(*given, row, below) <= u + FEASIBLE
@@ -56,11 +56,11 @@ def duals_in_turn(features, scores, level):
     duals = np.empty(len(scores))
     for j in range(len(scores)):
         others = np.arange(len(scores)) != j
-        vertex = fit_vertex(features[others], scores[others], level)
+        track = track_of(fit_vertex(features[others], scores[others], level))
         low, high = level - 1, level
         for _ in range(3):  # a hundredfold closer each time
             targets = np.linspace(low, high, 101)
-            q = thresholds_along(vertex, np.tile(features[j], (101, 1)), targets)
+            q = thresholds_along(track, np.tile(features[j], (101, 1)), targets)
             passed = int(np.searchsorted(q, scores[j]))
             low, high = targets[max(passed - 1, 0)], targets[min(passed, 100)]
         duals[j] = high
@@ -81,9 +81,9 @@ def test_randomised_coverage_is_exact_under_every_shift(seed):
 def test_thresholds_rise_with_the_target():
     rng = np.random.default_rng(0)
     features = np.column_stack([np.ones(40), rng.normal(size=(40, 3))])
-    vertex = fit_vertex(features, rng.normal(size=40), 0.8)
+    track = track_of(fit_vertex(features, rng.normal(size=40), 0.8))
     targets = np.linspace(-0.2, 0.8, 300)
-    q = thresholds_along(vertex, np.tile(features[0] * 2, (300, 1)), targets)
+    q = thresholds_along(track, np.tile(features[0] * 2, (300, 1)), targets)
     assert (q[1:] >= q[:-1]).all()
     assert len(np.unique(q)) > 1
 
@@ -92,20 +92,22 @@ def test_thresholds_rise_with_the_target():
 def test_rows_do_not_disturb_each_other_and_refreshing_changes_nothing(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     features = np.column_stack([np.ones(200), rng.normal(size=(200, 7))])
-    vertex = fit_vertex(features, rng.exponential(size=200), 0.9)
+    track = track_of(fit_vertex(features, rng.exponential(size=200), 0.9))
     rows = np.column_stack([np.ones(20), rng.normal(size=(20, 7))])
     targets = rng.uniform(-0.1, 0.9, 20)
-    together = thresholds_along(vertex, rows, targets)
-    alone = [thresholds_along(vertex, rows[[i]], targets[[i]])[0] for i in range(20)]
+    together = thresholds_along(track, rows, targets)
+    alone = [thresholds_along(track, rows[[i]], targets[[i]])[0] for i in range(20)]
     assert_allclose(together, alone, rtol=1e-9)
     monkeypatch.setattr(module, "REFRESH", 1)
-    assert_allclose(thresholds_along(vertex, rows, targets), together, rtol=1e-9)
+    assert_allclose(thresholds_along(track, rows, targets), together, rtol=1e-9)
 
 
 def test_a_row_without_features_is_predicted_to_be_zero():
     """Whatever β, z'β = 0: the sign of the new score alone decides about its dual."""
-    vertex = fit_vertex(np.column_stack([np.ones(50), np.arange(50.0)]), np.arange(50.0) ** 2, 0.9)
-    q = thresholds_along(vertex, np.zeros((2, 2)), np.array([0.5, -0.05]))
+    track = track_of(
+        fit_vertex(np.column_stack([np.ones(50), np.arange(50.0)]), np.arange(50.0) ** 2, 0.9)
+    )
+    q = thresholds_along(track, np.zeros((2, 2)), np.array([0.5, -0.05]))
     assert_allclose(q, 0.0, atol=1e-12)
 
 
@@ -113,11 +115,11 @@ def test_no_end_is_an_error_that_says_how_far_it_came(monkeypatch):
     monkeypatch.setattr(module, "MAX_PIVOTS", 2)
     rng = np.random.default_rng(0)
     features = np.column_stack([np.ones(300), rng.normal(size=(300, 9))])
-    vertex = fit_vertex(features, rng.normal(size=300), 0.9)
+    track = track_of(fit_vertex(features, rng.normal(size=300), 0.9))
     with pytest.raises(ProgramError, match=r"path of \d+ rows did not end"):
-        thresholds_along(vertex, features[:5], np.full(5, 0.9))
+        thresholds_along(track, features[:5], np.full(5, 0.9))
 
 
 def test_blocks_bound_the_memory():
-    vertex = fit_vertex(np.ones((1000, 1)), np.arange(1000.0), 0.9)
-    assert rows_at_once(vertex) * 1000 <= module.BLOCK_ENTRIES
+    track = track_of(fit_vertex(np.ones((1000, 1)), np.arange(1000.0), 0.9))
+    assert track.rows_at_once * 1000 <= module.BLOCK_ENTRIES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,17 +10,56 @@ from numpy.typing import NDArray
 from plcp.programs.vertex import MAX_PIVOTS, REFRESH, ProgramError, Vertex, interpolated
 from plcp.quantiles import FloatArray, IntArray
 
-BLOCK_ENTRIES = 2**19  # residuals of a block of points: 4 MiB, to stay near the cache
+BLOCK_ENTRIES = 2**21  # residuals of a block of points, if all rows must be watched: 16 MiB
+INVERSE_ENTRIES = 2**20  # inverses of a block of points
+FEWEST_ROWS = 256  # watched from the start
 ZERO = 1e-9  # a pivot this small is rounding
 REACHED = 1e-9  # a dual this near its target has met it
 
 
-def rows_at_once(vertex: Vertex) -> int:
-    """Return how many new rows to follow in step."""
-    return max(1, BLOCK_ENTRIES // len(vertex.residuals))
+@dataclass(frozen=True)
+class Track:
+    """A vertex whose rows are ordered by how far the solution may move before they matter.
+
+    Row i keeps its side while β has moved by less than ``reach[i]`` = |r_i| / ‖z_i‖, by the
+    inequality of Cauchy and Schwarz: only the rows within reach need be watched.
+    """
+
+    vertex: Vertex
+    reach: FloatArray
+
+    @property
+    def rows_at_once(self) -> int:
+        """Number of new rows to follow in step."""
+        n, d = self.vertex.program.features.shape
+        return max(1, min(BLOCK_ENTRIES // n, INVERSE_ENTRIES // d**2))
 
 
-def thresholds_along(vertex: Vertex, features: FloatArray, targets: FloatArray) -> FloatArray:
+def track_of(vertex: Vertex) -> Track:
+    """Track from a vertex."""
+    program = vertex.program
+    lengths = np.linalg.norm(program.features, axis=1)
+    reach = np.full(len(lengths), np.inf)
+    np.divide(np.abs(vertex.residuals), lengths, out=reach, where=lengths > 0)
+    reach[vertex.basis] = 0.0
+    order = np.argsort(reach, kind="stable")
+    rows = {
+        name: getattr(program, name)[order]
+        for name in ("features", "scores", "ranked", "lower", "upper")
+    }
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    ordered = Vertex(
+        replace(program, **rows),
+        place[vertex.basis],
+        vertex.inverse,
+        vertex.residuals[order],
+        vertex.duals[order],
+    )
+    return Track(ordered, reach[order])
+
+
+def thresholds_along(track: Track, features: FloatArray, targets: FloatArray) -> FloatArray:
     r"""Threshold of each new row at which its own dual would reach its target.
 
     With a new row (z, S) in the program, its dual η(S) rises with S from τ - 1 to τ. Held at u,
@@ -32,13 +71,14 @@ def thresholds_along(vertex: Vertex, features: FloatArray, targets: FloatArray) 
     program without them, to the target by pivots of the dual simplex method, all rows of a block
     in step. Returned is the limit from the side of zero: the supremum of {S : η(S) < u} for u > 0.
     Infinite where no finite S gives its row that dual, and outside the span of the program.
-    Memory is that of some arrays of (new rows, rows of the program): ask for
-    ``rows_at_once`` at a time.
+    Memory is that of some arrays of (new rows, rows of the program): ask for ``rows_at_once`` at a
+    time.
     """
     thresholds = np.sign(targets) * np.inf
-    inside = np.flatnonzero(vertex.program.span.contains(features))
-    coordinates = vertex.program.span.coordinates(features[inside])
-    thresholds[inside] = _follow(vertex, coordinates, targets[inside])
+    span = track.vertex.program.span
+    inside = np.flatnonzero(span.contains(features))
+    coordinates = span.coordinates(features[inside])
+    thresholds[inside] = _follow(track, coordinates, targets[inside])
     return thresholds
 
 
@@ -53,18 +93,19 @@ class _Front:
     basis: IntArray  # (a, d)
     inverse: FloatArray  # (a, d, d)
     duals: FloatArray  # (a, d) of the basis
-    residuals: FloatArray  # (a, n), infinite in the basis: those rows never enter it
+    moved: FloatArray  # (a, d) way that β has come
+    residuals: FloatArray  # (a, watched), infinite in the basis: those rows never enter it
 
     def take(self, keep: NDArray[np.bool_]) -> _Front:
         """Return the front of some rows."""
         return _Front(**{name: values[keep] for name, values in vars(self).items()})
 
 
-def _follow(vertex: Vertex, z: FloatArray, targets: FloatArray) -> FloatArray:
-    program, thresholds = vertex.program, np.empty(len(z))
-    front = _start(vertex, z, targets)
+def _follow(track: Track, z: FloatArray, targets: FloatArray) -> FloatArray:
+    program, thresholds = track.vertex.program, np.empty(len(z))
+    front = _start(track.vertex, z, targets)
     for pivots in range(1, MAX_PIVOTS):
-        weights = np.einsum("ad,adb->ab", front.z, front.inverse)
+        weights = _times(front.z, front.inverse)
         leaving, step, rising = _first_at_bound(front, weights, program.lower, program.upper)
         arrived = step >= front.left - REACHED
         scores = program.scores[front.basis[arrived]]
@@ -76,19 +117,19 @@ def _follow(vertex: Vertex, z: FloatArray, targets: FloatArray) -> FloatArray:
             return thresholds
         front.duals -= (step * front.sides)[:, None] * weights
         front.left -= step
-        endless = _exchange(vertex, front, leaving, rising)
+        endless = _exchange(track, front, leaving, rising)
         if endless.any():
             thresholds[front.rows[endless]] = front.sides[endless] * np.inf
             front = front.take(~endless)
         if pivots % REFRESH == 0:
-            _refresh(vertex, front, targets)
+            _refresh(track.vertex, front, targets)
     raise ProgramError(f"the path of {len(front.rows)} rows did not end: {MAX_PIVOTS} pivots made")
 
 
 def _start(vertex: Vertex, z: FloatArray, targets: FloatArray) -> _Front:
     """Front at a dual of zero: the same vertex for every row."""
-    a = len(z)
-    residuals = vertex.residuals.copy()
+    a, d = z.shape
+    residuals = vertex.residuals[: max(FEWEST_ROWS, 2 * d)].copy()
     residuals[vertex.basis] = np.inf
     return _Front(
         rows=np.arange(a),
@@ -98,8 +139,14 @@ def _start(vertex: Vertex, z: FloatArray, targets: FloatArray) -> _Front:
         basis=np.tile(vertex.basis, (a, 1)),
         inverse=np.tile(vertex.inverse, (a, 1, 1)),
         duals=np.tile(vertex.duals[vertex.basis], (a, 1)),
+        moved=np.zeros((a, d)),
         residuals=np.tile(residuals, (a, 1)),
     )
+
+
+def _times(rows: FloatArray, matrices: FloatArray) -> FloatArray:
+    """Product of each row and its matrix."""
+    return np.matmul(rows[:, None, :], matrices)[:, 0]
 
 
 def _first_at_bound(
@@ -116,31 +163,50 @@ def _first_at_bound(
 
 
 def _exchange(
-    vertex: Vertex, front: _Front, leaving: IntArray, rising: FloatArray
+    track: Track, front: _Front, leaving: IntArray, rising: FloatArray
 ) -> NDArray[np.bool_]:
     """Let one row out of each basis, and in the first whose residual vanishes; True: there is none.
 
     The row that leaves at its upper bound gets a positive residual, at its lower a negative one.
     """
-    program, each = vertex.program, np.arange(len(leaving))
+    program, each = track.vertex.program, np.arange(len(leaving))
     columns = front.inverse[each, :, leaving]
-    change = (columns * rising[:, None]) @ program.features.T
-    entering, distance = _first_to_vanish(front.residuals, change)
+    entering, distance, change = _first_in_reach(track, front, columns * rising[:, None])
     from_above = front.residuals[each, entering] > 0
     change *= distance[:, None]
     front.residuals += change
     front.residuals[each, front.basis[each, leaving]] = rising * distance
     front.residuals[each, entering] = np.inf
+    front.moved -= columns * (rising * distance)[:, None]
     front.basis[each, leaving] = entering
     front.duals[each, leaving] = np.where(
         from_above, program.upper[entering], program.lower[entering]
     )
-    weights = np.einsum("ad,adb->ab", program.features[entering], front.inverse)
+    weights = _times(program.features[entering], front.inverse)
     pivots = weights[each, leaving].copy()
     weights[each, leaving] -= 1.0
     with np.errstate(divide="ignore", invalid="ignore"):  # of rows whose path has no end
         front.inverse -= columns[:, :, None] * (weights / pivots[:, None])[:, None, :]
     return np.asarray(distance == 0)
+
+
+def _first_in_reach(
+    track: Track, front: _Front, direction: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """First row to vanish of all, found among as few as are within reach; and how all change."""
+    program, n = track.vertex.program, len(track.reach)
+    while True:
+        watched = front.residuals.shape[1]
+        change = direction @ program.features[:watched].T
+        entering, distance = _first_to_vanish(front.residuals, change)
+        if watched == n:
+            return entering, distance, change
+        end = np.linalg.norm(front.moved - direction * distance[:, None], axis=1)
+        if ((distance > 0) & (end < track.reach[watched])).all():
+            return entering, distance, change
+        more = slice(watched, min(2 * watched, n))
+        fresh = track.vertex.residuals[more] - front.moved @ program.features[more].T
+        front.residuals = np.hstack([front.residuals, fresh])
 
 
 def _first_to_vanish(residuals: FloatArray, change: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -160,12 +226,17 @@ def _first_to_vanish(residuals: FloatArray, change: FloatArray) -> tuple[IntArra
 def _refresh(vertex: Vertex, front: _Front, targets: FloatArray) -> None:
     """Sweep away the rounding errors of many updates."""
     program, each = vertex.program, np.arange(len(front.rows))[:, None]
+    watched = front.residuals.shape[1]
     front.inverse = np.linalg.inv(program.features[front.basis])
     coordinates = np.einsum("adb,ab->ad", front.inverse, program.ranked[front.basis])
-    front.residuals = program.ranked - coordinates @ program.features.T
-    duals = np.where(front.residuals > 0, program.upper, program.lower)
+    start = vertex.inverse @ program.ranked[vertex.basis]
+    front.moved = coordinates - start
+    near = program.features[:watched]
+    front.residuals = program.ranked[:watched] - coordinates @ near.T
+    duals = np.where(front.residuals > 0, program.upper[:watched], program.lower[:watched])
     duals[each, front.basis] = 0.0
     reached = targets[front.rows] - front.sides * front.left
-    pull = duals @ program.features + program.pull + reached[:, None] * front.z
-    front.duals = -np.einsum("ad,adb->ab", pull, front.inverse)
+    beyond = vertex.duals[watched:] @ program.features[watched:] + program.pull
+    pull = duals @ near + beyond + reached[:, None] * front.z
+    front.duals = -_times(pull, front.inverse)
     front.residuals[each, front.basis] = np.inf

@@ -9,8 +9,8 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.programs.path import rows_at_once, thresholds_along
-from plcp.programs.vertex import Vertex, fit_vertex
+from plcp.programs.path import Track, thresholds_along, track_of
+from plcp.programs.vertex import fit_vertex
 from plcp.progress import in_threads
 from plcp.quantiles import FloatArray
 from plcp.rows import count
@@ -33,16 +33,16 @@ from plcp.validation import (
 class LinearProgram:
     """The solved program of calibration rows, for shifts in the span of some columns."""
 
-    vertex: Vertex
+    track: Track
 
     @property
     def rows_at_once(self) -> int:
         """Number of new rows to follow in step."""
-        return rows_at_once(self.vertex)
+        return self.track.rows_at_once
 
     def thresholds(self, targets: FloatArray, columns: FloatArray) -> FloatArray:
         """Thresholds of new rows at which their duals reach their targets."""
-        return thresholds_along(self.vertex, columns, targets)
+        return thresholds_along(self.track, columns, targets)
 
 
 class ConditionalCalibration(ThresholdRule):
@@ -186,7 +186,7 @@ class ConditionalCalibration(ThresholdRule):
         """Solve the program without a new row; True if its guarantee is exact."""
         if self.kernel is None:
             vertex = fit_vertex(columns, scores, 1 - self.alpha, weights)
-            self._program: LinearProgram | KernelProgram = LinearProgram(vertex)
+            self._program: LinearProgram | KernelProgram = LinearProgram(track_of(vertex))
             self.l2_, self.n_columns_ = None, len(vertex.basis)
             return weights is None
         if weights is not None:
