@@ -142,11 +142,12 @@ def _frame(scores: FloatArray) -> tuple[float, float]:
 def check_law(scores: FloatArray, thresholds: FloatArray, counts: FloatArray, level: float) -> None:
     """Refuse thresholds whose last digits were lost: an optimum covers ``level`` in every group."""
     sizes = counts.sum(axis=0)
-    below = (scores < thresholds - 1e-9 * np.abs(thresholds)) @ counts
+    typical = np.median(np.abs(scores[scores != 0])) if scores.any() else 0.0
+    below = (scores < thresholds - 1e-9 * np.maximum(np.abs(thresholds), typical)) @ counts
     covered = (scores <= thresholds) @ counts
     if (below > (level + 1e-6) * sizes).any() or (covered < (level - 1e-6) * sizes).any():
         raise ProgramError(
-            f"scores of size {np.abs(scores).max():.3g} and {np.median(np.abs(scores)):.3g} cannot "
+            f"scores of size {np.abs(scores).max():.3g} and {typical:.3g} cannot "
             "be added up without losing digits: take logarithms of the scores, or use BatchMVP"
         )
 
