@@ -57,12 +57,14 @@ def guan_threshold(x, places, scores, table, alpha):
 
 
 @few
-@given(worlds(max_size=9), alphas)
-def test_the_definition_by_brute_force(world, alpha):
-    """Scores are whole numbers, so a half below one is just below it."""
+@given(worlds(max_size=9), alphas, st.sampled_from([1.0, 1 / 7]))
+def test_the_definition_by_brute_force(world, alpha, unit):
+    """Scores are whole numbers, so a half below one is just below it; sevenths round."""
     places, scores, table = world
     points = np.arange(len(table))
-    found = quietly(LocalCP(Table(table), alpha=alpha), places[:, None], scores, points[:, None])
+    found = quietly(
+        LocalCP(Table(table * unit), alpha=alpha), places[:, None], scores, points[:, None]
+    )
     expected = [guan_threshold(x, places, scores, table, alpha) for x in points]
     assert_array_equal(found, expected)
 
@@ -77,6 +79,15 @@ def test_leaving_each_out_covers_at_least_the_rank(world, alpha):
         q = quietly(LocalCP(Table(table), alpha=alpha), X, s, [[places[k]]])[0]
         covered += int(scores[k] <= q)
     assert covered >= conformal_rank(len(scores) - 1, alpha)
+
+
+@pytest.mark.parametrize("n", [9, 30, 100])
+def test_rounding_does_not_tell_equal_ranks_apart(n):
+    """A tenth has no exact float, so sums of the same weights differ by the order they came in."""
+    X, scores = np.zeros((n, 1)), np.arange(n, dtype=float)
+    for alpha in (0.1, 0.2, 0.3, 0.5):
+        found = quietly(LocalCP(Table([[0.1]]), alpha=alpha), X, scores, X[:1])
+        assert found == quietly(SplitConformal(alpha), X, scores, X[:1])
 
 
 @pytest.mark.parametrize("kernel", [GaussianKernel(0.7), BoxKernel(0.8)])

@@ -56,7 +56,7 @@ def test_units_do_not_matter_and_constant_columns_do_not_count(rng, rule):
     X = np.round(X * 2**20) / 2**20  # so few digits that the change of units is exact
     plain = quietly(rule(random_state=0), X, scores, X)
     assert len(np.unique(plain)) > 1
-    scaled = np.column_stack([8.0 * X - 2.0**10, np.full(300, 0.1)])
+    scaled = np.column_stack([X * [8.0, 0.5] - 2.0**10, np.full(300, 0.1)])
     assert_array_equal(quietly(rule(random_state=0), scaled, scores, scaled), plain)
 
 

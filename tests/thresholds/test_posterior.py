@@ -75,7 +75,7 @@ def test_a_loop_with_likelihoods_by_scipy(drawn, alpha, precision):
 @given(kinds_and_scores(), alphas)
 def test_groups_without_doubt_have_thresholds_of_their_own(drawn, alpha):
     X, scores = drawn
-    rule = PosteriorConformal(Given(ONE_EACH), 9, alpha, random_state=0)
+    rule = PosteriorConformal(Given(ONE_EACH), 2, alpha, random_state=0)
     found = quietly(rule, X, scores, KINDS)
     kinds, own = calibrating(rule, X, scores)
     assert_array_equal(found, [conformal_quantile(own[kinds == k], alpha) for k in range(3)])
