@@ -82,12 +82,17 @@ def test_leaving_each_out_covers_at_least_the_rank(world, alpha):
 
 
 @pytest.mark.parametrize("n", [9, 30, 100])
-def test_rounding_does_not_tell_equal_ranks_apart(n):
-    """A tenth has no exact float, so sums of the same weights differ by the order they came in."""
-    X, scores = np.zeros((n, 1)), np.arange(n, dtype=float)
+def test_rounding_does_not_tell_equal_ranks_apart(rng, n):
+    """Ranks at two places apart are often equal; a tenth has no exact float, and one has."""
+    places, scores = (
+        np.repeat([[0], [1]], [n, n + 1], axis=0),
+        rng.permutation(np.arange(2.0 * n + 1)),
+    )
     for alpha in (0.1, 0.2, 0.3, 0.5):
-        found = quietly(LocalCP(Table([[0.1]]), alpha=alpha), X, scores, X[:1])
-        assert found == quietly(SplitConformal(alpha), X, scores, X[:1])
+        tenths, ones = (Table(unit * np.eye(2)) for unit in (0.1, 1.0))
+        found = quietly(LocalCP(tenths, alpha=alpha), places, scores, [[0], [1]])
+        expected = quietly(LocalCP(ones, alpha=alpha), places, scores, [[0], [1]])
+        assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("kernel", [GaussianKernel(0.7), BoxKernel(0.8)])
