@@ -20,7 +20,7 @@ from plcp.quantiles import FloatArray, IntArray, pinball_loss
 from plcp.thresholds.space import Space, plain_space, standard_space
 from plcp.validation import check_option
 
-TUNING_ROWS = 400  # most that settle scale, bandwidth and penalty
+TUNING_ROWS = 1000  # most that settle scale, bandwidth and penalty: with 400 the penalty is too large
 AT_ONCE = 256  # new rows
 FOLDS = 3
 SYMMETRIC = 1e-7  # of the mean variance: what rounding may do to a kernel matrix
@@ -44,7 +44,7 @@ class KernelShifts(BaseEstimator):
     l2 : float or "auto", default="auto"
         Penalty, relative to the mean pinball loss. "auto": by cross-validated pinball loss.
     tuning_size : float, default=0.2
-        Share of the rows (at most 400) that settle what is not given and calibrate nothing: that
+        Share of the rows (at most 1000) that settle what is not given and calibrate nothing: that
         keeps the guarantee exact.
     max_gigabytes : float, default=4.0
         Memory that may be used; a larger problem is refused before it starts.
