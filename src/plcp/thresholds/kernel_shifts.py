@@ -20,7 +20,7 @@ from plcp.quantiles import FloatArray, IntArray, pinball_loss
 from plcp.thresholds.space import Space, plain_space, standard_space
 from plcp.validation import check_option
 
-TUNING_ROWS = 1000  # most that settle scale, bandwidth and penalty: with 400 the penalty is too large
+TUNING_ROWS = 1000  # most that settle a kernel: with 400 the penalty came out too large
 AT_ONCE = 256  # new rows
 FOLDS = 3
 SYMMETRIC = 1e-7  # of the mean variance: what rounding may do to a kernel matrix
