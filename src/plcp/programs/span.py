@@ -25,7 +25,8 @@ class Span:
 
     def coordinates(self, features: FloatArray) -> FloatArray:
         """Coordinates of rows, shape (n, d)."""
-        return features[:, self.kept] @ self.rotation
+        kept = features[:, self.kept] if len(self.dropped) else features  # spares a copy
+        return kept @ self.rotation
 
     def contains(self, features: FloatArray) -> NDArray[np.bool_]:
         """Whether rows keep the laws among columns; shifts of other rows were never seen."""
