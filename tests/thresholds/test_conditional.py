@@ -68,6 +68,16 @@ def test_every_overlapping_group_is_covered_over_all_places_of_the_test_row(n, a
         assert covered[members].sum() >= conformal_rank(members.sum() - 1, alpha) * members.any()
 
 
+def test_a_threshold_among_tied_scores_covers_them(rng):
+    """Sums that rounding leaves a digit below an atom would lose all of its rows."""
+    X = rng.normal(size=(600, 5))
+    scores = np.minimum(rng.exponential(size=300), 1.0)
+    q = ConditionalCalibration().fit(X[:300], scores).predict(X[300:])
+    at_the_atom = np.abs(q - 1.0) < 1e-9
+    assert at_the_atom.any()
+    assert (q[at_the_atom] >= 1.0).all()
+
+
 def test_draws_are_uniform_over_the_range_of_a_dual():
     """Of five scores at alpha = 0.2 the largest is the threshold where u > 0, else the fourth.
 

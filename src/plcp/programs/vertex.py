@@ -12,6 +12,7 @@ from plcp.quantiles import FloatArray, IntArray
 
 JITTER = 1e-10  # of a score's distance from others: ties are broken, and nothing else is moved
 WHOLE = 1e-9  # an interpolation weight this near a whole number is that number
+ROUNDING = 1e-13  # of the scores that a threshold adds up: what a sum may lose
 SLACK = 1e-9  # of a row's weight: a dual beyond its bound by less is at its bound
 REFRESH = 50  # pivots after which rounding in the updated inverse is swept away
 MAX_PIVOTS = 100_000
@@ -77,7 +78,10 @@ def interpolated(weights: FloatArray, scores: FloatArray) -> FloatArray:
     """Mean of basis scores by interpolation weights, exactly a score where all but one are zero."""
     nearest = np.round(weights)
     weights = np.where(np.abs(weights - nearest) <= WHOLE, nearest, weights)
-    return np.asarray((weights * scores).sum(axis=-1))
+    terms = weights * scores
+    # a sum that rounding leaves just below a tied score must cover it all the same
+    sums = np.count_nonzero(weights, axis=-1) > 1
+    return np.asarray(terms.sum(axis=-1) + ROUNDING * sums * np.abs(terms).sum(axis=-1))
 
 
 def make_program(

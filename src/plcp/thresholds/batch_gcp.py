@@ -6,14 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.programs.vertex import WHOLE, ProgramError, fit_vertex, interpolated
+from plcp.programs.vertex import ProgramError, fit_vertex, interpolated
 from plcp.quantiles import FloatArray
 from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.groups import Source, fit_groups
 from plcp.validation import check_alpha, check_features, check_pairs, warn_infinite
 
 TIE = 1e-8  # below one row in a hundred million: decides between optima, and nothing else
-ROUNDING = 1e-13  # of the scores that a threshold adds up: what a sum may lose
 
 
 class BatchGCP(ThresholdRule):
@@ -121,9 +120,6 @@ class BatchGCP(ThresholdRule):
     def _thresholds(self, features: FloatArray) -> FloatArray:
         weights = self._span.coordinates(features) @ self._inverse
         thresholds = interpolated(weights, self._basis_scores)
-        # a sum that rounding leaves just below a tied score must cover it all the same
-        sums = np.count_nonzero(np.abs(weights) > WHOLE, axis=1) > 1
-        thresholds += ROUNDING * sums * (np.abs(weights) @ np.abs(self._basis_scores))
         return np.where(self._span.contains(features), thresholds, np.inf)
 
     def __sklearn_tags__(self) -> Any:
