@@ -1,5 +1,7 @@
 """The paper's partition: gradient, closed form, descent, and no silent collapse."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -150,3 +152,15 @@ def test_thresholds_are_the_q_step_on_all_rows(rng):
     partition = SoftmaxPartition(n_groups=2, random_state=0).fit(X, scores)
     expected = weighted_quantiles(scores, partition.predict_proba(X), 0.9)
     np.testing.assert_array_equal(partition.thresholds_, expected)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_group_is_left_however_few_the_rows(rng, n, seed):
+    X, scores = rng.normal(size=(n, 3)), rng.exponential(size=n)
+    for n_groups in range(1, n + 1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CollapseWarning)
+            partition = SoftmaxPartition(n_groups, random_state=seed).fit(X, scores)
+        assert_allclose(partition.predict_proba(X).sum(axis=1), 1)
+        assert 1 <= partition.n_groups_ <= n_groups

@@ -12,7 +12,7 @@ from plcp.quantiles import FloatArray, IntArray
 from plcp.validation import check_alpha, check_pairs, drop_weightless, takes_nan
 
 COLLAPSE_SHARE = 0.95
-ROUNDING = 1e-9  # memberships so close are the same votes, added in another order
+ROUNDING = 1e-9  # memberships so close are the same, added in another order
 
 
 class CollapseWarning(UserWarning):
@@ -79,7 +79,8 @@ class Partition(BaseEstimator, ABC):
 
     def _settle(self, thresholds: FloatArray, masses: FloatArray, least: float = 0.0) -> None:
         """Store the groups in order, and the map from the raw groups to them."""
-        self.thresholds_, self._group_of = order_groups(thresholds, masses > least)
+        alive = masses > least * (1 - ROUNDING)  # else one row could leave no group at all
+        self.thresholds_, self._group_of = order_groups(thresholds, alive)
         self.group_sizes_ = group_masses(self._group_of, masses, self.n_groups_)
 
     def __sklearn_tags__(self) -> Any:
