@@ -179,3 +179,11 @@ def test_nothing_of_a_calibrated_fit_stays_in_an_uncalibrated_one(rng):
     twice = LocalCP(random_state=0).fit(X, scores).set_params(calibrated=False).fit(X, scores)
     assert vars(once).keys() == vars(twice).keys()
     assert_array_equal(quietly(once, X, scores, X), quietly(twice, X, scores, X))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_next_to_no_coverage_asks_for_the_least_score(rng, weighted):
+    X, scores = rng.normal(size=(300, 2)), rng.exponential(size=300)
+    weights = np.full(300, 2.0) if weighted else None
+    rule = LocalCP(GaussianKernel(1.0), alpha=1 - 1e-15)
+    assert (quietly(rule, X, scores, X, sample_weight=weights) == scores.min()).all()

@@ -1,5 +1,7 @@
 """What local rules share: rows that settle the space, scale, frames, and bad input."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -168,6 +170,22 @@ def test_values_too_large_for_a_distance(rng, rule):
     X[:, 1] *= 1e307
     with pytest.raises(ValueError, match=r"column 1 of X is too large .* rescale it"):
         rule().fit(X, scores)
+
+
+@both
+def test_values_too_small_for_a_distance(rng, rule):
+    X, scores = draw(rng)
+    X[:, 1] *= 1e-200
+    with pytest.raises(ValueError, match=r"column 1 of X is too small .* rescale it"):
+        rule().fit(X, scores)
+
+
+@pytest.mark.parametrize("rule", [LocalCP, partial(LocalCP, calibrated=False), RLCP])
+def test_thresholds_are_those_of_the_alpha_fitted_at(rng, rule):
+    X, scores = draw(rng)
+    fitted = rule(alpha=0.3, random_state=0).fit(X, scores)
+    expected = fitted.predict(X / 4)
+    assert_array_equal(fitted.set_params(alpha=0.5).predict(X / 4), expected)
 
 
 @both

@@ -168,3 +168,10 @@ def test_few_rows(rng, n):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CollapseWarning)
             assert (quietly(PosteriorConformal(random_state=0), X, scores, X) == np.inf).all()
+
+
+def test_thresholds_are_those_of_the_alpha_fitted_at(rng):
+    X, scores = rng.normal(size=(400, 2)), rng.exponential(size=400)
+    rule = PosteriorConformal(alpha=0.3, random_state=0).fit(X, scores)
+    expected = rule.predict(X / 4)
+    assert_array_equal(rule.set_params(alpha=0.5).predict(X / 4), expected)

@@ -124,6 +124,15 @@ def test_weights_are_repeated_rows(world, alpha, data):
     assert_array_equal(weighted, repeated)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_copies_of_a_point_weigh_what_it_weighs(rng, seed):
+    """Nine scores at each of four places far apart: the largest of them covers the tenth."""
+    places, scores = 20 * rng.normal(size=(4, 2)), rng.uniform(size=(4, 9))
+    rule = RLCP(GaussianKernel(0.1), random_state=seed)
+    found = quietly(rule, np.repeat(places, 9, axis=0), scores.ravel(), places)
+    assert_array_equal(found, scores.max(axis=1))
+
+
 def test_many_columns_do_not_underflow(rng):
     """exp(-d/2) is zero for 3000 columns: only ratios of weights are of use, and are used."""
     X, scores = rng.normal(size=(200, 3000)), rng.exponential(size=200)

@@ -127,8 +127,8 @@ class LocalCP(LocalRule):
             around = weights_from(self.kernel_, points[rows], self._X)
             own = weights_from(self.kernel_, points[rows], points[rows]).diagonal()
             counted = around if self._weights is None else around * self._weights
-            if not self.calibrated:
-                return rows_reaching(counted, own, 1 - self.alpha)
+            if len(self._total) == 0:  # fitted without calibration
+                return rows_reaching(counted, own, 1 - self._alpha)
             same = isinstance(self.kernel_, SYMMETRIC)
             to_point = around if same else weights_around(self.kernel_, self._X, points[rows])
             return self._last_accepted(counted, own, to_point)
@@ -188,4 +188,4 @@ def _rank_limit(weights: FloatArray | None, n: int, alpha: float) -> float:
     """Number of lower ranks at which a score is no longer accepted."""
     if weights is None:
         return float(conformal_rank(n, alpha))
-    return float((1 - alpha - 4 * EPS * n) * (weights.sum() + 1))
+    return float(max(1 - alpha - 4 * EPS * n, TINY) * (weights.sum() + 1))

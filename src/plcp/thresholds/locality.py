@@ -44,6 +44,7 @@ class WeightedRule(ThresholdRule):
     _X: FloatArray  # what the kernel sees of the calibration rows, in the order of the scores
     _weights: FloatArray | None  # what they count
     _seed: int
+    _alpha: float  # at which it was fitted
 
     def predict(self, X: Any) -> FloatArray:
         """Thresholds q(x), one a row."""
@@ -54,7 +55,7 @@ class WeightedRule(ThresholdRule):
         if infinite:
             warn_infinite(
                 f"{infinite} of {len(points)} rows have too little calibration weight around them "
-                f"for alpha = {self.alpha:g}"
+                f"for alpha = {self._alpha:g}"
             )
         return thresholds
 
@@ -80,7 +81,7 @@ class WeightedRule(ThresholdRule):
             weights, own = weights_of(points[rows], drawn[rows])
             if self._weights is not None:
                 weights *= self._weights
-            return rows_reaching(weights, own, 1 - self.alpha)
+            return rows_reaching(weights, own, 1 - self._alpha)
 
         return self._by_block(positions, len(points))
 
@@ -109,7 +110,7 @@ class LocalRule(WeightedRule):
         ``sample_weight`` counts rows: weight 2 stands for two rows, weight 0 for none, and a test
         point has weight one. Scale and bandwidth look at rows, whatever they weigh.
         """
-        check_alpha(self.alpha)
+        self._alpha = check_alpha(self.alpha)
         X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=True)
         X, scores, weights = drop_weightless(numbers(X), scores, weights)
         rng = check_random_state(self.random_state)

@@ -119,6 +119,7 @@ class PosteriorConformal(WeightedRule):
         point has weight one.
         """
         self._check_options()
+        self._alpha = check_alpha(self.alpha)
         checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
         X, scores, weights = drop_weightless(*checked)
         n = len(scores)
@@ -140,7 +141,6 @@ class PosteriorConformal(WeightedRule):
         return self
 
     def _check_options(self) -> None:
-        check_alpha(self.alpha)
         check_share("learning_size", self.learning_size)
         if self.precision != "auto":
             check_count("precision", self.precision, 0)

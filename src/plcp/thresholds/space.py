@@ -42,9 +42,12 @@ def standard_space(X: FloatArray, kernel: Any, bandwidth: Callable[[FloatArray],
         return Space(kernel(np.inf), columns, np.zeros(0), np.ones(0))
     with np.errstate(over="ignore", invalid="ignore"):
         centre, scale = X[:, columns].mean(axis=0), X[:, columns].std(axis=0)
-    if not np.isfinite(scale).all():
-        worst = columns[np.flatnonzero(~np.isfinite(scale))[0]]
-        raise ValueError(f"column {worst} of X is too large to measure distances in: rescale it")
+    wrong = np.flatnonzero(~((scale > 0) & np.isfinite(scale)))
+    if len(wrong):
+        size = "small" if scale[wrong[0]] == 0 else "large"
+        raise ValueError(
+            f"column {columns[wrong[0]]} of X is too {size} to measure distances in: rescale it"
+        )
     standard = Space(kernel, columns, centre, scale)
     return replace(standard, kernel=kernel(bandwidth(standard.place(X))))
 

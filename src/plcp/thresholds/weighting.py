@@ -10,6 +10,7 @@ from plcp.quantiles import FloatArray, IntArray
 
 SYMMETRIC = (GaussianKernel, BoxKernel)  # and known to give no wrong weights
 WeightsAroundDraws = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+ROUNDING = 1e-10  # error of a weight: copies of one point may differ by so much
 FAINT = -500.0  # log weight of a test point below which exp is about to underflow
 
 
@@ -38,8 +39,9 @@ def rows_reaching(weights: FloatArray, own: FloatArray, level: float) -> IntArra
     sums = np.column_stack([sums, weights[:, whole:].sum(axis=1)])
     ends = np.cumsum(sums, axis=1)
     total = ends[:, -1] + own
-    # Rounding in the running sum must not push a target that is met exactly to the next score.
-    target = (level - 4 * np.finfo(float).eps * n) * total
+    # Rounding, of the sums or the weights, must not push a target met exactly to the next score.
+    slack = 4 * np.finfo(float).eps * n + ROUNDING * (1 - level)
+    target = (level - slack) * total
     hit = (ends < target[:, None]).sum(axis=1)
     found = hit < ends.shape[1]
     hit = np.where(found, hit, 0)
