@@ -208,6 +208,17 @@ def test_a_frozen_model_that_is_not_positive_is_told(rng):
     assert (scores <= rule.predict(tau)).sum() == conformal_rank(60, 0.1)
 
 
+def test_an_infinite_constant_is_told_by_its_cause(rng):
+    tau, scores = np.full((60, 1), -1.0), rng.uniform(100, 200, 60)
+    with (
+        pytest.warns(InfiniteThresholdWarning, match="more than 0.1 of the scores are infinitely"),
+        pytest.warns(UserWarning, match="not positive at 60 of 60 rows"),
+    ):
+        assert Rectified(FROZEN).fit(tau, scores).level_ == np.inf
+    with pytest.warns(InfiniteThresholdWarning, match="8 calibration points are fewer than the 9"):
+        Rectified(FROZEN).fit(-tau[:8], scores[:8])
+
+
 def test_scores_all_zero_or_huge(rng):
     X = rng.normal(size=(60, 2))
     assert_array_equal(Rectified(LinearQuantile()).fit(X, np.zeros(60)).predict(X), np.zeros(60))

@@ -117,7 +117,7 @@ class Rectified(ThresholdRule):
         held = self._learn(pairs, alpha)
         self.level_ = conformal_quantile(self._adjusted(held), alpha, held.weights)
         if np.isinf(self.level_):
-            warn_infinite(too_few(held.weights, len(held.scores), alpha))
+            warn_infinite(self._why_infinite(held, alpha))
         self.guarantee_ = _guarantee(alpha, held.weights is not None, self._is_frozen())
         return self
 
@@ -156,11 +156,17 @@ class Rectified(ThresholdRule):
         if self._is_frozen() and tau.min() == LEAST:
             warnings.warn(
                 f"the frozen index is not positive at {np.sum(tau == LEAST)} of {len(tau)} rows, "
-                'and sets there are next to nothing: use adjustment="difference"',
+                'where a ratio to it means nothing: use adjustment="difference"',
                 UserWarning,
                 stacklevel=3,
             )
         return ratio_to(tau, held.scores)
+
+    def _why_infinite(self, held: Pairs, alpha: float) -> str:
+        n = len(held.scores)
+        if np.isinf(conformal_quantile(np.zeros(n), alpha, held.weights)):
+            return too_few(held.weights, n, alpha)
+        return f"more than {alpha:g} of the scores are infinitely many times the index"
 
     @naming_the_boosted_index()
     def _ask(self, X: Any) -> FloatArray:
