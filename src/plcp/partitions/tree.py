@@ -101,7 +101,7 @@ class TreePartition(Partition):
         return self._group_of[np.searchsorted(self.leaves_, nodes)]
 
     def _encode(self, X: Any) -> FloatArray:
-        """Numbers of a size that trees can take; their order and the gaps are kept."""
+        """Numbers of a size that trees, which round to single precision, can take."""
         return np.clip(self.encoder_.transform(X), -LARGEST, LARGEST)
 
     def _template(self, total: float) -> DecisionTreeRegressor:
