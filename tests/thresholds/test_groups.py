@@ -78,6 +78,16 @@ def test_a_matrix_with_names_keeps_them():
     given = pd.DataFrame(EXPECTED, columns=["f", "m", "old"])
     assert Groups().fit(frame(), given=given).names_ == ["f", "m", "old"]
     assert Groups(lambda X: given).fit(frame()).names_ == ["f", "m", "old"]
+    assert Groups().fit(frame(), given=given.set_axis([*"xxy"], axis=1)).names_ == [*"xxy"]
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_a_matrix_with_names_in_another_order(kind):
+    given = kind({"f": EXPECTED[:, 0], "m": EXPECTED[:, 1], "old": EXPECTED[:, 2]})
+    groups = Groups().fit(frame(), given=given)
+    assert_array_equal(groups.transform(frame(), given=given[["old", "f", "m"]]), EXPECTED)
+    with pytest.raises(ValueError, match=r"columns \['f', 'm'\], but the groups in fit were"):
+        groups.transform(frame(), given=given[["f", "m"]])
 
 
 @pytest.mark.parametrize("dtype", ["category", "string", object])

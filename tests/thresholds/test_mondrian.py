@@ -173,3 +173,22 @@ def test_a_gap_in_one_of_several_columns_is_named(gap):
     frame = pd.DataFrame({"a": ["x"] * 20, "b": pd.Series([*"y" * 19, gap], dtype=object)})
     with pytest.raises(ValueError, match="no label at row 19 in column 'b'"):
         Mondrian(["a", "b"]).fit(frame, np.arange(20.0))
+
+
+def test_whole_numbers_are_the_same_labels_as_floats():
+    table = pd.DataFrame({"site": ["a", "b"] * 20, "year": [1, 2] * 20})
+    rule = Mondrian(["site", "year"]).fit(table, np.arange(40.0))
+    now = rule.predict(table.astype({"year": float}))
+    assert_array_equal(now, rule.predict(table))
+
+
+def test_labels_of_another_kind_are_refused():
+    X, scores = np.zeros((20, 1)), np.arange(20.0)
+    rule = Mondrian().fit(X, scores, groups=[0, 1] * 10)
+    with pytest.raises(ValueError, match="were numbers in fit and are text now"):
+        rule.predict(X, groups=["0", "1"] * 10)
+
+
+def test_groups_given_twice_are_refused():
+    with pytest.raises(ValueError, match=r"given twice: as an array, and as Mondrian\(groups=0\)"):
+        Mondrian(0).fit(np.zeros((20, 1)), np.arange(20.0), groups=[0] * 20)

@@ -51,3 +51,19 @@ def check_sortable(labels: NDArray[Any]) -> None:
     if len(kinds) > 1 and not all(issubclass(kind, Real) for kind in kinds):
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise ValueError(f"groups has labels of several types ({names}): give them one type")
+
+
+def check_kind(was: Any, now: Any, where: str) -> None:
+    """Refuse labels that were text and are numbers, or the other way round."""
+    kinds = ["text" if isinstance(label, str) else "numbers" for label in (was, now)]
+    if kinds[0] != kinds[1]:
+        raise ValueError(
+            f"labels{where} were {kinds[0]} in fit and are {kinds[1]} now: give them the type they "
+            "had"
+        )
+
+
+def shown(label: Any) -> str:
+    """Label as text; a whole number alike, whether it came as a float or not."""
+    whole = isinstance(label, float | np.floating) and float(label).is_integer()
+    return str(int(label)) if whole else str(label)

@@ -13,7 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp.quantiles import FloatArray
 from plcp.rows import count, is_frame
-from plcp.thresholds.columns import check_present, check_sortable, column, column_title
+from plcp.thresholds.columns import (
+    check_kind,
+    check_present,
+    check_sortable,
+    column,
+    column_title,
+    shown,
+)
 from plcp.validation import check_features, check_lengths, drop_weightless
 
 MAX_LABELS = 1000  # a column with more is a number by mistake, and the matrix would fill memory
@@ -93,11 +100,15 @@ class Groups(TransformerMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class _Block:
-    """Groups of one source, some without a name; ``known`` is None where it gives booleans."""
+    """Groups of one source, some without a name; ``known`` is None where it gives booleans.
+
+    ``titled``: the names are those of a frame's columns, which may come in another order.
+    """
 
     source: Source | None
     names: list[str]
     known: dict[Any, int] | None
+    titled: bool = False
 
 
 def fit_groups(
@@ -140,10 +151,11 @@ def _learned(X: Any, source: Source | None, name: str | None, given: ArrayLike |
                 "groups: cut it into bins, or give functions of X"
             )
         known = {label: i for i, label in enumerate(labels)}
-        return _Block(source, [f"{title}={_shown(label)}" for label in labels], known)
+        return _Block(source, [f"{title}={shown(label)}" for label in labels], known)
     k = check_indicators(values, count(X), _place(source)).shape[1]
     if is_frame(values):
-        return _Block(source, [str(title) for title in values.columns], None)
+        titles = [str(title) for title in values.columns]
+        return _Block(source, titles, None, titled=len({*titles}) == k)
     title = name or (column_title(X, source) if _is_column(source) else _function_name(source))
     several = k > 1 and title
     return _Block(source, [f"{title} {i}" if several else title for i in range(k)], None)
@@ -152,6 +164,8 @@ def _learned(X: Any, source: Source | None, name: str | None, given: ArrayLike |
 def _indicators(block: _Block, X: Any, given: ArrayLike | None) -> FloatArray:
     values = _values(X, block.source, given)
     if block.known is None:
+        if block.titled and is_frame(values):
+            values = _in_order(values, block.names, _place(block.source))
         matrix = check_indicators(values, count(X), _place(block.source))
         if matrix.shape[1] != len(block.names):
             raise ValueError(
@@ -162,16 +176,22 @@ def _indicators(block: _Block, X: Any, given: ArrayLike | None) -> FloatArray:
     return _one_hot(values, block.known, f" in column {block.source!r}")
 
 
+def _in_order(frame: Any, names: list[str], what: str) -> Any:
+    """Columns of a frame in the order that they had in fit."""
+    keys = {str(key): key for key in frame.columns}
+    if len(keys) != len(names) or not keys.keys() >= set(names):
+        raise ValueError(
+            f"{what} has the columns {list(keys)}, but the groups in fit were {names}: give one "
+            "column for each of them"
+        )
+    return frame[[keys[name] for name in names]]
+
+
 def _one_hot(values: NDArray[Any], known: dict[Any, int], where: str) -> FloatArray:
     check_present(values, where)
     check_sortable(values)
+    check_kind(next(iter(known)), values[0], where)
     labels, codes = np.unique(values, return_inverse=True)
-    was_text, is_text = (isinstance(next(iter(some)), str) for some in (known, labels))
-    if was_text != is_text:
-        raise ValueError(
-            f"labels{where} were {'text' if was_text else 'numbers'} in fit and are "
-            f"{'text' if is_text else 'numbers'} now: give them the type they had"
-        )
     group = np.array([known.get(label, -1) for label in labels])[codes]
     return (group[:, None] == np.arange(len(known))).astype(float)
 
@@ -226,8 +246,3 @@ def _place(source: Any) -> str:
 def _function_name(source: Any) -> str:
     name = getattr(source, "__name__", type(source).__name__)
     return "" if source is None or name == "<lambda>" else str(name)
-
-
-def _shown(label: Any) -> str:
-    whole = isinstance(label, float | np.floating) and float(label).is_integer()
-    return str(int(label)) if whole else str(label)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from plcp.quantiles import FloatArray, group_conformal_quantiles
 from plcp.rows import count, is_frame
 from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.columns import check_present, check_sortable, column
+from plcp.thresholds.columns import check_kind, check_present, check_sortable, column, shown
 from plcp.thresholds.groups import check_indicators
 from plcp.validation import (
     check_alpha,
@@ -96,6 +96,7 @@ class Mondrian(ThresholdRule):
         check_is_fitted(self)
         X = check_features(self, X, reset=False, allow_nan=True)
         labels = self._labels(X, groups)
+        check_kind(self.groups_[0], labels[0], " of groups")
         codes = np.minimum(np.searchsorted(self.groups_, labels), len(self.groups_) - 1)
         unseen = self.groups_[codes] != labels
         if unseen.any():
@@ -105,6 +106,10 @@ class Mondrian(ThresholdRule):
 
     def _labels(self, X: Any, given: ArrayLike | None) -> NDArray[Any]:
         """One label a row, from the array given or from X."""
+        if given is not None and self.groups is not None:
+            raise ValueError(
+                f"groups are given twice: as an array, and as Mondrian(groups={self.groups!r})"
+            )
         if given is not None:
             labels = _one_a_row(given, count(X))
         elif callable(self.groups):
@@ -170,11 +175,13 @@ def _column_labels(X: Any, columns: str | int | list[str | int]) -> NDArray[Any]
     """Labels of one column, or "a, b" for each combination of several."""
     if not isinstance(columns, list):
         return column(X, columns)
+    if not columns:
+        raise ValueError("groups names no column, got []: name one, or give a function")
     parts = []
     for name in columns:
         part = column(X, name)
         check_present(part, f" in column {name!r}")
-        parts.append([_escaped(str(value)) for value in part.tolist()])
+        parts.append([_escaped(shown(value)) for value in part.tolist()])
     return np.array([", ".join(row) for row in zip(*parts, strict=True)])
 
 
