@@ -95,6 +95,18 @@ def test_rounding_does_not_tell_equal_ranks_apart(rng, n):
         assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("alpha", [0.1, 0.2, 0.3, 0.5])
+def test_weights_that_round_do_not_tell_equal_ranks_apart(rng, alpha):
+    """Places so far apart that the normal kernel is a table of zeros and ones, but for rounding."""
+    kinds, each = np.arange(17) % 2, np.arange(2)[:, None]
+    for _ in range(40):
+        places, scores = [[20], [-20]] + rng.normal(size=(2, 2)), rng.permutation(np.arange(17.0))
+        far = LocalCP(GaussianKernel(0.2), alpha=alpha)
+        found = quietly(far, places[kinds], scores, places)
+        table = LocalCP(Table(np.eye(2)), alpha=alpha)
+        assert_array_equal(found, quietly(table, kinds[:, None], scores, each))
+
+
 @pytest.mark.parametrize("kernel", [GaussianKernel(0.7), BoxKernel(0.8)])
 @pytest.mark.parametrize("tied", [False, True])
 def test_leaving_each_out_with_continuous_kernels(rng, kernel, tied):

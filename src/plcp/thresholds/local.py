@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 
 from plcp.quantiles import FloatArray, IntArray, conformal_rank
 from plcp.thresholds.locality import LocalRule
-from plcp.thresholds.weighting import SYMMETRIC, rows_reaching, weights_around, weights_from
+from plcp.thresholds.weighting import (
+    ROUNDING,
+    SYMMETRIC,
+    rows_reaching,
+    weights_around,
+    weights_from,
+)
 
 EPS, TINY = np.finfo(float).eps, np.finfo(float).tiny
 
@@ -125,15 +131,19 @@ class LocalCP(LocalRule):
     def _positions(self, points: FloatArray) -> IntArray:
         def positions(rows: slice) -> IntArray:
             around = weights_from(self.kernel_, points[rows], self._X)
-            own = weights_from(self.kernel_, points[rows], points[rows]).diagonal()
+            same = isinstance(self.kernel_, SYMMETRIC)
+            own = np.ones(len(around)) if same else self._own(points[rows])
             counted = around if self._weights is None else around * self._weights
             if len(self._total) == 0:  # fitted without calibration
                 return rows_reaching(counted, own, 1 - self._alpha)
-            same = isinstance(self.kernel_, SYMMETRIC)
             to_point = around if same else weights_around(self.kernel_, self._X, points[rows])
             return self._last_accepted(counted, own, to_point)
 
         return self._by_block(positions, len(points))
+
+    def _own(self, points: FloatArray) -> FloatArray:
+        """Weight of each point to itself, by the user's kernel."""
+        return weights_from(self.kernel_, points, points).diagonal()
 
     def _last_accepted(self, around: FloatArray, own: FloatArray, to_point: FloatArray) -> IntArray:
         """Position of the largest score below which all are accepted, for each row.
@@ -144,7 +154,7 @@ class LocalCP(LocalRule):
         ranks = np.column_stack([np.zeros(len(own)), np.cumsum(around, axis=1)])
         ranks /= np.maximum(ranks[:, -1] + own, TINY)[:, None]
         # Ranks equal but for rounding are equal: else copies of one point would be told apart.
-        ranks -= 4 * EPS * around.shape[1]
+        ranks -= 4 * EPS * around.shape[1] + ROUNDING
         total = np.maximum(self._total + to_point, TINY)
         low, high = self._below / total, (self._below + to_point) / total
         return np.array([self._bisect(*row) for row in zip(ranks, low, high, strict=True)])
