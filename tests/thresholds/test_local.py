@@ -100,7 +100,8 @@ def test_weights_that_round_do_not_tell_equal_ranks_apart(rng, alpha):
     """Places so far apart that the normal kernel is a table of zeros and ones, but for rounding."""
     kinds, each = np.arange(17) % 2, np.arange(2)[:, None]
     for _ in range(40):
-        places, scores = [[20], [-20]] + rng.normal(size=(2, 2)), rng.permutation(np.arange(17.0))
+        places = np.array([[20], [-20]]) + rng.normal(size=(2, 2))
+        scores = rng.permutation(np.arange(17.0))
         far = LocalCP(GaussianKernel(0.2), alpha=alpha)
         found = quietly(far, places[kinds], scores, places)
         table = LocalCP(Table(np.eye(2)), alpha=alpha)
