@@ -69,6 +69,27 @@ def test_loss_is_that_of_the_linear_program(noise, quantile, l1, n, d):
 
 
 @pytest.mark.parametrize("quantile", LEVELS)
+@pytest.mark.parametrize("size", [1e4, 1e8, 1e12, -1e12])
+def test_outliers_count_by_their_side(quantile, size):
+    """The optimum is that of the linear program whatever their size."""
+    X, y = draw()
+    outlying = np.arange(300) < 5
+    ours = LinearQuantile(quantile).fit(X, np.where(outlying, size, y))
+    near = np.where(outlying, 100 * np.sign(size), y)
+    exact = QuantileRegressor(quantile=quantile, alpha=0).fit(X, near)
+    best = objective(exact, X, near, quantile)
+    assert objective(ours, X, near, quantile) <= best * (1 + PROMISED)
+
+
+def test_a_row_far_out_in_both_directions_counts_in_full():
+    X, y = draw(d=1)
+    X[0], y[0] = 1e9, 2e9
+    ours = LinearQuantile(0.5).fit(X, y)
+    exact = QuantileRegressor(quantile=0.5, alpha=0).fit(X, y)
+    assert objective(ours, X, y, 0.5) <= objective(exact, X, y, 0.5) * (1 + PROMISED)
+
+
+@pytest.mark.parametrize("quantile", LEVELS)
 def test_loss_without_intercept(quantile):
     X, y = draw()
     ours = LinearQuantile(quantile, fit_intercept=False).fit(X, y)
