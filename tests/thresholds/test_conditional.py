@@ -173,6 +173,22 @@ def test_nothing_of_a_first_fit_remains(rng):
     assert again.groups_ == []
 
 
+@pytest.mark.parametrize("randomized", [False, True])
+def test_alpha_is_that_of_the_fit(rng, randomized):
+    X, scores = wavy(rng)
+    rule = ConditionalCalibration(randomized=randomized, random_state=0).fit(X, scores)
+    q = rule.predict(X)
+    assert_array_equal(rule.set_params(alpha=0.5).predict(X), q)
+
+
+def test_equality_is_promised_only_without_ties():
+    """Equal scores are covered by every finite threshold: more often than drawn."""
+    X = np.zeros((9, 1))
+    rule = ConditionalCalibration(alpha=0.2, randomized=True, random_state=0).fit(X, np.ones(9))
+    assert (rule.predict(np.zeros((500, 1))) >= 1.0).all()
+    assert rule.guarantee_.endswith("exchangeable and no scores tie.")
+
+
 def test_draws_repeat_and_threads_change_nothing(rng, monkeypatch):
     monkeypatch.setattr("plcp.programs.path.BLOCK_ENTRIES", 3000)  # ten rows a block
     X, scores = wavy(rng)

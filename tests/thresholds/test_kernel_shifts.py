@@ -132,3 +132,18 @@ def test_weights_and_words_are_refused(rng):
         rule().fit(X, scores, sample_weight=np.ones(150))
     with pytest.raises(ValueError, match="column 'sex'"):
         rule().fit(pd.DataFrame({"sex": ["f", "m"] * 75}), scores)
+
+
+def test_sorted_rows_settle_the_same_space(rng):
+    """Scale and bandwidth are settled on rows from all over, in whatever order they come."""
+    X = np.sort(rng.uniform(size=(1000, 1)), axis=0)
+    shifts = KernelShifts(l2=0.1, tuning_size=0)
+    fitted = ConditionalCalibration(kernel=shifts, random_state=0).fit(
+        X, rng.exponential(size=1000)
+    )
+    assert_allclose(fitted._program.space.scale, X.std(), rtol=0.1)
+
+
+def test_too_few_rows_to_choose_a_penalty():
+    with pytest.raises(ValueError, match=r"l2='auto' needs at least 3 rows .*, got 1"):
+        rule("gaussian", "auto").fit(np.arange(2.0)[:, None], np.arange(2.0))

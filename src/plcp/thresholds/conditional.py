@@ -57,9 +57,9 @@ class ConditionalCalibration(ThresholdRule):
 
     If points are exchangeable, then for every f(x) = φ(x)'b that is nowhere negative
     E[f(X) 1{covered}] ≥ (1 - alpha) E[f(X)]: coverage holds in every group given, on average, and
-    under each reweighting by f. ``randomized=True`` gives equality for every f, negative or not.
-    Thresholds come from one program and the path of its dual to each new row, all rows of a block
-    in step.
+    under each reweighting by f. ``randomized=True`` gives equality for every f, negative or not,
+    unless scores tie. Thresholds come from one program and the path of its dual to each new row,
+    all rows of a block in step.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class ConditionalCalibration(ThresholdRule):
         Smooth functions of X beside the features. X must be numbers; some rows settle the kernel.
     randomized : bool, default=False
         Compare the dual with a uniform draw in place of 1 - alpha: exact coverage instead of
-        conservative; thresholds of few points may then be infinite, of either sign.
+        conservative, if no scores tie; thresholds of few points may be infinite, of either sign.
     n_jobs : int or None
         Blocks of rows at once, in threads; results do not depend on it.
     random_state : int, RandomState or None
@@ -138,7 +138,7 @@ class ConditionalCalibration(ThresholdRule):
         groups: ArrayLike | None = None,
     ) -> Self:
         """Solve the program of the calibration scores ``y``; ``sample_weight`` counts rows."""
-        check_alpha(self.alpha)
+        self._level = 1 - check_alpha(self.alpha)
         X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=self._maps_nan())
         if groups is not None:
             check_lengths(X, groups)
@@ -185,7 +185,7 @@ class ConditionalCalibration(ThresholdRule):
     ) -> bool:
         """Solve the program without a new row; True if its guarantee is exact."""
         if self.kernel is None:
-            vertex = fit_vertex(columns, scores, 1 - self.alpha, weights)
+            vertex = fit_vertex(columns, scores, self._level, weights)
             self._program: LinearProgram | KernelProgram = LinearProgram(track_of(vertex))
             self.l2_, self.n_columns_ = None, len(vertex.basis)
             return weights is None
@@ -201,8 +201,8 @@ class ConditionalCalibration(ThresholdRule):
     def _targets(self, n: int) -> FloatArray:
         """Value that the dual of each new row is compared with."""
         if not self.randomized:
-            return np.full(n, 1 - self.alpha)
-        return np.random.default_rng(self._seed).uniform(-self.alpha, 1 - self.alpha, n)
+            return np.full(n, self._level)
+        return np.random.default_rng(self._seed).uniform(self._level - 1, self._level, n)
 
     def _columns(self, X: Any, given: ArrayLike | None) -> FloatArray:
         """A constant, the features and the indicators of the groups, side by side."""
@@ -244,6 +244,7 @@ def _guarantee(rule: ConditionalCalibration, exact: bool) -> str:
         )
     relation = "=" if rule.randomized else ">="
     which = "every shift" if rule.randomized else "every nonnegative shift"
+    untied = " and no scores tie" if rule.randomized else ""
     groups = f", and so in each of the {len(rule.groups_)} groups" if rule.groups_ else ""
     smooth = (
         ""
@@ -254,5 +255,5 @@ def _guarantee(rule: ConditionalCalibration, exact: bool) -> str:
     return (
         f"P(covered) {relation} {target} on average over all inputs and under {which} in the span "
         f"of {d} columns{groups}, in finite samples, if calibration and test points are "
-        f"exchangeable.{smooth}"
+        f"exchangeable{untied}.{smooth}"
     )

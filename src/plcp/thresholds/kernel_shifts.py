@@ -109,7 +109,8 @@ def fit_kernel_program(
     _check_penalty(shifts.l2)
     tuning, rows = _divide(shifts, len(scores), rng)
     _refuse_if_large(len(rows), shifts.max_gigabytes)
-    looked_at = tuning if len(tuning) else rows[:TUNING_ROWS]
+    # rows may come sorted: the first of them would tell about one corner of the space
+    looked_at = tuning if len(tuning) else rng.permutation(rows)[:TUNING_ROWS]
     space = _settled_space(shifts, X[looked_at])
     given = columns[looked_at], scores[looked_at], alpha
     l2 = best_penalty(space, X[looked_at], *given) if isinstance(shifts.l2, str) else shifts.l2
@@ -134,6 +135,11 @@ def best_penalty(
     space: Space, X: FloatArray, columns: FloatArray, scores: FloatArray, alpha: float
 ) -> float:
     """Penalty of least pinball loss out of fold."""
+    if len(scores) < FOLDS:
+        raise ValueError(
+            f"l2='auto' needs at least {FOLDS} rows to choose a penalty on, got {len(scores)}: "
+            "calibrate on more rows, or give l2 as a number"
+        )
     unit = float(np.std(scores)) or 1.0
     penalties = PENALTIES / unit
     losses = np.zeros(len(penalties))
