@@ -123,12 +123,12 @@ class BoxKernel:
 
 @dataclass(frozen=True)
 class MultinomialKernel:
-    """H(p, c) = Π_k p_k^c_k: the likelihood of counts c under probabilities p.
+    """H(p, c) = Π_k p_k^c_k: the likelihood of counts c under probabilities p > 0.
 
     Parameters
     ----------
     precision : int
-        Number of trials, the sum of the counts; none: all probabilities count the same.
+        Number of trials, the sum of the counts; zero: all probabilities count the same.
 
     Examples
     --------

@@ -162,9 +162,17 @@ def test_frames_with_gaps_and_categories(rng):
         (ColorfulQuantile(quantile=1.0), "quantile must lie in"),
         (ColorfulQuantile(delta=0.0), "delta must lie in"),
         (ColorfulQuantile(mixing=1.5), r"mixing must lie in \[0, 1\], got 1.5"),
+        (ColorfulQuantile(mixing="half"), r"mixing must lie in \[0, 1\], got 'half'"),
         (ColorfulQuantile(cv=1), "cv must be a whole number, at least 2"),
     ],
 )
 def test_bad_options(rng, index, message):
     with pytest.raises(ValueError, match=message):
         index.fit(rng.normal(size=(60, 1)), np.arange(60.0))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_too_few_rows_are_refused_by_their_number(rng, n):
+    with pytest.raises(ValueError, match=f"n_samples={n}: .* need 3 rows"):
+        ColorfulQuantile().fit(rng.normal(size=(n, 1)), np.arange(float(n)))
+    assert np.isfinite(ColorfulQuantile().fit(np.eye(3), np.arange(3.0)).predict(np.eye(3))).all()

@@ -230,6 +230,7 @@ def test_scores_all_zero_or_huge(rng):
     ("rule", "message"),
     [
         (Rectified(alpha=1.2), "alpha must lie in"),
+        (Rectified("line"), "index must be a scikit-learn regressor or None, got 'line'"),
         (Rectified(adjustment="product"), "adjustment must be one of 'auto'"),
         (Rectified(calibration_size=1.0), "calibration_size must lie in"),
     ],

@@ -1,5 +1,6 @@
 """Quantile regression weighted by the density there, as conditional coverage weighs an error."""
 
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from plcp.validation import (
 )
 
 MAX_BINS = 64  # scikit-learn finds the bins of weighted rows one by one, slower than all the trees
+LEAST_ROWS = 3  # two to learn from in every fold
 MOST = 5.0  # times the typical density: what a row may weigh before all are divided by their mean
 
 
@@ -60,8 +62,9 @@ class ColorfulQuantile(RegressorMixin, BaseEstimator):
     ----------
     index_ : regressor
         The fitted index.
-    density_weights_ : ndarray of shape (n,)
-        Weight of each row, with mean one: no density above five times the median counts in full.
+    density_weights_ : ndarray
+        Weight of each row that counts, with mean one: no density above five times the median counts
+        in full.
 
     References
     ----------
@@ -98,11 +101,14 @@ class ColorfulQuantile(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the density of the scores ``y`` at their quantile, then fit with it."""
         level = check_share("quantile", 0.5 if self.quantile is None else self.quantile)
-        if not 0 <= self.mixing <= 1:
-            raise ValueError(f"mixing must lie in [0, 1], got {self.mixing!r}")
+        self._check_mixing(self.mixing)
         X, scores, weights = drop_weightless(
             *check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
         )
+        if len(scores) < LEAST_ROWS:
+            raise ValueError(
+                f"n_samples={len(scores)}: folds that show a density need {LEAST_ROWS} rows"
+            )
         rng = check_random_state(self.random_state)
         self.encoder_ = TableEncoder().fit(X) if self.index is None else None
         X = self._encode(X)
@@ -125,6 +131,11 @@ class ColorfulQuantile(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_features(self, X, reset=False, allow_nan=takes_nan(self))
         return np.asarray(self.index_.predict(self._encode(X)), dtype=float)
+
+    @staticmethod
+    def _check_mixing(mixing: Any) -> None:
+        if not isinstance(mixing, Real) or not 0 <= float(mixing) <= 1:
+            raise ValueError(f"mixing must lie in [0, 1], got {mixing!r}")
 
     def _encode(self, X: Any) -> Any:
         """Numbers for the default index; X as it is for one of the user's own."""

@@ -110,6 +110,8 @@ class Rectified(ThresholdRule):
         alpha = check_alpha(self.alpha)
         check_option("adjustment", self.adjustment, ADJUSTMENTS)
         check_share("calibration_size", self.calibration_size)
+        if not hasattr(self._template(), "get_params"):
+            raise ValueError(f"index must be a scikit-learn regressor or None, got {self.index!r}")
         checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
         pairs = Pairs(*drop_weightless(*checked))
         # A choice by all signs stays exact: a test score below zero is covered by any ratio.
