@@ -230,7 +230,7 @@ def nan_at(row, column):
         (ConditionalCalibration(nan_at(3, 1)), "got nan at row 3, column 1"),
         (
             ConditionalCalibration(lambda X: X @ np.ones((3, 2))),
-            r"2 columns of rank 1: columns \[1\]",
+            r"2 columns of rank 1 on 300 rows: columns \[1\]",
         ),
         (ConditionalCalibration(lambda X: X[:5]), r"each of the 300 rows.*got shape \(5, 3\)"),
         (ConditionalCalibration(StandardScaler()), "must be a fitted transformer"),
@@ -248,3 +248,33 @@ def test_columns_that_are_no_numbers_are_refused_by_name(rng):
     frame = pd.DataFrame({"age": rng.normal(size=20), "sex": ["f", "m"] * 10})
     with pytest.raises(ValueError, match="column 'sex'"):
         ConditionalCalibration().fit(frame, rng.normal(size=20))
+
+
+def test_maps_and_groups_that_change_between_fit_and_predict_are_refused(rng):
+    X, scores = wavy(rng)
+    rule = ConditionalCalibration(lambda X: X if len(X) > 5 else X[:, 1:]).fit(X, scores)
+    with pytest.raises(ValueError, match=r"gives 3 columns.*gave 4 in fit"):
+        rule.predict(X[:5])
+    with pytest.raises(ValueError, match="handed to predict, but there were none in fit"):
+        ConditionalCalibration().fit(X, scores).predict(X, groups=X > 0)
+
+
+def test_gaps_in_columns_that_are_not_looked_at(rng):
+    X, scores = wavy(rng)
+    members = X > 0
+    q = ConditionalCalibration().fit(X, scores, groups=members).predict(X, groups=members)
+    gaps = np.where(members, np.nan, X)
+    rule = ConditionalCalibration().fit(gaps, scores, groups=members)
+    assert_array_equal(rule.predict(gaps, groups=members), q)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"features": ["a", "b"]}, r"features must be a function .*, got \['a', 'b'\]"),
+        ({"kernel": "gaussian"}, "kernel must be a KernelShifts, got 'gaussian'"),
+    ],
+)
+def test_what_is_no_class_of_shifts(rng, options, message):
+    with pytest.raises(ValueError, match=message):
+        ConditionalCalibration(**options).fit(*wavy(rng))

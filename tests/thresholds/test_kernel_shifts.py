@@ -147,3 +147,11 @@ def test_sorted_rows_settle_the_same_space(rng):
 def test_too_few_rows_to_choose_a_penalty():
     with pytest.raises(ValueError, match=r"l2='auto' needs at least 3 rows .*, got 1"):
         rule("gaussian", "auto").fit(np.arange(2.0)[:, None], np.arange(2.0))
+
+
+def test_an_outlier_does_not_choose_the_penalty(rng):
+    X, scores = humped(rng)
+    scores[0] = 1e12
+    fitted = rule("gaussian", "auto", tuning_size=0).fit(X, scores)
+    assert fitted.l2_ > 1e-7
+    assert (fitted.predict(X) < 100).mean() > 0.9

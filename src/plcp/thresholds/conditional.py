@@ -16,6 +16,7 @@ from plcp.quantiles import FloatArray
 from plcp.rows import count
 from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.groups import Groups, Source
+from plcp.thresholds.guarantees import conditional_guarantee
 from plcp.thresholds.kernel_shifts import KernelProgram, KernelShifts, fit_kernel_program
 from plcp.thresholds.shifts import check_rank, feature_columns
 from plcp.thresholds.space import numbers
@@ -139,7 +140,9 @@ class ConditionalCalibration(ThresholdRule):
     ) -> Self:
         """Solve the program of the calibration scores ``y``; ``sample_weight`` counts rows."""
         self._level = 1 - check_alpha(self.alpha)
-        X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=self._maps_nan())
+        X, scores, weights = check_pairs(
+            self, X, y, sample_weight, allow_nan=self._maps_nan(groups)
+        )
         if groups is not None:
             check_lengths(X, groups)
             groups, _, _ = drop_weightless(groups, scores, weights)
@@ -150,17 +153,23 @@ class ConditionalCalibration(ThresholdRule):
         self.groups_ = [] if self._groups is None else self._groups.names_
         if self.features is not None:
             check_rank(feature_columns(X, self.features))
-        rng = check_random_state(self.random_state)
-        exact = self._solve(X, self._columns(X, groups), scores, weights, rng)
+        rng, columns = check_random_state(self.random_state), self._columns(X, groups)
+        self._width = columns.shape[1]
+        exact = self._solve(X, columns, scores, weights, rng)
         self._seed = rng.randint(np.iinfo(np.int32).max)
-        self.guarantee_ = _guarantee(self, exact)
+        self.guarantee_ = conditional_guarantee(self, exact)
         return self
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
         """Thresholds; infinite, with a warning, where too few calibration rows are alike."""
         check_is_fitted(self)
-        X = check_features(self, X, reset=False, allow_nan=self._maps_nan())
+        X = check_features(self, X, reset=False, allow_nan=self._maps_nan(groups))
         columns = self._columns(X, groups)
+        if columns.shape[1] != self._width:
+            raise ValueError(
+                f"features gives {columns.shape[1]} columns, constant and groups included, but "
+                f"gave {self._width} in fit: let it give the same for any rows"
+            )
         targets = self._targets(len(columns))
         seen = [columns]
         if isinstance(self._program, KernelProgram):
@@ -211,13 +220,15 @@ class ConditionalCalibration(ThresholdRule):
             parts.append(feature_columns(X, self.features))
         elif self._groups is None and self.kernel is None:
             parts.append(numbers(X))
+        if self._groups is None and given is not None:
+            raise ValueError("groups are handed to predict, but there were none in fit: refit")
         if self._groups is not None:
             parts.append(self._groups.transform(X, given=given))
         return np.hstack(parts)
 
-    def _maps_nan(self) -> bool:
+    def _maps_nan(self, given: ArrayLike | None = None) -> bool:
         """Whether X may have gaps: it is only seen through a map or groups, which will complain."""
-        return self.features is not None or self.groups is not None
+        return any(source is not None for source in (self.features, self.groups, given))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -233,27 +244,3 @@ def _warn_unbounded(thresholds: FloatArray) -> None:
             f"{len(unbounded)} rows, the first of them row {unbounded[0]}, have too few "
             "calibration points like them for shifts as many as these"
         )
-
-
-def _guarantee(rule: ConditionalCalibration, exact: bool) -> str:
-    target, d = f"{1 - rule.alpha:g}", rule.n_columns_
-    if not exact:
-        return (
-            f"Approximate: coverage is about {target} under every shift in the span of {d} "
-            "columns, as rows were weighted, or settled the kernel they are seen through."
-        )
-    relation = "=" if rule.randomized else ">="
-    which = "every shift" if rule.randomized else "every nonnegative shift"
-    untied = " and no scores tie" if rule.randomized else ""
-    groups = f", and so in each of the {len(rule.groups_)} groups" if rule.groups_ else ""
-    smooth = (
-        ""
-        if rule.l2_ is None
-        else f" Under a smooth shift f it is off by 2 l2 <g, f> / E[f], with l2 = {rule.l2_:.3g} "
-        "and g the smooth part of the thresholds."
-    )
-    return (
-        f"P(covered) {relation} {target} on average over all inputs and under {which} in the span "
-        f"of {d} columns{groups}, in finite samples, if calibration and test points are "
-        f"exchangeable{untied}.{smooth}"
-    )

@@ -1,4 +1,4 @@
-"""Which coverage a fitted PLCP has, in a sentence."""
+"""Which coverage a fitted PLCP or conditional calibration has, in a sentence."""
 
 from typing import Any
 
@@ -50,4 +50,29 @@ def _in_sample(alpha: float, evidence: Evidence) -> str:
     return (
         f"In the sample: at least {conformal_rank(n, alpha)} of the {n} calibration scores lie at "
         "or below their own out-of-fold threshold. "
+    )
+
+
+def conditional_guarantee(rule: Any, exact: bool) -> str:
+    """Sentence for conditional calibration, exact or as its rows had a say in the class."""
+    target, d = f"{1 - rule.alpha:g}", rule.n_columns_
+    if not exact:
+        return (
+            f"Approximate: coverage is about {target} under every shift in the span of {d} "
+            "columns, as rows were weighted, or settled the kernel they are seen through."
+        )
+    relation = "=" if rule.randomized else ">="
+    which = "every shift" if rule.randomized else "every nonnegative shift"
+    untied = " and no scores tie" if rule.randomized else ""
+    groups = f", and so in each of the {len(rule.groups_)} groups" if rule.groups_ else ""
+    smooth = (
+        ""
+        if rule.l2_ is None
+        else f" Under a smooth shift f it is off by 2 l2 <g, f> / E[f], with l2 = {rule.l2_:.3g} "
+        "and g the smooth part of the thresholds."
+    )
+    return (
+        f"P(covered) {relation} {target} on average over all inputs and under {which} in the span "
+        f"of {d} columns{groups}, in finite samples, if calibration and test points are "
+        f"exchangeable{untied}.{smooth}"
     )

@@ -15,6 +15,7 @@ from plcp.programs.kernel import (
     kernel_bytes,
     kernel_thresholds,
     solve_kernel_program,
+    typical,
 )
 from plcp.quantiles import FloatArray, IntArray, pinball_loss
 from plcp.thresholds.space import Space, plain_space, standard_space
@@ -23,6 +24,7 @@ from plcp.validation import check_option
 TUNING_ROWS = 1000  # most that settle a kernel: with 400 the penalty came out too large
 AT_ONCE = 256  # new rows
 FOLDS = 3
+OUTLYING = 10  # times the typical distance from the median: a spread larger than that is outliers
 SYMMETRIC = 1e-7  # of the mean variance: what rounding may do to a kernel matrix
 PENALTIES = np.logspace(0, -5, 6)  # from nearly constant to nearly interpolating, for unit scores
 
@@ -106,6 +108,11 @@ def fit_kernel_program(
     rng: np.random.RandomState,
 ) -> tuple[KernelProgram, bool]:
     """Solved program, and whether its rows had no say in kernel and penalty."""
+    if not isinstance(shifts, KernelShifts):
+        raise ValueError(
+            f"kernel must be a KernelShifts, got {shifts!r}: give kernel=KernelShifts() for a "
+            "Gaussian one, or KernelShifts(kernel=...) for your own"
+        )
     _check_penalty(shifts.l2)
     tuning, rows = _divide(shifts, len(scores), rng)
     _refuse_if_large(len(rows), shifts.max_gigabytes)
@@ -140,7 +147,8 @@ def best_penalty(
             f"l2='auto' needs at least {FOLDS} rows to choose a penalty on, got {len(scores)}: "
             "calibrate on more rows, or give l2 as a number"
         )
-    unit = float(np.std(scores)) or 1.0
+    # one outlier must not make penalties so small that no fit is found
+    unit = min(float(np.std(scores)), OUTLYING * typical(scores - np.median(scores))) or 1.0
     penalties = PENALTIES / unit
     losses = np.zeros(len(penalties))
     for learn, hold in KFold(FOLDS).split(X):

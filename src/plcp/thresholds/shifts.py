@@ -73,6 +73,11 @@ class GroupProbabilities(TransformerMixin, BaseEstimator):
 
 def feature_columns(X: Any, features: Any) -> FloatArray:
     """Columns that a feature map, a function or a fitted transformer, gives for each row of X."""
+    if not hasattr(features, "transform") and not callable(features):
+        raise ValueError(
+            f"features must be a function of X or a fitted transformer, got {features!r}: for "
+            "some of the columns, give lambda X: X[[...]]"
+        )
     try:
         values = features.transform(X) if hasattr(features, "transform") else features(X)
     except NotFittedError as error:
@@ -107,8 +112,9 @@ def check_rank(columns: FloatArray) -> None:
     """Refuse a feature map some of whose columns follow from others."""
     span = span_of(columns)
     if len(span.dropped):
+        n, p = columns.shape
         raise ValueError(
-            f"features has {columns.shape[1]} columns of rank {len(span.kept)}: columns "
-            f"{span.dropped.tolist()} follow from those before them; leave them out, the shifts "
-            "are the same"
+            f"features has {p} columns of rank {len(span.kept)} on {n} rows: columns "
+            f"{span.dropped.tolist()} follow from those before them; leave them out, or calibrate "
+            "on rows that tell them apart"
         )
