@@ -6,7 +6,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi, kstest, norm
 
 from bands import FALSE_ALARM
-from plcp.kernels import BoxKernel, GaussianKernel, bandwidth_for_size
+from plcp.kernels import (
+    ROWS,
+    BoxKernel,
+    GaussianKernel,
+    bandwidth_for_size,
+    precision_for_size,
+)
 
 KERNELS = [GaussianKernel, BoxKernel]
 N_DRAWS = 5000
@@ -119,3 +125,13 @@ def test_bandwidth_of_two_values_tells_them_apart(rng):
     X = rng.integers(0, 2, size=(100, 1)).astype(float)
     found = bandwidth_for_size(GaussianKernel, X, 100, 5, drawn=False, seed=0)
     assert GaussianKernel(found)(X[:1], 1 - X[:1]) == 0.0
+
+
+def test_rows_beyond_those_needed_are_not_looked_at(rng):
+    """Else the weights of a million rows around each centre would be held at once."""
+    X = rng.dirichlet(np.ones(3), size=ROWS)
+    more = np.vstack([X, np.full((5, 3), np.nan)])
+    options = {"drawn": True, "seed": 0}
+    few, many = (bandwidth_for_size(BoxKernel, rows, 50_000, 100, **options) for rows in (X, more))
+    assert few == many
+    assert precision_for_size(X, 50_000, 100, 0) == precision_for_size(more, 50_000, 100, 0)

@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from plcp.quantiles import FloatArray
 
 CENTRES = 200  # points at which the effective share is measured
+ROWS = 10_000  # that they see then: more would change nothing but the memory it takes
 SERVED = 0.9  # share of them that see enough points: were it half, many would see next to none
 MOST_TRIALS = 500  # beyond, counts tell hardly more of the probabilities
 STEPS = 40  # halvings of six decades: to one part in 10^11
@@ -178,6 +179,7 @@ def bandwidth_for_size(
     it, and not around the point. Bisection on the logarithm, with the same draws at every step;
     infinite if all rows are one.
     """
+    X = X[:ROWS]
     distances = cdist(X[:CENTRES], X)
     if not distances.any():
         return np.inf
@@ -197,6 +199,8 @@ def bandwidth_for_size(
 
 def precision_for_size(X: FloatArray, n: int, size: float, seed: int) -> int:
     """Largest precision, up to 500, at which nine points of ten see ``size`` of n like X."""
+
+    X = X[:ROWS]
 
     def too_sharp(precision: int) -> bool:
         kernel = MultinomialKernel(precision)
