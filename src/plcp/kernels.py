@@ -199,7 +199,6 @@ def bandwidth_for_size(
 
 def precision_for_size(X: FloatArray, n: int, size: float, seed: int) -> int:
     """Largest precision, up to 500, at which nine points of ten see ``size`` of n like X."""
-
     X = X[:ROWS]
 
     def too_sharp(precision: int) -> bool:
