@@ -255,3 +255,9 @@ def test_second_fit_clone_and_pickle(rng):
     assert_array_equal(rule.predict(other), fresh.predict(other))
     again = pickle.loads(pickle.dumps(rule))
     assert_array_equal(again.predict(other), fresh.predict(other))
+
+
+def test_alpha_next_to_one(rng):
+    X, scores = rng.normal(size=(200, 2)), rng.exponential(size=200)
+    rule = BatchGCP(lambda X: X > 0, alpha=1 - 1e-9).fit(X, scores)
+    assert (rule.group_coverage_ > 0).all()

@@ -278,3 +278,12 @@ def test_gaps_in_columns_that_are_not_looked_at(rng):
 def test_what_is_no_class_of_shifts(rng, options, message):
     with pytest.raises(ValueError, match=message):
         ConditionalCalibration(**options).fit(*wavy(rng))
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e170, 1e300])
+def test_columns_in_any_unit(rng, unit):
+    X, scores = wavy(rng)
+    units = np.array([1.0, unit, 1.0])
+    q = ConditionalCalibration().fit(X, scores).predict(X)
+    rule = ConditionalCalibration().fit(X * units, scores)
+    assert_allclose(rule.predict(X * units), q)

@@ -45,7 +45,11 @@ def span_of(features: FloatArray) -> Span:
     (array([0, 1]), array([ True, False]))
     """
     n, p = features.shape
-    columns = np.asarray(np.linalg.qr(features, mode="r"))  # p numbers a column say how they depend
+    # powers of two lose no digit, and lengths neither overflow nor vanish
+    sizes = np.frexp(np.abs(features).max(axis=0))[1]
+    units = 2.0 ** np.clip(sizes, -1000, 1000)
+    # p numbers a column say how they depend
+    columns = np.asarray(np.linalg.qr(features / units, mode="r"))
     unit = np.empty((len(columns), len(columns)))
     kept: list[int] = []
     for j in range(p):
@@ -66,5 +70,6 @@ def span_of(features: FloatArray) -> Span:
     lengths = np.linalg.norm(columns, axis=0)
     # rounding is no part of a law: a row that is zero elsewhere would break it
     law[np.abs(law) * lengths[kept, None] <= DEPENDENT * lengths[dropped]] = 0.0
-    rotation = np.linalg.inv(triangle) * np.sqrt(n)
+    law *= units[dropped] / units[kept, None]
+    rotation = np.linalg.inv(triangle) * np.sqrt(n) / units[kept, None]
     return Span(np.array(kept, dtype=np.intp), dropped, rotation, law)

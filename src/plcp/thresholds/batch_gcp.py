@@ -89,7 +89,8 @@ class BatchGCP(ThresholdRule):
         self._groups, members, scores, weights = fitted
         features = _with_intercept(members)
         centre, unit = _frame(scores)
-        vertex = fit_vertex(features, (scores - centre) / unit, 1 - alpha - TIE, weights)
+        level = max(1 - alpha - TIE, (1 - alpha) / 2)
+        vertex = fit_vertex(features, (scores - centre) / unit, level, weights)
         # the program itself holds every calibration row, of which the basis is all that is needed
         self._span, self._inverse = vertex.program.span, vertex.inverse
         self._basis_scores = scores[vertex.basis]
