@@ -201,6 +201,15 @@ def test_models_that_are_not_positive_are_floored(rng):
     assert (held.scores <= rule.predict(held.X)).sum() == conformal_rank(200, 0.1)
 
 
+def test_outliers_do_not_floor_the_model(rng):
+    X = rng.uniform(size=(400, 1))
+    scores = (1 + X[:, 0]) * rng.uniform(size=400)
+    plain = Rectified(LinearQuantile(), random_state=0).fit(X, scores).predict(X)
+    scores[:5] = 1e12
+    outlying = Rectified(LinearQuantile(), random_state=0).fit(X, scores).predict(X)
+    assert np.abs(np.log(outlying / plain)).max() < 0.2
+
+
 def test_a_frozen_model_that_is_not_positive_is_told(rng):
     tau, scores = np.r_[np.full(3, -1.0), np.ones(57)][:, None], rng.uniform(1, 2, 60)
     with pytest.warns(UserWarning, match="not positive at 3 of 60 rows.*difference"):

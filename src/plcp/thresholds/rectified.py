@@ -32,7 +32,7 @@ from plcp.validation import (
 )
 
 ADJUSTMENTS = ("auto", "ratio", "difference")
-FLOOR = 1e-3  # of the mean score: what a model may say at least where scores are divided by it
+FLOOR = 1e-3  # of a typical score: what a model may say at least where scores are divided by it
 LEAST = float(np.finfo(float).tiny)  # the same for a frozen model, which is not to see these scores
 
 
@@ -146,8 +146,7 @@ class Rectified(ThresholdRule):
         index = seeded(at_level(self._template(), 1 - alpha), rng)
         with naming_the_boosted_index():
             self.index_ = fit_weighted(index, learn.X, learn.scores, learn.weights)
-        typical = float(np.average(np.abs(learn.scores), weights=learn.weights))
-        self.floor_ = max(FLOOR * typical, LEAST)
+        self.floor_ = max(FLOOR * _typical_size(learn, alpha), LEAST)
         return held
 
     def _adjusted(self, held: Pairs) -> FloatArray:
@@ -204,6 +203,14 @@ def ratio_to(base: ArrayLike, scores: ArrayLike) -> FloatArray:
     with np.errstate(over="ignore"):  # an infinite ratio is one that nothing reaches
         ratio = scores / base
         return np.where(base * ratio < scores, np.nextafter(ratio, np.inf), ratio)
+
+
+def _typical_size(pairs: Pairs, alpha: float) -> float:
+    """Mean size of a score, or what 1 - alpha of them keep to where outliers rule the mean."""
+    sizes = np.abs(pairs.scores)
+    mean = float(np.average(sizes, weights=pairs.weights))
+    quantile = conformal_quantile(sizes, alpha, pairs.weights, test_weight=0.0)
+    return min(mean, quantile) if quantile > 0 else mean
 
 
 def _adjustment(given: str, scores: FloatArray) -> str:
