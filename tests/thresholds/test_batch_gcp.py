@@ -261,3 +261,12 @@ def test_alpha_next_to_one(rng):
     X, scores = rng.normal(size=(200, 2)), rng.exponential(size=200)
     rule = BatchGCP(lambda X: X > 0, alpha=1 - 1e-9).fit(X, scores)
     assert (rule.group_coverage_ > 0).all()
+
+
+def test_scores_that_tie_but_for_rounding_are_taken(rng):
+    """Differences of tenths are tenths, give or take the last digit."""
+    for _ in range(40):
+        X = rng.integers(0, 2, (400, 4))
+        scores = rng.exponential(size=400).round(1) * (1 + 2.3e-16 * rng.integers(-1, 2, 400))
+        q = BatchGCP([0, 1, 2, 3]).fit(X, scores).predict(X)
+        assert ((scores <= q + 1e-9) @ X >= 0.9 * X.sum(axis=0) - 1e-9).all()

@@ -97,7 +97,7 @@ def make_program(
 
 
 def without_ties(scores: FloatArray) -> FloatArray:
-    """Scores moved a little, each by its own distance from the median: outliers blur no other."""
+    """Scores moved a little, each by its distance from the median: few outliers blur no other."""
     distances = np.abs(scores - np.median(scores))
     apart = distances[distances > 0]
     spread = np.maximum(distances, np.median(apart) if len(apart) else 1.0)

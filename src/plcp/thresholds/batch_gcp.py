@@ -140,8 +140,9 @@ def check_law(scores: FloatArray, thresholds: FloatArray, counts: FloatArray, le
     """Refuse thresholds whose last digits were lost: an optimum covers ``level`` in every group."""
     sizes = counts.sum(axis=0)
     typical = np.median(np.abs(scores[scores != 0])) if scores.any() else 0.0
-    below = (scores < thresholds - 1e-9 * np.maximum(np.abs(thresholds), typical)) @ counts
-    covered = (scores <= thresholds) @ counts
+    slack = 1e-9 * np.maximum(np.abs(thresholds), typical)  # scores that tie but for rounding
+    below = (scores < thresholds - slack) @ counts
+    covered = (scores <= thresholds + slack) @ counts
     if (below > (level + 1e-6) * sizes).any() or (covered < (level - 1e-6) * sizes).any():
         raise ProgramError(
             f"scores of size {np.abs(scores).max():.3g} and {typical:.3g} cannot "
