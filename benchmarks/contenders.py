@@ -132,7 +132,8 @@ def contenders(seed: int) -> dict[str, tuple[Any, str]]:
         "LOCART": (PLCP(TreePartition(), calibration="split", **same), "X"),
         "rectified": (Rectified(boosted(1 - ALPHA, seed), **same), "X"),
         "rectified, our index": (Rectified(**same), "X"),
-        "CPCP": (Rectified(ColorfulQuantile(), **same), "X"),
+        "CPCP": (Rectified(ColorfulQuantile(delta=0.02), adjustment="difference", **same), "X"),
+        "CPCP, levels apart": (Rectified(ColorfulQuantile(), **same), "X"),
         "PLCP, as published": (
             PLCP(published, 25, calibration="joint", assignment="sample", **same),
             "numbers",

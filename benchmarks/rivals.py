@@ -13,32 +13,21 @@ import argparse
 import os
 import subprocess
 import sys
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from covmetrics.ERT import ERT
 from mapie.conditional_conformal_prediction import ConditionalSplitConformalRegressor
 from scipy.optimize import linprog
-from scipy.stats import norm
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import HistGradientBoostingClassifier
 
-from conditional import inside_band, predictor, real_parts, timed
-from contenders import ALPHA, LEAST, Split, boosted, contenders, fit, predict
-from datafiles import REAL_SETS
-from plcp import RLCP, BatchGCP, ConditionalCalibration, LinearQuantile, SplitConformal
-from plcp.datasets import make_synthetic
-from plcp.metrics import msce
-from plcp.partitions import CollapseWarning
-from plcp.validation import InfiniteThresholdWarning
+from conditional import timed
+from one_table import table
+from plcp import RLCP, BatchGCP, ConditionalCalibration, LinearQuantile
 from records import save
 from speed import best_time
 
-N_SYNTHETIC, N_TEST = 10_000, 10_000
-FOLDINGS = 4
+ALPHA = 0.1
 
 
 def with_constant(X: np.ndarray) -> np.ndarray:
@@ -166,125 +155,6 @@ def against_linear_quantile() -> dict[str, float]:
     ours = best_time(lambda: rule.fit(matrix, scores, groups=groups), repeats=7)
     theirs = best_time(lambda: line.fit(matrix, scores), repeats=7)
     return {"seconds": ours, "linear_quantile_seconds": theirs, "ratio": ours / theirs}
-
-
-def reference_ert(X: Any, covered: np.ndarray) -> float:
-    """ERT of the reference implementation, in L1, with the classifier of ``plcp.metrics.ert``."""
-    model = {"max_iter": 100, "max_leaf_nodes": 15, "learning_rate": 0.05, "random_state": 0}
-    metric = ERT(HistGradientBoostingClassifier, **model)
-    values = [
-        metric.evaluate(X, covered.astype(int), ALPHA, random_state=seed)
-        for seed in range(FOLDINGS)
-    ]
-    return float(np.mean(values))
-
-
-def judged(split: Split, covered: np.ndarray) -> dict[str, float]:
-    """Coverage, and the worst of all groups told to those who are told groups."""
-    big = split.test.groups.sum(axis=0) >= LEAST
-    members = split.test.groups[:, big]
-    by_group = covered.astype(float) @ members / members.sum(axis=0)
-    return {
-        "coverage": float(covered.mean()),
-        "worst_gap": float(np.abs(by_group - (1 - ALPHA)).max()),
-        "lowest_group": float(by_group.min()),
-    }
-
-
-def mean_length(q: np.ndarray, scores: np.ndarray) -> float:
-    """Mean length of intervals, an infinite threshold counted as the largest score known."""
-    return float(2 * np.clip(q, 0.0, scores.max()).mean())
-
-
-def run_synthetic(seed: int) -> Iterator[dict[str, Any]]:
-    """The paper's task, MSCE from the law of the noise."""
-    sizes = N_SYNTHETIC, N_SYNTHETIC, N_TEST
-    train, cal, test = (make_synthetic(n, 1000 * i + seed) for i, n in enumerate(sizes))
-    split = Split(cal.X, test.X)
-    for name, (rule, sees) in contenders(seed).items():
-        _, fit_time = timed(lambda r=rule, s=sees: fit(r, s, split.cal, cal.scores, seed))
-        q, predict_time = timed(lambda r=rule, s=sees: predict(r, s, split.test))
-        yield {
-            "method": name,
-            "error": msce(test.conditional_coverage(q), ALPHA),
-            "length": mean_length(q, cal.scores),
-            "fit_seconds": fit_time,
-            "predict_seconds": predict_time,
-            **judged(split, test.scores <= q),
-        }
-    # CQR learns its band from as many rows, their residuals of the same perfect model
-    lower, upper, fit_time = band_models(train.X, train.y - train.mean, seed)
-    lo, hi, t, times = cqr(lower, upper, cal.X, cal.y - cal.mean, test.X)
-    inside = norm.cdf((hi + t) / test.sigma) - norm.cdf((lo - t) / test.sigma)
-    y = test.y - test.mean
-    yield {
-        "method": "CQR",
-        "error": msce(np.maximum(inside, 0.0), ALPHA),
-        "length": float(np.mean(hi - lo) + 2 * t),
-        "fit_seconds": fit_time,
-        "predict_seconds": times,
-        **judged(split, (lo - t <= y) & (y <= hi + t)),
-    }
-
-
-def band_models(X: Any, y: np.ndarray, seed: int) -> tuple[Any, Any, float]:
-    models = [boosted(level, seed) for level in (ALPHA / 2, 1 - ALPHA / 2)]
-    _, seconds = timed(lambda: [model.fit(X, y) for model in models])
-    return *models, seconds
-
-
-def cqr(lower: Any, upper: Any, X_cal: Any, y_cal: np.ndarray, X_test: Any) -> Any:
-    scores = np.maximum(lower.predict(X_cal) - y_cal, y_cal - upper.predict(X_cal))
-    t = SplitConformal(ALPHA).fit(np.zeros((len(scores), 1)), scores).threshold_
-    (lo, hi), seconds = timed(lambda: (lower.predict(X_test), upper.predict(X_test)))
-    return lo, hi, t, seconds
-
-
-def run_real(name: str, data_dir: Path, seed: int) -> Iterator[dict[str, Any]]:
-    """A real set: absolute residuals of a model, ERT; at most 10,000 test rows."""
-    X_train, y_train, X_cal, X_test, y_cal, y_test = real_parts(name, data_dir, seed)
-    X_test, y_test = X_test[:N_TEST], y_test[:N_TEST]
-    model = predictor(name).fit(X_train, y_train)
-    s_cal, s_test = (np.abs(y - model.predict(X)) for X, y in ((X_cal, y_cal), (X_test, y_test)))
-    split = Split(X_cal, X_test)
-    for method, (rule, sees) in contenders(seed).items():
-        _, fit_time = timed(lambda r=rule, s=sees: fit(r, s, split.cal, s_cal, seed))
-        q, predict_time = timed(lambda r=rule, s=sees: predict(r, s, split.test))
-        covered = s_test <= q
-        yield {
-            "method": method,
-            "error": reference_ert(X_test, covered),
-            "length": mean_length(q, s_cal),
-            "in_band": inside_band(int(covered.sum()), len(covered), len(s_cal)),
-            "fit_seconds": fit_time,
-            "predict_seconds": predict_time,
-            **judged(split, covered),
-        }
-    lower, upper, fit_time = band_models(X_train, y_train, seed)
-    lo, hi, t, times = cqr(lower, upper, X_cal, y_cal, X_test)
-    covered = (lo - t <= y_test) & (y_test <= hi + t)
-    yield {
-        "method": "CQR",
-        "error": reference_ert(X_test, covered),
-        "length": float(np.mean(hi - lo) + 2 * t),
-        "in_band": inside_band(int(covered.sum()), len(covered), len(s_cal)),
-        "fit_seconds": fit_time,
-        "predict_seconds": times,
-        **judged(split, covered),
-    }
-
-
-def table(seeds: int, data_dir: Path) -> list[dict[str, Any]]:
-    warnings.simplefilter("ignore", CollapseWarning)
-    warnings.simplefilter("ignore", InfiniteThresholdWarning)
-    records = []
-    for seed in range(seeds):
-        for task in ("paper", *REAL_SETS):
-            runs = run_synthetic(seed) if task == "paper" else run_real(task, data_dir, seed)
-            for run in runs:
-                records.append({"task": task, "seed": seed, **run})
-                print(records[-1], flush=True)
-    return records
 
 
 def main() -> None:

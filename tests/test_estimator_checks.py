@@ -37,7 +37,7 @@ from plcp import (
     TreePartition,
 )
 from plcp.indices import ColorfulQuantile, CrossFitted, MixedIndex, ScaledQuantile, SparseScale
-from plcp.kernels import GaussianKernel
+from plcp.locality.kernels import GaussianKernel
 from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp
 
 

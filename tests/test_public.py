@@ -17,6 +17,8 @@ MODULES = [
     "plcp.partitions",
     "plcp.partitions.torch",
     "plcp.thresholds",
+    "plcp.shifts",
+    "plcp.locality",
     "plcp.datasets",
     "plcp.scores",
 ]

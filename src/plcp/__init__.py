@@ -13,15 +13,13 @@ from plcp.scores import (
     SignedResidual,
 )
 from plcp.sets import Intervals, LabelSets
+from plcp.shifts import GroupProbabilities, Groups, KernelShifts
 from plcp.thresholds import (
     PLCP,
     RLCP,
     BatchGCP,
     BatchMVP,
     ConditionalCalibration,
-    GroupProbabilities,
-    Groups,
-    KernelShifts,
     LocalCP,
     Mondrian,
     PosteriorConformal,

@@ -14,8 +14,8 @@ from plcp.datasets import make_nonlinear
 from plcp.partitions import CollapseWarning
 from plcp.partitions.tree import ranks
 from plcp.quantiles import conformal_rank, group_conformal_quantiles
-from plcp.thresholds.calibration import conformal_levels
-from plcp.thresholds.evidence import Pairs, observe
+from plcp.thresholds.learned.calibration import conformal_levels
+from plcp.thresholds.learned.evidence import Pairs, observe
 
 
 def best_split(X, target, least):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from plcp import LocalCP, SplitConformal
-from plcp.kernels import BoxKernel, GaussianKernel
+from plcp.locality.kernels import BoxKernel, GaussianKernel
 from plcp.quantiles import conformal_quantile, conformal_rank
 from strategies import alphas, few
 from worlds import Table, quietly, worlds

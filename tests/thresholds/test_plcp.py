@@ -22,7 +22,7 @@ from plcp import (
     SplitConformal,
 )
 from plcp.quantiles import conformal_rank
-from plcp.thresholds.evidence import Pairs
+from plcp.thresholds.learned.evidence import Pairs
 from plcp.validation import InfiniteThresholdWarning
 
 quietly = pytest.mark.filterwarnings(

@@ -11,7 +11,7 @@ from scipy.stats import multinomial
 
 from plcp import PosteriorConformal, SplitConformal
 from plcp.indices import LinearQuantile
-from plcp.kernels import MultinomialKernel, precision_for_size
+from plcp.locality.kernels import MultinomialKernel, precision_for_size
 from plcp.partitions import OrderedPartition, SoftmaxPartition
 from plcp.partitions.base import CollapseWarning, Partition
 from plcp.quantiles import conformal_quantile

@@ -21,7 +21,7 @@ from plcp import ConformalRegressor, LinearQuantile, Rectified, SplitConformal
 from plcp.datasets import make_nonlinear, make_toy
 from plcp.metrics import msce
 from plcp.quantiles import conformal_rank
-from plcp.thresholds.evidence import Pairs
+from plcp.thresholds.learned.evidence import Pairs
 from plcp.thresholds.rectified import ratio_to
 from plcp.validation import InfiniteThresholdWarning
 from strategies import alphas, distinct_scores, few

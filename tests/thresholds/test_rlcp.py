@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from plcp import RLCP, SplitConformal
-from plcp.kernels import BoxKernel, GaussianKernel
+from plcp.locality.kernels import BoxKernel, GaussianKernel
 from plcp.quantiles import conformal_quantile
 from plcp.validation import InfiniteThresholdWarning
 from strategies import alphas, few

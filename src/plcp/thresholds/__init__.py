@@ -4,15 +4,12 @@ from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.batch_gcp import BatchGCP
 from plcp.thresholds.batch_mvp import BatchMVP
 from plcp.thresholds.conditional import ConditionalCalibration
-from plcp.thresholds.groups import Groups
-from plcp.thresholds.kernel_shifts import KernelShifts
 from plcp.thresholds.local import LocalCP
 from plcp.thresholds.mondrian import Mondrian
 from plcp.thresholds.plcp import PLCP
 from plcp.thresholds.posterior import PosteriorConformal
 from plcp.thresholds.rectified import Rectified
 from plcp.thresholds.rlcp import RLCP
-from plcp.thresholds.shifts import GroupProbabilities
 from plcp.thresholds.split import SplitConformal
 
 __all__ = [
@@ -21,9 +18,6 @@ __all__ = [
     "BatchGCP",
     "BatchMVP",
     "ConditionalCalibration",
-    "GroupProbabilities",
-    "Groups",
-    "KernelShifts",
     "LocalCP",
     "Mondrian",
     "PosteriorConformal",

@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp.programs.vertex import ProgramError, fit_vertex, interpolated
 from plcp.quantiles import FloatArray
+from plcp.shifts.groups import Source, fit_groups
 from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.groups import Source, fit_groups
 from plcp.validation import check_alpha, check_features, check_pairs, warn_infinite
 
 TIE = 1e-8  # below one row in a hundred million: decides between optima, and nothing else

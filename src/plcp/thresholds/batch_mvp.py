@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp.programs.vertex import ProgramError
 from plcp.quantiles import FloatArray, IntArray
+from plcp.shifts.groups import Source, fit_groups
 from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.groups import Source, fit_groups
 from plcp.validation import check_alpha, check_count, check_features, check_pairs, check_share
 
 

@@ -9,17 +9,17 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.locality.space import numbers
 from plcp.programs.path import Track, thresholds_along, track_of
 from plcp.programs.vertex import fit_vertex
 from plcp.progress import in_threads
 from plcp.quantiles import FloatArray
 from plcp.rows import count
+from plcp.shifts.features import check_rank, feature_columns
+from plcp.shifts.groups import Groups, Source
+from plcp.shifts.smooth import KernelProgram, KernelShifts, fit_kernel_program
 from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.groups import Groups, Source
 from plcp.thresholds.guarantees import conditional_guarantee
-from plcp.thresholds.kernel_shifts import KernelProgram, KernelShifts, fit_kernel_program
-from plcp.thresholds.shifts import check_rank, feature_columns
-from plcp.thresholds.space import numbers
 from plcp.validation import (
     check_alpha,
     check_features,

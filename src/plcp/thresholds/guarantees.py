@@ -4,7 +4,7 @@ from typing import Any
 
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import conformal_rank
-from plcp.thresholds.evidence import Evidence
+from plcp.thresholds.learned.evidence import Evidence
 
 
 def plcp_guarantee(rule: Any, follow: bool, evidence: Evidence) -> str:

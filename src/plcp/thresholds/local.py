@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plcp.quantiles import FloatArray, IntArray, conformal_rank
-from plcp.thresholds.locality import LocalRule
-from plcp.thresholds.weighting import (
+from plcp.locality.weighting import (
     ROUNDING,
     SYMMETRIC,
     rows_reaching,
     weights_around,
     weights_from,
 )
+from plcp.quantiles import FloatArray, IntArray, conformal_rank
+from plcp.thresholds.weighted import LocalRule
 
 EPS, TINY = np.finfo(float).eps, np.finfo(float).tiny
 

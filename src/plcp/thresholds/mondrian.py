@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp.quantiles import FloatArray, group_conformal_quantiles
 from plcp.rows import count, is_frame
+from plcp.shifts.columns import check_kind, check_present, check_sortable, column, shown
+from plcp.shifts.groups import check_indicators
 from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.columns import check_kind, check_present, check_sortable, column, shown
-from plcp.thresholds.groups import check_indicators
 from plcp.validation import (
     check_alpha,
     check_features,

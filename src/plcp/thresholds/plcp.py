@@ -22,7 +22,8 @@ from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import FloatArray, IntArray, conformal_quantile
 from plcp.rows import is_frame
 from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.calibration import (
+from plcp.thresholds.guarantees import plcp_guarantee
+from plcp.thresholds.learned.calibration import (
     Levels,
     conformal_levels,
     constant_levels,
@@ -32,9 +33,8 @@ from plcp.thresholds.calibration import (
     merge_small,
     shrunken_levels,
 )
-from plcp.thresholds.evidence import Evidence, Pairs, Place, place_of
-from plcp.thresholds.guarantees import plcp_guarantee
-from plcp.thresholds.learning import learn
+from plcp.thresholds.learned.evidence import Evidence, Pairs, Place, place_of
+from plcp.thresholds.learned.learning import learn
 from plcp.validation import (
     check_alpha,
     check_count,

@@ -8,12 +8,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from plcp.indices.levels import seeded
-from plcp.kernels import MultinomialKernel, precision_for_size
+from plcp.locality.kernels import MultinomialKernel, precision_for_size
 from plcp.partitions.base import Partition
 from plcp.partitions.softmax import SoftmaxPartition
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import take
-from plcp.thresholds.locality import LARGEST_SEED, WeightedRule, target_size
+from plcp.thresholds.weighted import LARGEST_SEED, WeightedRule, target_size
 from plcp.validation import (
     check_alpha,
     check_count,

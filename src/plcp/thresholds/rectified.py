@@ -15,7 +15,7 @@ from plcp.indices.mixture import MixedIndex
 from plcp.quantiles import FloatArray, conformal_quantile, excess_over
 from plcp.rows import count
 from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.evidence import Pairs
+from plcp.thresholds.learned.evidence import Pairs
 from plcp.validation import (
     check_alpha,
     check_features,

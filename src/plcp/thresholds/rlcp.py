@@ -3,7 +3,7 @@
 from typing import Any
 
 from plcp.quantiles import FloatArray, IntArray
-from plcp.thresholds.locality import LocalRule
+from plcp.thresholds.weighted import LocalRule
 
 
 class RLCP(LocalRule):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from plcp.kernels import BoxKernel, GaussianKernel
+from plcp.locality.kernels import BoxKernel, GaussianKernel
 from plcp.quantiles import FloatArray, IntArray
 
 SYMMETRIC = (GaussianKernel, BoxKernel)  # and known to give no wrong weights

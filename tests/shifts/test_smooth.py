@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from plcp import ConditionalCalibration, KernelShifts, SplitConformal
-from plcp.kernels import GaussianKernel
+from plcp.locality.kernels import GaussianKernel
 from plcp.quantiles import conformal_rank
 
 SMOOTH = GaussianKernel(0.5)
@@ -76,7 +76,7 @@ def test_units_of_a_column_do_not_matter_by_default_nor_those_of_the_scores(rng)
 
 
 def test_draws_and_threads(rng, monkeypatch):
-    monkeypatch.setattr("plcp.thresholds.kernel_shifts.KernelProgram.rows_at_once", 10)
+    monkeypatch.setattr("plcp.shifts.smooth.KernelProgram.rows_at_once", 10)
     X, scores = humped(rng)
     drawn = rule().set_params(randomized=True).fit(X, scores)
     q = drawn.predict(X)

@@ -13,7 +13,7 @@ from plcp.quantiles import (
     excess_over,
     group_conformal_quantiles,
 )
-from plcp.thresholds.evidence import Evidence
+from plcp.thresholds.learned.evidence import Evidence
 
 SAFETY = 3  # times the least number of points a finite threshold needs, so that chance keeps it
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from plcp import RLCP, LocalCP
-from plcp.kernels import BoxKernel, GaussianKernel
+from plcp.locality.kernels import BoxKernel, GaussianKernel
 from worlds import quietly
 
 RULES = [LocalCP, RLCP]

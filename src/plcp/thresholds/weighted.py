@@ -11,12 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.kernels import BoxKernel, GaussianKernel, check_bandwidth
+from plcp.locality.kernels import BoxKernel, GaussianKernel, check_bandwidth
+from plcp.locality.space import Space, numbers, plain_space, tuned_space
+from plcp.locality.weighting import blocks, rows_reaching, weights_around_draws
 from plcp.progress import in_threads
 from plcp.quantiles import FloatArray, IntArray
 from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.space import Space, numbers, plain_space, tuned_space
-from plcp.thresholds.weighting import blocks, rows_reaching, weights_around_draws
 from plcp.validation import (
     check_alpha,
     check_features,

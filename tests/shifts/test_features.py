@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from plcp import ConditionalCalibration, GroupProbabilities
-from plcp.thresholds.shifts import feature_columns
+from plcp.shifts.features import feature_columns
 
 
 def batches(rng, n):

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from plcp.thresholds import Groups
+from plcp.shifts import Groups
 from strategies import few
 
 labels = hnp.arrays(np.intp, st.tuples(st.integers(1, 20), st.just(2)), elements=st.integers(0, 3))

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from bands import binomial_band
 from plcp.quantiles import conformal_quantile, conformal_rank, group_conformal_quantiles
-from plcp.thresholds.calibration import (
+from plcp.thresholds.learned.calibration import (
     SAFETY,
     conformal_levels,
     constant_levels,
@@ -18,7 +18,7 @@ from plcp.thresholds.calibration import (
     merge_small,
     shrunken_levels,
 )
-from plcp.thresholds.evidence import Evidence
+from plcp.thresholds.learned.evidence import Evidence
 from strategies import alphas, few, finite
 
 masses = hnp.arrays(float, st.integers(1, 12), elements=st.integers(0, 200).map(float))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plcp.indices.tables import is_missing
-from plcp.kernels import bandwidth_for_size
+from plcp.locality.kernels import bandwidth_for_size
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import is_frame
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi, kstest, norm
 
 from bands import FALSE_ALARM
-from plcp.kernels import (
+from plcp.locality.kernels import (
     ROWS,
     BoxKernel,
     GaussianKernel,

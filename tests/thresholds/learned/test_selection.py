@@ -8,7 +8,12 @@ from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
 from plcp import PLCP, ClassifierPartition, LinearQuantile, OrderedPartition, SoftmaxPartition
-from plcp.thresholds.selection import MOST_CONSTANTS, MOST_FOLLOWING, most_groups, search_n_groups
+from plcp.thresholds.learned.selection import (
+    MOST_CONSTANTS,
+    MOST_FOLLOWING,
+    most_groups,
+    search_n_groups,
+)
 from strategies import few
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
+from plcp.locality.weighting import blocks, rows_reaching
 from plcp.quantiles import conformal_quantile
-from plcp.thresholds.weighting import blocks, rows_reaching
 from strategies import alphas, few
 
 

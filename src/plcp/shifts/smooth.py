@@ -9,7 +9,8 @@ from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 
-from plcp.kernels import GaussianKernel, check_bandwidth
+from plcp.locality.kernels import GaussianKernel, check_bandwidth
+from plcp.locality.space import Space, plain_space, standard_space
 from plcp.programs.kernel import (
     KernelSolution,
     kernel_bytes,
@@ -18,7 +19,6 @@ from plcp.programs.kernel import (
     typical,
 )
 from plcp.quantiles import FloatArray, IntArray, pinball_loss
-from plcp.thresholds.space import Space, plain_space, standard_space
 from plcp.validation import check_option
 
 TUNING_ROWS = 1000  # most that settle a kernel: with 400 the penalty came out too large

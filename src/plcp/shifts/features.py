@@ -12,10 +12,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.locality.space import numbers
 from plcp.programs.span import span_of
 from plcp.quantiles import FloatArray
 from plcp.rows import count, is_frame
-from plcp.thresholds.space import numbers
 
 
 class GroupProbabilities(TransformerMixin, BaseEstimator):

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp.quantiles import FloatArray
 from plcp.rows import count, is_frame
-from plcp.thresholds.columns import (
+from plcp.shifts.columns import (
     check_kind,
     check_present,
     check_sortable,

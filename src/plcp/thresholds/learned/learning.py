@@ -12,7 +12,7 @@ from plcp.indices.mixture import MixedIndex
 from plcp.partitions.base import Partition
 from plcp.partitions.crossfit import CrossFittedPartition
 from plcp.partitions.ordered import OrderedPartition
-from plcp.thresholds.evidence import (
+from plcp.thresholds.learned.evidence import (
     Evidence,
     Pairs,
     evidence_of,
@@ -20,7 +20,7 @@ from plcp.thresholds.evidence import (
     ordered_evidence,
     soft_place,
 )
-from plcp.thresholds.selection import (
+from plcp.thresholds.learned.selection import (
     History,
     choose_by_cutting,
     choose_by_refitting,

@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from plcp.partitions.base import CollapseWarning, Partition
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import IntArray, pinball_loss
-from plcp.thresholds.evidence import Evidence, Pairs, ordered_evidence
+from plcp.thresholds.learned.evidence import Evidence, Pairs, ordered_evidence
 
 HELD_OUT = 0.2
 ROWS_A_GROUP = 200

@@ -1,0 +1,1 @@
+"""How ``PLCP`` learns a partition and calibrates its groups."""
