@@ -84,7 +84,7 @@ def numbers(X: Any) -> FloatArray:
         kind = "NaN" if np.isnan(values[row, column]) else "inf (infinity)"
         name = repr(X.columns[column]) if is_frame(X) else column
         raise ValueError(
-            f"X contains {kind} at row {row}, column {name}, where no distance can be measured: "
+            f"X contains {kind} at row {row}, column {name}: "
             "put an imputer before the rule in a pipeline, or drop the column"
         )
     return values
@@ -97,7 +97,7 @@ def _column(X: Any, name: Any) -> FloatArray:
     missing = is_missing(values) if values.dtype.kind == "O" else np.zeros(len(values), dtype=bool)
     if values.dtype.kind != "O" or not all(isinstance(v, Real) for v in values[~missing]):
         raise ValueError(
-            f"column {name!r} of type {X[name].dtype} holds no numbers, and distances need them: "
+            f"column {name!r} of type {X[name].dtype} holds no numbers: "
             "encode it (OneHotEncoder in a pipeline), or drop it"
         )
     return np.where(missing, np.nan, values).astype(float)

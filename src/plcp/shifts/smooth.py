@@ -231,7 +231,7 @@ def _check_penalty(l2: Any) -> None:
 
 def _refuse_if_large(n: int, max_gigabytes: float) -> None:
     needed = kernel_bytes(n, AT_ONCE) / 2**30
-    if needed > max_gigabytes:
+    if not needed <= max_gigabytes:
         most = int(n * np.sqrt(max_gigabytes / needed))
         raise ValueError(
             f"a kernel program of {n} rows needs {needed:.1f} GiB, more than max_gigabytes = "
