@@ -1,9 +1,11 @@
 """A bar on long work, for those who asked for one, and independent jobs in threads."""
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 from sklearn.utils.parallel import Parallel
+from threadpoolctl import threadpool_limits
 
 Item = TypeVar("Item")
 
@@ -23,5 +25,7 @@ def counted(items: Iterable[Item], total: int, verbose: bool, label: str) -> Ite
 
 def in_threads(jobs: list[Any], n_jobs: int | None, verbose: bool, label: str) -> list[Any]:
     """Results of delayed ``jobs``, in order; a progress bar called ``label`` if ``verbose``."""
-    results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
-    return list(counted(results, len(jobs), verbose, label))
+    # several threads that each multiply matrices in several threads stall each other
+    with nullcontext() if n_jobs in (None, 1) else threadpool_limits(1, user_api="blas"):
+        results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
+        return list(counted(results, len(jobs), verbose, label))

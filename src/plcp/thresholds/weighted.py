@@ -28,7 +28,7 @@ from plcp.validation import (
 
 KERNELS = {"gaussian": GaussianKernel, "box": BoxKernel}
 MOST_TUNING_ROWS = 1000  # more would make neither scale nor bandwidth better
-BLOCK = 2**20  # weights that a thread holds at once: 8 MB
+BLOCK = 2**21  # weights that a thread holds at once: 16 MB
 LARGEST_SEED = np.iinfo(np.int32).max
 
 
