@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from plcp.programs.elbow import Pivots, Position, Tableau, follow
-from plcp.programs.vertex import ProgramError
+from plcp.programs.linear import ProgramError
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from plcp.programs.kernel import (
     kernel_thresholds,
     solve_kernel_program,
 )
-from plcp.programs.vertex import ProgramError
+from plcp.programs.linear import ProgramError
 from plcp.quantiles import conformal_quantile
 from strategies import alphas, distinct_scores, few, scores_with_counts
 

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 
 from plcp.programs import path as module
+from plcp.programs.linear import ProgramError
 from plcp.programs.path import thresholds_along, track_of
-from plcp.programs.vertex import ProgramError, fit_vertex
+from plcp.programs.vertex import fit_vertex
 from programs.cases import random_program
 
 NEAR = 1e-6  # of a score: either side of a threshold, far above HiGHS's tolerance on the duals

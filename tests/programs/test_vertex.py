@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
 from plcp.programs import vertex as module
+from plcp.programs.linear import ProgramError
 from plcp.programs.span import span_of
-from plcp.programs.vertex import ProgramError, fit_vertex
+from plcp.programs.vertex import fit_vertex
 from plcp.quantiles import pinball_loss
 from programs.cases import random_program
 

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from plcp import BatchGCP, Mondrian
-from plcp.programs.vertex import ProgramError
+from plcp.programs.linear import ProgramError
 from plcp.quantiles import pinball_loss, weighted_quantiles
 from plcp.thresholds import batch_gcp
 from plcp.validation import InfiniteThresholdWarning

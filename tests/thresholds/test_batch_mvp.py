@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from plcp import BatchMVP
-from plcp.programs.vertex import ProgramError
+from plcp.programs.linear import ProgramError
 from strategies import alphas, few
 
 n_levels = st.sampled_from([1, 2, 3, 7, 100])

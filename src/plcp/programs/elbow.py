@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from plcp.programs.vertex import ProgramError
+from plcp.programs.linear import ProgramError
 from plcp.quantiles import FloatArray, IntArray
 
 ARRIVED = 1e-10  # of the way: an event this near the end is beyond it

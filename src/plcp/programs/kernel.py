@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from plcp.programs.elbow import Position, Tableau, follow
+from plcp.programs.linear import ProgramError, Vertex
 from plcp.programs.span import Span
-from plcp.programs.vertex import ProgramError, Vertex, fit_vertex
+from plcp.programs.vertex import fit_vertex
 from plcp.quantiles import FloatArray
 
 NUGGET = 1e-8  # of the mean variance: keeps equal rows apart, a new one and its twin among them

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from plcp.programs.vertex import MAX_PIVOTS, REFRESH, ProgramError, Vertex, interpolated
+from plcp.programs.linear import ProgramError, Vertex, interpolated
+from plcp.programs.vertex import MAX_PIVOTS, REFRESH
 from plcp.quantiles import FloatArray, IntArray
 
 BLOCK_ENTRIES = 2**21  # residuals of a block of points, if all rows must be watched: 16 MiB

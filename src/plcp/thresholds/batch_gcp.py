@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.programs.vertex import ProgramError, fit_vertex, interpolated
+from plcp.programs.linear import ProgramError, interpolated
+from plcp.programs.vertex import fit_vertex
 from plcp.quantiles import FloatArray
 from plcp.shifts.groups import Source, fit_groups
 from plcp.thresholds.base import ThresholdRule

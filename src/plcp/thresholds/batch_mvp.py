@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.programs.vertex import ProgramError
+from plcp.programs.linear import ProgramError
 from plcp.quantiles import FloatArray, IntArray
 from plcp.shifts.groups import Source, fit_groups
 from plcp.thresholds.base import ThresholdRule
