@@ -23,18 +23,10 @@ from plcp.quantiles import FloatArray, IntArray, conformal_quantile
 from plcp.rows import is_frame
 from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.guarantees import plcp_guarantee
-from plcp.thresholds.learned.calibration import (
-    Levels,
-    conformal_levels,
-    constant_levels,
-    following_levels,
-    levels_as_learned,
-    mean_level,
-    merge_small,
-    shrunken_levels,
-)
+from plcp.thresholds.learned.calibration import mean_level
 from plcp.thresholds.learned.evidence import Evidence, Pairs, Place, place_of
 from plcp.thresholds.learned.learning import learn
+from plcp.thresholds.learned.reading import Reading
 from plcp.validation import (
     check_alpha,
     check_count,
@@ -240,43 +232,8 @@ class PLCP(ThresholdRule):
 
     def _calibrate(self, seen: Evidence, honest: Evidence) -> None:
         """Set one level a group: a threshold, or a correction of the index."""
-        self._owner = np.arange(self.partition_.n_groups_)
-        if self.calibration == "joint" and not self._follow:
-            drawn = seen.assigned(self.assignment, self._seeds[0])
-            self._store(constant_levels(self.partition_.thresholds_, drawn, seen))
-            return
-        share = len(honest.scores) / len(seen.scores)
-        merged = self._merge(seen, share)
-        while merged.max() < self._owner.max():
-            self._owner = merged
-            merged = self._merge(seen, share)  # of merged soft groups, others may be likeliest
-        self._store(self._read_levels(honest.merged(self._owner)))
-
-    def _warn_if_one_group_serves_all(self, partition: Partition, pairs: Pairs) -> None:
-        """Soft groups may share the rows evenly, and one of them be the likeliest everywhere."""
-        if self.assignment == "mode" and not isinstance(partition, OrderedPartition):
-            in_use = group_masses(self.groups(pairs.X), pairs.weights, self.n_groups_)
-            warn_if_collapsed(in_use, self.partition_.n_groups)
-
-    def _merge(self, seen: Evidence, share: float) -> IntArray:
-        """Group that each learned one joins where it is too small for ``share`` of the rows."""
-        groups = seen.merged(self._owner).assigned(self.assignment, self._seeds[0])
-        masses = group_masses(groups, seen.weights, self._owner.max() + 1)
-        return merge_small(masses * share, self.alpha)[self._owner]
-
-    def _read_levels(self, evidence: Evidence) -> Levels:
-        groups = evidence.assigned(self.assignment, self._seeds[0])
-        follow, m = self._follow, self._owner.max() + 1
-        if self.calibration == "split":
-            levels = conformal_levels(groups, m, evidence, self.alpha, follow)
-            return levels_as_learned(levels, groups, evidence, follow)
-        if follow:
-            levels = shrunken_levels(groups, m, evidence, self.alpha)
-            return following_levels(levels, groups, evidence)
-        levels = conformal_levels(groups, m, evidence, self.alpha, follow)
-        return constant_levels(levels, groups, evidence)
-
-    def _store(self, found: Levels) -> None:
+        options = self.alpha, self.calibration, self.assignment, self._follow, self._seeds[0]
+        found, self._owner = Reading(*options).levels(self.partition_, seen, honest)
         self.levels_, self.thresholds_ = found.levels, found.thresholds
         self.group_sizes_, self._rank = found.sizes, found.rank
         few = np.flatnonzero(np.isinf(self.levels_)).tolist()
@@ -284,6 +241,12 @@ class PLCP(ThresholdRule):
             warn_infinite(
                 f"learned groups {few} hold too few calibration points for alpha = {self.alpha}"
             )
+
+    def _warn_if_one_group_serves_all(self, partition: Partition, pairs: Pairs) -> None:
+        """Soft groups may share the rows evenly, and one of them be the likeliest everywhere."""
+        if self.assignment == "mode" and not isinstance(partition, OrderedPartition):
+            in_use = group_masses(self.groups(pairs.X), pairs.weights, self.n_groups_)
+            warn_if_collapsed(in_use, self.partition_.n_groups)
 
     def _give_up(self, pairs: Pairs) -> None:
         """One group with an infinite threshold: so few points allow no other."""

@@ -1,0 +1,63 @@
+"""How levels are read off: groups too small joined first, then one level for each that is left."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from plcp.partitions.base import Partition, group_masses
+from plcp.quantiles import IntArray
+from plcp.thresholds.learned.calibration import (
+    Levels,
+    conformal_levels,
+    constant_levels,
+    following_levels,
+    levels_as_learned,
+    merge_small,
+    shrunken_levels,
+)
+from plcp.thresholds.learned.evidence import Evidence
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Options of ``PLCP`` that decide about levels, and the seed of drawn groups."""
+
+    alpha: float
+    calibration: str
+    assignment: str
+    follow: bool
+    seed: int
+
+    def groups(self, evidence: Evidence) -> IntArray:
+        """Group of each row."""
+        return evidence.assigned(self.assignment, self.seed)
+
+    def levels(
+        self, partition: Partition, seen: Evidence, honest: Evidence
+    ) -> tuple[Levels, IntArray]:
+        """Levels of a fitted partition, and the group that each of its groups joined before."""
+        owner: IntArray = np.arange(partition.n_groups_)
+        if self.calibration == "joint" and not self.follow:
+            return constant_levels(partition.thresholds_, self.groups(seen), seen), owner
+        share = len(honest.scores) / len(seen.scores)
+        joined = self._joined(owner, seen, share)
+        while joined.max() < owner.max():
+            owner = joined
+            joined = self._joined(owner, seen, share)  # of joined soft groups, others are likeliest
+        return self._read(honest.merged(owner), owner.max() + 1), owner
+
+    def _joined(self, owner: IntArray, seen: Evidence, share: float) -> IntArray:
+        """Group that each learned one joins where it is too small for ``share`` of the rows."""
+        groups = self.groups(seen.merged(owner))
+        masses = group_masses(groups, seen.weights, owner.max() + 1)
+        return merge_small(masses * share, self.alpha)[owner]
+
+    def _read(self, evidence: Evidence, m: int) -> Levels:
+        groups = self.groups(evidence)
+        if self.calibration != "split" and self.follow:
+            levels = shrunken_levels(groups, m, evidence, self.alpha)
+            return following_levels(levels, groups, evidence)
+        levels = conformal_levels(groups, m, evidence, self.alpha, self.follow)
+        if self.calibration == "split":
+            return levels_as_learned(levels, groups, evidence, self.follow)
+        return constant_levels(levels, groups, evidence)
