@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from drawing import Records, mean, pick, short, table, unique
 from records import RESULTS
+from rival_tables import ranked, rivals_section
 
 LIMITS = {
     "paper:50000": (0.06, 0.03),
@@ -22,25 +24,7 @@ LIMITS = {
     "nonlinear:5000": (0.25, 0.18),
     "nonlinear:300": (1.05, 0.85),
 }
-Records = list[dict[str, Any]]
 ROOT = Path(__file__).parent.parent
-
-
-def pick(records: Records, **wanted: Any) -> Records:
-    return [r for r in records if all(r[key] == value for key, value in wanted.items())]
-
-
-def mean(records: Records, key: str) -> float:
-    return float(np.mean([record[key] for record in records]))
-
-
-def unique(records: Records, key: str) -> list[Any]:
-    return list(dict.fromkeys(record[key] for record in records))
-
-
-def table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 def by_task(records: Records, cell: Callable[[Records, Records], str]) -> str:
@@ -107,26 +91,6 @@ def census(records: Records) -> str:
 def readme_synthetic(records: Records) -> str:
     """MSCE of every method, relative to Split's, with the limit the default was held to."""
     return by_task(records, ratio_of("msce"))
-
-
-def readme_real(records: Records) -> str:
-    """Relative ERT and coverage of every method, and their means over the sets."""
-    names = unique(records, "method")
-    cells: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
-    rows = []
-    for task in unique(records, "task"):
-        base = pick(records, task=task, method=names[0])
-        row = [task]
-        for name in names:
-            runs = pick(records, task=task, method=name)
-            cell = tuple(mean(runs, k) / mean(base, k) for k in ("ert", "mean_threshold"))
-            cells[name].append((*cell, mean(runs, "coverage")))
-            row.append(f"{cell[0]:.2f} ({mean(runs, 'coverage'):.3f})")
-        rows.append(row)
-    means = {name: np.mean(values, axis=0) for name, values in cells.items()}
-    rows.append(["**mean**", *(f"**{m[0]:.2f}** ({m[2]:.3f})" for m in means.values())])
-    rows.append(["mean length", *(f"{m[1]:.3f}" for m in means.values())])
-    return table(["ERT / Split's (coverage)", *names], rows)
 
 
 def spread(records: Records, key: str, digits: int = 3) -> str:
@@ -205,7 +169,12 @@ def readme_neural(records: Records) -> str:
     return table(["accuracy of the predictor", *names], [*rows, ["all images", *overall]])
 
 
-def results_page(conditional: dict[str, Any], speed: dict[str, Any], neural: dict[str, Any]) -> str:
+def results_page(
+    conditional: dict[str, Any],
+    speed: dict[str, Any],
+    neural: dict[str, Any],
+    rivals: dict[str, Any],
+) -> str:
     parts: list[tuple[Any, str, Callable[[Records], str]]] = [
         (conditional["synthetic"], "Synthetic tasks, exact MSCE", synthetic),
         (
@@ -224,26 +193,23 @@ def results_page(conditional: dict[str, Any], speed: dict[str, Any], neural: dic
     for entry, title, draw in parts:
         text += f"\n## {title}\n\nCommit {entry['provenance']['commit']}.\n\n"
         text += draw(entry["results"])
+    text += rivals_section(rivals)
     text += "\n## Speed and memory\n\nRatios in one run, as `benchmarks/speed.py` says.\n\n"
     for part, entry in speed.items():
-        facts = ", ".join(f"{key} {_short(value)}" for key, value in entry["results"].items())
+        facts = ", ".join(f"{key} {short(value)}" for key, value in entry["results"].items())
         text += f"- **{part}** (commit {entry['provenance']['commit']}): {facts}\n"
     return text
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(_short(v) for v in value) + "]"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def readme_with_tables(readme: str, conditional: dict[str, Any], neural: dict[str, Any]) -> str:
+def readme_with_tables(
+    readme: str, conditional: dict[str, Any], neural: dict[str, Any], rivals: dict[str, Any]
+) -> str:
     """Return the README with the blocks between <!-- name --> and <!-- /name --> made anew."""
     drawn = {
         "synthetic": readme_synthetic(conditional["synthetic"]["results"]),
-        "real": readme_real(conditional["real"]["results"]),
         "census": census(conditional["census"]["results"]),
         "neural": readme_neural(neural["mnist"]["results"]),
+        "rivals": ranked(rivals["table"]["results"]),
     }
     for name, text in drawn.items():
         block = f"<!-- {name} -->\n{text}<!-- /{name} -->"
@@ -252,7 +218,7 @@ def readme_with_tables(readme: str, conditional: dict[str, Any], neural: dict[st
 
 
 def load() -> dict[str, dict[str, Any]]:
-    names = ("conditional", "speed", "neural")
+    names = ("conditional", "speed", "neural", "rivals")
     return {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in names}
 
 
@@ -260,7 +226,8 @@ def main() -> None:
     results = load()
     (ROOT / "docs" / "results.md").write_text(results_page(**results))
     readme = ROOT / "README.md"
-    text = readme_with_tables(readme.read_text(), results["conditional"], results["neural"])
+    drawn = {name: results[name] for name in ("conditional", "neural", "rivals")}
+    text = readme_with_tables(readme.read_text(), **drawn)
     readme.write_text(text)
 
 
