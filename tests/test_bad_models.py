@@ -107,3 +107,21 @@ def test_groups_by_hand_cannot_be_passed_on(data):
 def test_calibration_size(data, size):
     with pytest.raises(ValueError, match=r"calibration_size must lie in \(0, 1\).* got "):
         ConformalRegressor(LinearRegression(), calibration_size=size).fit(*data)
+
+
+def test_parts_in_the_wrong_place_are_told_where_they_belong():
+    X, y = np.zeros((10, 1)), np.arange(10.0)
+    with pytest.raises(TypeError, match="a rule is passed as threshold="):
+        ConformalRegressor(LinearRegression(), PLCP()).fit(X, y)
+    with pytest.raises(TypeError, match="a score is passed as conformity="):
+        ConformalRegressor(LinearRegression(), threshold=AbsoluteResidual()).fit(X, y)
+    with pytest.raises(TypeError, match=r"QuantilePair\(lower, upper\)"):
+        ConformalRegressor((LinearRegression(), LinearRegression())).fit(X, y)
+
+
+def test_rules_that_learn_no_groups_say_so(rng):
+    X, y = rng.integers(2, size=(200, 1)), rng.normal(size=200)
+    for rule in (SplitConformal(), Mondrian(0)):
+        model = ConformalRegressor(LinearRegression(), threshold=rule).fit(X, y)
+        with pytest.raises(ValueError, match="learns no groups"):
+            model.groups(X)

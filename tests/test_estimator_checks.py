@@ -151,6 +151,7 @@ def known(estimator):
 
 # The checks fit a handful of rows and pure noise: infinite thresholds and collapse are then true.
 @pytest.mark.filterwarnings("ignore::plcp.validation.InfiniteThresholdWarning")
+@pytest.mark.filterwarnings("ignore::plcp.validation.SmallGroupWarning")
 @pytest.mark.filterwarnings("ignore::plcp.partitions.base.CollapseWarning")
 @parametrize_with_checks(EVERY, expected_failed_checks=known)
 def test_scikit_learn_contract(estimator, check):

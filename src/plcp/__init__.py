@@ -26,6 +26,7 @@ from plcp.thresholds import (
     Rectified,
     SplitConformal,
 )
+from plcp.validation import InfiniteThresholdWarning, SmallGroupWarning
 
 __version__ = "0.1.0"
 
@@ -42,6 +43,7 @@ __all__ = [
     "CumulativeProbability",
     "GroupProbabilities",
     "Groups",
+    "InfiniteThresholdWarning",
     "Intervals",
     "KernelShifts",
     "LabelProbability",
@@ -57,6 +59,7 @@ __all__ = [
     "QuantileResidual",
     "Rectified",
     "SignedResidual",
+    "SmallGroupWarning",
     "SoftmaxPartition",
     "SplitConformal",
     "TreePartition",

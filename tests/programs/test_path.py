@@ -124,3 +124,16 @@ def test_no_end_is_an_error_that_says_how_far_it_came(monkeypatch):
 def test_blocks_bound_the_memory():
     track = track_of(fit_vertex(np.ones((1000, 1)), np.arange(1000.0), 0.9))
     assert track.rows_at_once * 1000 <= module.BLOCK_ENTRIES
+
+
+def test_a_path_without_end_among_many_rows_takes_few_looks(monkeypatch):
+    """Eight rows of a group of their own: the others do not change, whatever rounding says."""
+    looks = []
+    plain = module._first_to_vanish
+    monkeypatch.setattr(module, "_first_to_vanish", lambda *a: looks.append(1) or plain(*a))
+    group = np.repeat([0, 1, 2], [8, 1000, 992])
+    rng = np.random.default_rng(0)
+    features = np.column_stack([np.ones(2000), np.eye(3)[group]])
+    track = track_of(fit_vertex(features, rng.exponential(1.0 + group), 0.9))
+    assert thresholds_along(track, features[:1], np.array([0.9]))[0] == np.inf
+    assert len(looks) <= 2 * 9 + 5  # its rows leave one by one, and the rows watched double

@@ -16,12 +16,15 @@ from scipy.optimize import linprog
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from plcp import BatchGCP, Mondrian
+from plcp import BatchGCP, BatchMVP, Mondrian
 from plcp.programs.linear import ProgramError
 from plcp.quantiles import pinball_loss, weighted_quantiles
 from plcp.thresholds import batch_gcp
-from plcp.validation import InfiniteThresholdWarning
+from plcp.validation import InfiniteThresholdWarning, SmallGroupWarning
 from strategies import alphas, few, scores_with_groups
+
+# Random worlds of few rows: groups too small to rely on are told in tests of their own.
+pytestmark = pytest.mark.filterwarnings("ignore::plcp.validation.SmallGroupWarning")
 
 HIGHS = 1e-7  # the tolerance HiGHS solves to
 SAME = 1e-6  # scores of few digits and small determinants: what is nearer than this is equal
@@ -270,3 +273,10 @@ def test_scores_that_tie_but_for_rounding_are_taken(rng):
         scores = rng.exponential(size=400).round(1) * (1 + 2.3e-16 * rng.integers(-1, 2, 400))
         q = BatchGCP([0, 1, 2, 3]).fit(X, scores).predict(X)
         assert ((scores <= q + 1e-9) @ X >= 0.9 * X.sum(axis=0) - 1e-9).all()
+
+
+@pytest.mark.parametrize("rule", [BatchGCP(0), BatchMVP(0)])
+def test_a_group_too_small_to_rely_on_is_named(rng, rule):
+    labels = np.repeat([0, 1, 2], [8, 9, 83])[:, None]
+    with pytest.warns(SmallGroupWarning, match=r"groups \['x0=0'\] hold fewer than 9"):
+        rule.fit(labels, rng.exponential(size=100))

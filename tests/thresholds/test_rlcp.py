@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 from plcp import RLCP, SplitConformal
 from plcp.locality.kernels import BoxKernel, GaussianKernel
-from plcp.quantiles import conformal_quantile
+from plcp.quantiles import conformal_quantile, pinball_loss
 from plcp.validation import InfiniteThresholdWarning
 from strategies import alphas, few
 from worlds import Table, quietly, worlds
@@ -167,3 +167,13 @@ def test_no_weight_at_all_is_infinite(rng):
     rule = RLCP(Lost(1.0)).fit(rng.normal(size=(50, 1)), rng.exponential(size=50))
     with pytest.warns(InfiniteThresholdWarning, match="1 of 1 rows"):
         assert rule.predict([[0.0]]) == np.inf
+
+
+@pytest.mark.filterwarnings("ignore::plcp.validation.InfiniteThresholdWarning")
+def test_an_infinite_threshold_does_not_decide_alone_in_a_search(rng):
+    X = rng.normal(size=(300, 3))
+    scores = rng.exponential(size=300)
+    rule = RLCP(bandwidth=0.3, random_state=0).fit(X, scores)
+    assert np.isinf(rule.predict(X)).any()
+    bounded = np.minimum(rule.predict(X), scores.max())
+    assert rule.score(X, scores) == pytest.approx(-pinball_loss(bounded, scores, 0.1).mean())

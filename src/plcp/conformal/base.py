@@ -156,7 +156,13 @@ class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
             raise ValueError(
                 "each tail has groups of its own: ask thresholds_[0] or thresholds_[1]"
             )
-        return self.thresholds_[0].groups(self._select(X))
+        rule = self.thresholds_[0]
+        if not isinstance(rule, PLCP):
+            raise ValueError(
+                f"{type(rule).__name__} learns no groups; those given to a rule by the user are "
+                "in thresholds_[0].groups_"
+            )
+        return rule.groups(self._select(X))
 
     @abstractmethod
     def _default_score(self) -> Score:

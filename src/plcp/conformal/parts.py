@@ -33,6 +33,17 @@ TASKS = {
 
 def check_parts(estimator: Any, score: Score, rule: ThresholdRule, task: str) -> None:
     """Refuse a model, score or rule that cannot serve the task, before anything is fitted."""
+    if not isinstance(score, Score):
+        raise TypeError(f"conformity must be a Score, got {score}: a rule is passed as threshold=")
+    if not isinstance(rule, ThresholdRule):
+        raise TypeError(
+            f"threshold must be a ThresholdRule, got {rule}: a score is passed as conformity="
+        )
+    if isinstance(estimator, tuple | list):
+        raise TypeError(
+            "estimator must be one model, got several: pass QuantilePair(lower, upper) or "
+            "MeanScalePair(mean, scale)"
+        )
     check_alpha(rule.alpha)
     if isinstance(rule, Mondrian) and rule.groups is None:
         raise ValueError(

@@ -158,6 +158,12 @@ class MultinomialKernel:
         return rng.multinomial(self.precision, X).astype(float)
 
 
+def check_automatic(name: str, value: str) -> None:
+    """Refuse a word other than "auto" where a positive number is expected."""
+    if value != "auto":
+        raise ValueError(f"{name} must be a positive number or 'auto', got {value!r}")
+
+
 def check_bandwidth(bandwidth: Any) -> float:
     """``bandwidth`` if it is positive; infinite is allowed."""
     is_number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool)

@@ -214,13 +214,12 @@ def _first_to_vanish(residuals: FloatArray, change: FloatArray) -> tuple[IntArra
     """Row whose residual is the first to vanish as it changes, and when; 0 if none ever does."""
     each = np.arange(len(change))
     speed = change / residuals  # a residual that never vanishes is not below zero here
-    while True:
-        first = np.argmin(speed, axis=1)
-        fastest = speed[each, first]
-        rounding = (fastest < 0) & (np.abs(change[each, first]) <= ZERO)
-        if not rounding.any():
-            break
-        speed[each[rounding], first[rounding]] = 0.0
+    first = np.argmin(speed, axis=1)
+    doubtful = np.flatnonzero(np.abs(change[each, first]) <= ZERO)
+    if len(doubtful):
+        speed[doubtful] = np.where(np.abs(change[doubtful]) <= ZERO, 0.0, speed[doubtful])
+        first[doubtful] = np.argmin(speed[doubtful], axis=1)
+    fastest = speed[each, first]
     return first, np.divide(-1.0, fastest, out=np.zeros_like(fastest), where=fastest < 0)
 
 

@@ -82,8 +82,9 @@ def feature_columns(X: Any, features: Any) -> FloatArray:
         values = features.transform(X) if hasattr(features, "transform") else features(X)
     except NotFittedError as error:
         raise ValueError(
-            "features must be a fitted transformer: fit it on other rows, such as the training "
-            "set, and pass FrozenEstimator(features), which stays fitted when it is cloned"
+            "features must be a fitted transformer, and was never fitted or lost its fit in a "
+            "copy: fit it on other rows, such as the training set, and pass "
+            "FrozenEstimator(features), which stays fitted"
         ) from error
     if issparse(values):
         values = values.toarray()
@@ -115,6 +116,6 @@ def check_rank(columns: FloatArray) -> None:
         n, p = columns.shape
         raise ValueError(
             f"features has {p} columns of rank {len(span.kept)} on {n} rows: columns "
-            f"{span.dropped.tolist()} follow from those before them; leave them out, or calibrate "
-            "on rows that tell them apart"
+            f"{span.dropped.tolist()} follow from those before them; leave them out (for "
+            "categories: OneHotEncoder(drop='first')), or calibrate on rows that tell them apart"
         )

@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 
-from plcp.locality.kernels import GaussianKernel, check_bandwidth
+from plcp.locality.kernels import GaussianKernel, check_automatic, check_bandwidth
 from plcp.locality.space import Space, plain_space, standard_space
 from plcp.programs.kernel import (
     KernelSolution,
@@ -210,7 +210,7 @@ def _settled_space(shifts: KernelShifts, X: FloatArray) -> Space:
         return plain_space(shifts.kernel, X.shape[1])
     check_option("kernel", shifts.kernel, ("gaussian",))
     if isinstance(shifts.bandwidth, str):
-        check_option("bandwidth", shifts.bandwidth, ("auto",))
+        check_automatic("bandwidth", shifts.bandwidth)
         return standard_space(X, GaussianKernel, _median_distance)
     bandwidth = check_bandwidth(shifts.bandwidth)
     return standard_space(X, GaussianKernel, lambda _: bandwidth)

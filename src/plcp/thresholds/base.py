@@ -33,9 +33,14 @@ class ThresholdRule(RegressorMixin, BaseEstimator, ABC):
         """Negative mean pinball loss of the thresholds: larger is better.
 
         Its excess bounds the mean squared conditional coverage error, so it is the metric to
-        validate with; ``GridSearchCV`` uses it when told nothing else.
+        validate with; ``GridSearchCV`` uses it when told nothing else. An infinite threshold is
+        charged as the largest of ``y``, else a single one would decide about all.
         """
-        loss = pinball_loss(self.predict(X), y, self.alpha)
+        scores = np.asarray(y, dtype=float)
+        thresholds = self.predict(X)
+        bounded = np.clip(thresholds, scores.min(), scores.max())
+        finite = np.where(np.isfinite(thresholds), thresholds, bounded)
+        loss = pinball_loss(finite, scores, self.alpha)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
         return -float(np.average(loss, weights=weights))
 

@@ -11,7 +11,7 @@ from plcp.programs.vertex import fit_vertex
 from plcp.quantiles import FloatArray
 from plcp.shifts.groups import Source, fit_groups
 from plcp.thresholds.base import ThresholdRule
-from plcp.validation import check_alpha, check_features, check_pairs, warn_infinite
+from plcp.validation import check_alpha, check_features, check_pairs, warn_if_small, warn_infinite
 
 TIE = 1e-8  # below one row in a hundred million: decides between optima, and nothing else
 
@@ -103,6 +103,7 @@ class BatchGCP(ThresholdRule):
         sizes = counts.sum(axis=0)
         self.group_sizes_ = sizes[1:]
         self.group_coverage_ = ((scores <= thresholds) @ counts / sizes)[1:]
+        warn_if_small(self.groups_, self.group_sizes_, alpha)
         self.guarantee_ = _guarantee(alpha, len(self.groups_), len(vertex.basis), weights)
         return self
 

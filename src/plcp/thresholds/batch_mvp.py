@@ -11,7 +11,14 @@ from plcp.programs.linear import ProgramError
 from plcp.quantiles import FloatArray, IntArray
 from plcp.shifts.groups import Source, fit_groups
 from plcp.thresholds.base import ThresholdRule
-from plcp.validation import check_alpha, check_count, check_features, check_pairs, check_share
+from plcp.validation import (
+    check_alpha,
+    check_count,
+    check_features,
+    check_pairs,
+    check_share,
+    warn_if_small,
+)
 
 
 class BatchMVP(ThresholdRule):
@@ -112,6 +119,7 @@ class BatchMVP(ThresholdRule):
         self.groups_ = self._groups.names_
         self.group_sizes_ = counts @ members
         self.group_coverage_ = (counts * (ranks <= levels)) @ members / self.group_sizes_
+        warn_if_small(self.groups_, self.group_sizes_, alpha)
         self.guarantee_ = _guarantee(alpha, len(self.groups_), self.error_)
         return self
 

@@ -55,11 +55,12 @@ def _in_sample(alpha: float, evidence: Evidence) -> str:
 
 def conditional_guarantee(rule: Any, exact: bool) -> str:
     """Sentence for conditional calibration, exact or as its rows had a say in the class."""
-    target, d = f"{1 - rule.alpha:g}", rule.n_columns_
+    target, k = f"{1 - rule.alpha:g}", rule.n_columns_
+    d = "a constant" if k == 1 else f"{k} columns"
     if not exact:
         return (
-            f"Approximate: coverage is about {target} under every shift in the span of {d} "
-            "columns, as rows were weighted, or settled the kernel they are seen through."
+            f"Approximate: coverage is about {target} under every shift in the span of {d}, "
+            "as rows were weighted, or settled the kernel they are seen through."
         )
     relation = "=" if rule.randomized else ">="
     which = "every shift" if rule.randomized else "every nonnegative shift"
@@ -73,6 +74,6 @@ def conditional_guarantee(rule: Any, exact: bool) -> str:
     )
     return (
         f"P(covered) {relation} {target} on average over all inputs and under {which} in the span "
-        f"of {d} columns{groups}, in finite samples, if calibration and test points are "
+        f"of {d}{groups}, in finite samples, if calibration and test points are "
         f"exchangeable{untied}.{smooth}"
     )

@@ -17,6 +17,7 @@ from plcp.validation import (
     check_features,
     check_pairs,
     drop_weightless,
+    shortened,
     warn_infinite,
 )
 
@@ -87,7 +88,9 @@ class Mondrian(ThresholdRule):
         self.group_sizes_ = np.bincount(codes, weights, minlength=m)
         small = self.groups_[np.isinf(self.thresholds_)].tolist()
         if small:
-            warn_infinite(f"groups {small} hold too few calibration points for alpha = {alpha}")
+            warn_infinite(
+                f"groups {shortened(small)} hold too few calibration points for alpha = {alpha}"
+            )
         self.guarantee_ = _guarantee(alpha, m, weighted=weights is not None)
         return self
 
@@ -101,7 +104,7 @@ class Mondrian(ThresholdRule):
         unseen = self.groups_[codes] != labels
         if unseen.any():
             new = np.unique(labels[unseen]).tolist()
-            warn_infinite(f"groups {new} were not seen in calibration")
+            warn_infinite(f"groups {shortened(new)} were not seen in calibration")
         return np.where(unseen, np.inf, self.thresholds_[codes])
 
     def _labels(self, X: Any, given: ArrayLike | None) -> NDArray[Any]:

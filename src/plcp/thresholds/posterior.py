@@ -62,7 +62,7 @@ class PosteriorConformal(WeightedRule):
         Blocks of points at once, in threads; results do not depend on it.
     random_state : int, RandomState or None
         Seed of the division of rows, of the partition and of the draws. A fitted rule draws from
-        the same stream in every call of ``predict``.
+        the same stream in every call of ``predict``: a threshold depends on its row's place.
     verbose : bool, default=False
         Show a progress bar (needs the extra ``progress``).
 

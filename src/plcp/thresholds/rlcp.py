@@ -39,7 +39,7 @@ class RLCP(LocalRule):
         Blocks of points at once, in threads; results do not depend on it.
     random_state : int, RandomState or None
         Seed of the tuning rows and the draws. A fitted rule draws from the same stream in every
-        call of ``predict``.
+        call of ``predict``, so that a threshold depends on its row's place among those given.
     verbose : bool, default=False
         Show a progress bar (needs the extra ``progress``).
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.locality.kernels import BoxKernel, GaussianKernel, check_bandwidth
+from plcp.locality.kernels import BoxKernel, GaussianKernel, check_automatic, check_bandwidth
 from plcp.locality.space import Space, numbers, plain_space, tuned_space
 from plcp.locality.weighting import blocks, rows_reaching, weights_around_draws
 from plcp.progress import in_threads
@@ -172,7 +172,7 @@ class LocalRule(WeightedRule):
         """Bandwidth that needs no search: the one given, or infinite where points are too few."""
         if not isinstance(self.bandwidth, str):
             return check_bandwidth(self.bandwidth)
-        check_option("bandwidth", self.bandwidth, ("auto",))
+        check_automatic("bandwidth", self.bandwidth)
         return np.inf if too_few else None
 
     def _count_tuning_rows(self, n: int) -> int:
@@ -191,7 +191,7 @@ def target_size(effective_size: Any, n: int, alpha: float) -> float:
     about a third of alpha. Half of fewer points, but no less than twice what a finite one needs.
     """
     if isinstance(effective_size, str):
-        check_option("effective_size", effective_size, ("auto",))
+        check_automatic("effective_size", effective_size)
         return min(10 / alpha, max(n / 2, 2 / alpha))
     size = float(effective_size) if isinstance(effective_size, Real) else np.nan
     if not size >= 1:
