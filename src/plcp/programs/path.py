@@ -35,6 +35,10 @@ class Track:
         n, d = self.vertex.program.features.shape
         return max(1, min(BLOCK_ENTRIES // n, INVERSE_ENTRIES // d**2))
 
+    def thresholds(self, targets: FloatArray, features: FloatArray) -> FloatArray:
+        """Thresholds of new rows at which their duals reach their targets."""
+        return thresholds_along(self, features, targets)
+
 
 def track_of(vertex: Vertex) -> Track:
     """Track from a vertex."""

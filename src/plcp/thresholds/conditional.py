@@ -1,6 +1,5 @@
 """Conditional calibration: coverage under every shift of a class, from the dual path."""
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.locality.space import numbers
-from plcp.programs.path import Track, thresholds_along, track_of
+from plcp.programs.path import Track, track_of
 from plcp.programs.vertex import fit_vertex
 from plcp.progress import in_threads
 from plcp.quantiles import FloatArray
@@ -28,22 +27,6 @@ from plcp.validation import (
     drop_weightless,
     warn_infinite,
 )
-
-
-@dataclass(frozen=True)
-class LinearProgram:
-    """The solved program of calibration rows, for shifts in the span of some columns."""
-
-    track: Track
-
-    @property
-    def rows_at_once(self) -> int:
-        """Number of new rows to follow in step."""
-        return self.track.rows_at_once
-
-    def thresholds(self, targets: FloatArray, columns: FloatArray) -> FloatArray:
-        """Thresholds of new rows at which their duals reach their targets."""
-        return thresholds_along(self.track, columns, targets)
 
 
 class ConditionalCalibration(ThresholdRule):
@@ -195,7 +178,7 @@ class ConditionalCalibration(ThresholdRule):
         """Solve the program without a new row; True if its guarantee is exact."""
         if self.kernel is None:
             vertex = fit_vertex(columns, scores, self._level, weights)
-            self._program: LinearProgram | KernelProgram = LinearProgram(track_of(vertex))
+            self._program: Track | KernelProgram = track_of(vertex)
             self.l2_, self.n_columns_ = None, len(vertex.basis)
             return weights is None
         if weights is not None:
