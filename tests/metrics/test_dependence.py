@@ -1,70 +1,11 @@
-"""Metrics where the answer is known."""
+"""Dependence of size and coverage, where the answer is known."""
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import norm, pearsonr
-from sklearn.dummy import DummyClassifier
-from sklearn.tree import DecisionTreeClassifier
+from numpy.testing import assert_allclose
+from scipy.stats import pearsonr
 
-from bands import FALSE_ALARM
-from plcp.metrics import coverage_by_group, ert, hsic, msce, size_correlation
-
-
-def test_coverage_by_group_counts(rng):
-    covered, size = rng.integers(0, 2, 50).astype(bool), rng.uniform(size=50)
-    groups = rng.choice(["a", "b", "c"], 50)
-    table = coverage_by_group(covered, size, groups)
-    for label, n, coverage, mean_size in zip(*table, strict=True):
-        rows = groups == label
-        assert n == rows.sum()
-        assert coverage == covered[rows].mean()
-        assert_allclose(mean_size, size[rows].mean())
-    assert_array_equal(table.group, ["a", "b", "c"])
-
-
-def test_msce_of_exact_coverage_is_zero_and_grows_with_the_square():
-    assert msce(np.full(5, 0.9), alpha=0.1) == pytest.approx(0, abs=1e-30)
-    assert msce([0.8, 1.0, 0.9], alpha=0.1) == pytest.approx(0.02 / 3)
-    assert msce([0.9 - 0.2, 0.9 + 0.1], 0.1) == pytest.approx((0.04 + 0.01) / 2)
-
-
-def test_ert_of_what_is_known_is_the_mean_absolute_error(rng):
-    x = rng.integers(0, 4, 4000)
-    coverage = np.array([0.5, 0.85, 0.95, 1.0])[x]
-    covered = rng.uniform(size=4000) < coverage
-    found = ert(x[:, None], covered, 0.1, DecisionTreeClassifier())
-    # a mean of independent terms of deviation at most 0.5, about its expectation
-    band = norm.isf(FALSE_ALARM / 2) * 0.5 / np.sqrt(4000)
-    assert abs(found - np.abs(coverage - 0.9).mean()) < band
-
-
-def test_ert_of_noise_is_nothing_but_noise(rng):
-    covered = rng.uniform(size=4000) < 0.9
-    band = norm.isf(FALSE_ALARM / 2) * 0.5 / np.sqrt(4000)
-    assert abs(ert(rng.normal(size=(4000, 2)), covered, 0.1)) < band
-
-
-def test_ert_without_a_predictor_is_the_marginal_error():
-    covered = np.arange(100) % 4 > 0
-    prior = DummyClassifier(strategy="prior")
-    assert ert(np.zeros((100, 1)), covered, 0.1, prior) == pytest.approx(0.15)
-
-
-@pytest.mark.parametrize(("covered", "expected"), [(True, 0.1), (False, 0.9)])
-def test_ert_of_all_or_nothing(covered, expected):
-    assert ert(np.zeros((10, 1)), np.full(10, covered), 0.1) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("missed", [1, 3])
-def test_ert_of_few_misses_needs_no_more_folds_than_misses(rng, missed):
-    covered = np.arange(200) >= missed
-    assert np.isfinite(ert(rng.normal(size=(200, 1)), covered, 0.1, DecisionTreeClassifier()))
-
-
-def test_ert_is_the_same_twice(rng):
-    X, covered = rng.normal(size=(300, 2)), rng.uniform(size=300) < 0.8
-    assert ert(X, covered, 0.1) == ert(X, covered, 0.1)
+from plcp.metrics import hsic, size_correlation
 
 
 def hsic_by_matrices(size, covered):

@@ -1,0 +1,1 @@
+"""A certificate of coverage that a person can hand on."""
