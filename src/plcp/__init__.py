@@ -1,5 +1,6 @@
 """Prediction sets that hold for each kind of input, not only on average."""
 
+from plcp.certificate import Certificate, certify
 from plcp.conformal import ConformalClassifier, ConformalRegressor
 from plcp.indices import LinearQuantile
 from plcp.models import MeanScalePair, QuantilePair
@@ -36,6 +37,7 @@ __all__ = [
     "AbsoluteResidual",
     "BatchGCP",
     "BatchMVP",
+    "Certificate",
     "ClassifierPartition",
     "ConditionalCalibration",
     "ConformalClassifier",
@@ -63,4 +65,5 @@ __all__ = [
     "SoftmaxPartition",
     "SplitConformal",
     "TreePartition",
+    "certify",
 ]

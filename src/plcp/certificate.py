@@ -1,1 +1,0 @@
-"""A certificate of coverage that a person can hand on."""

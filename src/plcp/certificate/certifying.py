@@ -1,0 +1,161 @@
+"""Certify a fitted rule on rows that it has not seen."""
+
+import warnings
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.certificate.fingerprint import fingerprint
+from plcp.certificate.members import Tally, tallies
+from plcp.certificate.outcome import cautions_of, check_kind, draws, outcome_of
+from plcp.certificate.record import Certificate, GroupBounds
+from plcp.certificate.surroundings import parameters_of, versions_of
+from plcp.certificate.verdicts import reaches, rows_to_decide, sentence
+from plcp.conformal.base import Conformal
+from plcp.metrics.binomial import clopper_pearson
+from plcp.rows import count, is_frame
+from plcp.validation import check_share
+
+ASSUMPTIONS = (
+    "The rows were drawn independently from the population that coverage is claimed of.",
+    "None of them was used to train, tune or calibrate the rule: this cannot be seen from here.",
+    "Groups were settled without a look at which of these rows are covered.",
+)
+DRAWN = "The rule draws at random: coverage is that of the sets as drawn, over rows and draws."
+
+
+def certify(
+    rule: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    groups: Any = None,
+    rule_groups: ArrayLike | None = None,
+    target: float | None = None,
+    confidence: float = 0.95,
+    made_at: datetime | None = None,
+) -> Certificate:
+    """Bound the coverage of a fitted rule from below and above, in each group.
+
+    Coverage counts of new rows follow the binomial law whatever the rule is and however it was
+    fitted, so the bounds hold for every number of rows: they need no guarantee of the rule's own.
+
+    Parameters
+    ----------
+    rule : threshold rule, ConformalRegressor or ConformalClassifier
+        Fitted.
+    X : array, frame or data set of n rows
+        Rows that had no part in training or calibration. This cannot be checked in general; a
+        rule whose threshold is the very score of a row given here is warned of.
+    y : array-like of shape (n,)
+        Labels, for a conformal estimator; scores, for a threshold rule.
+    groups : labels, boolean matrix, dict of name to booleans, frame, or None
+        Groups to speak of, as in `plcp.metrics.coverage_by_group`; they may overlap. None: those
+        that the rule learned or was given. All rows together always come first.
+    rule_groups : array-like or None
+        What ``rule.predict`` takes as ``groups``, for a rule that was fitted with such.
+    target : float or None
+        Coverage that verdicts compare with; None: 1 - alpha. Coverage of a good rule is close to
+        1 - alpha, which takes many rows to tell from it: a target somewhat below is soon settled.
+    confidence : float, default=0.95
+        Probability with which bounds hold: of each group, and of all groups together.
+    made_at : datetime with a time zone, or None
+        Time to state; None: now.
+
+    Returns
+    -------
+    Certificate
+        Prints as a page; ``to_dict``, ``to_json``, ``to_frame``.
+
+    References
+    ----------
+    Clopper, Pearson (1934). The use of confidence or fiducial limits illustrated in the case of the
+    binomial. Biometrika.
+
+    Examples
+    --------
+    >>> from plcp import Mondrian, certify
+    >>> from plcp.datasets import make_toy
+    >>> seen, new = make_toy(1000, random_state=0), make_toy(5000, random_state=1)
+    >>> rule = Mondrian(lambda X: X[:, 0] > 0).fit(seen.X, seen.scores)
+    >>> certificate = certify(rule, new.X, new.scores, target=0.87)
+    >>> for row in certificate.groups:
+    ...     print(f"{row.group:5} {row.n:5} rows: {row.low:.2f} to {row.high:.2f}, {row.verdict}")
+    all    5000 rows: 0.88 to 0.90, covers at least 0.87
+    False  2485 rows: 0.88 to 0.91, covers at least 0.87
+    True   2515 rows: 0.88 to 0.90, covers at least 0.87
+    """
+    check_kind(rule)
+    check_is_fitted(rule, "guarantee_")
+    confidence = check_share("confidence", confidence)
+    alpha = _alpha(rule)
+    target = 1 - alpha if target is None else check_share("target", target)
+    stamp = _stamp(made_at)
+    outcome = outcome_of(rule, X, y, rule_groups)
+    counted = tallies(rule, X, outcome, groups, rule_groups)
+    cautions = cautions_of(outcome)
+    for caution in cautions:
+        warnings.warn(caution, UserWarning, stacklevel=2)
+    return Certificate(
+        rule=type(rule).__name__,
+        parameters=parameters_of(rule),
+        guarantee=rule.guarantee_,
+        alpha=alpha,
+        target=target,
+        confidence=confidence,
+        groups=_bounds(counted, target, confidence),
+        assumptions=(*ASSUMPTIONS, *[DRAWN] * draws(rule)),
+        cautions=tuple(cautions),
+        n_rows=count(X),
+        n_columns=int(X.shape[1]) if len(getattr(X, "shape", ())) == 2 else None,
+        column_names=tuple(str(name) for name in X.columns) if is_frame(X) else None,
+        outcomes="labels" if isinstance(rule, Conformal) else "scores",
+        fingerprint=fingerprint(X, y),
+        made_at=stamp,
+        versions=versions_of(rule),
+    )
+
+
+def _alpha(rule: Any) -> float:
+    """Miscoverage rate of the sets, which is shared out among tails."""
+    tails = rule.thresholds_ if isinstance(rule, Conformal) else [rule]
+    return float(sum(tail.alpha for tail in tails))
+
+
+def _stamp(made_at: datetime | None) -> str:
+    if made_at is None:
+        made_at = datetime.now(UTC)
+    if made_at.tzinfo is None:
+        raise ValueError(f"made_at must name its time zone, got {made_at!r}: add tzinfo=UTC")
+    return made_at.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _bounds(counted: list[Tally], target: float, confidence: float) -> tuple[GroupBounds, ...]:
+    """Bounds of each group and, errors shared evenly (Bonferroni), of all at once."""
+    n, hits = np.array([tally.n for tally in counted]), np.array([tally.hits for tally in counted])
+    error = (1 - confidence) / len(counted)
+    each, together = clopper_pearson(hits, n, confidence), clopper_pearson(hits, n, 1 - error)
+    rows = zip(counted, *each, *together, strict=True)
+    return tuple(_judged(tally, target, error / 2, *map(float, ends)) for tally, *ends in rows)
+
+
+def _judged(
+    tally: Tally,
+    target: float,
+    tail: float,
+    low: float,
+    high: float,
+    low_all: float,
+    high_all: float,
+) -> GroupBounds:
+    group, n, hits, size = tally
+    covers = reaches(low_all, high_all, target)
+    needed = rows_to_decide(hits, n, target, tail) if covers is None else None
+    verdict = sentence(covers, target, needed, n)
+    share = hits / n if n else None
+    return GroupBounds(
+        group, n, hits, share, low, high, low_all, high_all, size, covers, needed, verdict
+    )

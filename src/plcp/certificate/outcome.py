@@ -1,0 +1,117 @@
+"""What happened to each row: whether its set covers, how large it is, and what is odd about it."""
+
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import get_tags
+
+from plcp.conformal.base import Conformal, check_labels
+from plcp.quantiles import FloatArray
+from plcp.rows import count
+from plcp.thresholds import ThresholdRule
+from plcp.validation import check_scores
+
+ROUNDING = 4 * np.finfo(float).eps  # of a threshold that is put together from parts
+
+
+class Outcome(NamedTuple):
+    """Covered or not, sizes if there are sets, and scores beside thresholds, a column a tail."""
+
+    covered: NDArray[np.bool_]
+    size: FloatArray | None
+    scores: FloatArray
+    thresholds: FloatArray
+
+
+def outcome_of(rule: Any, X: Any, y: ArrayLike, rule_groups: ArrayLike | None) -> Outcome:
+    """Ask a rule for the sets of the rows, and whether they cover."""
+    _check_rows(X, y)
+    if rule_groups is not None:
+        _check_takes_groups(rule)
+    if isinstance(rule, Conformal):
+        return _of_sets(rule, X, check_labels(y))
+    scores = check_scores(y)
+    given = {} if rule_groups is None else {"groups": rule_groups}
+    thresholds = rule.predict(X, **given)
+    return Outcome(scores <= thresholds, None, scores[:, None], thresholds[:, None])
+
+
+def _of_sets(model: Any, X: Any, y: NDArray[Any]) -> Outcome:
+    sets = model.predict_set(X)
+    prediction = model.conformity_.ask(model.estimator_, X)
+    scores = model.conformity_(prediction, model._encode(y)).reshape(len(y), -1)
+    seen = model._select(X)
+    thresholds = np.column_stack([tail.predict(seen) for tail in model.thresholds_])
+    return Outcome(sets.contains(y), sets.size.astype(float), scores, thresholds)
+
+
+def cautions_of(outcome: Outcome) -> list[str]:
+    """Sentences about what speaks against the bounds, or makes them worth little."""
+    cautions = []
+    met = rows_met(outcome.scores, outcome.thresholds)
+    if met:
+        cautions.append(
+            f"{met} rows have exactly the score that is their threshold, though no two rows have "
+            "the same score: rows that calibrated the rule seem to be among these, and if they "
+            "are, no bound here holds."
+        )
+    unbounded = int(np.isposinf(outcome.thresholds).any(axis=1).sum())
+    if unbounded:
+        cautions.append(
+            f"{unbounded} of {len(outcome.covered)} rows have an infinite threshold: their sets "
+            "hold every label, or are open to one side, and cover for that alone."
+        )
+    return cautions
+
+
+def rows_met(scores: FloatArray, thresholds: FloatArray) -> int:
+    """Number of rows whose score is their threshold, where scores do not tie.
+
+    A conformal threshold is the score of a calibration row, which a new score of a continuous law
+    meets with probability zero. Where scores tie it says nothing, and neither does no row met.
+
+    Examples
+    --------
+    >>> thresholds = np.full((3, 1), 2.0)
+    >>> rows_met(np.array([[1.0], [2.0], [3.0]]), thresholds)
+    1
+    >>> rows_met(np.array([[2.0], [2.0], [3.0]]), thresholds)
+    0
+    """
+    untied = [len(np.unique(column)) == len(column) for column in scores.T]
+    met = np.isclose(scores, thresholds, rtol=ROUNDING, atol=0.0)[:, untied]
+    return int(met.any(axis=1).sum())
+
+
+def draws(rule: Any) -> bool:
+    """Whether a rule's sets depend on random draws."""
+    parts = [rule, *rule.thresholds_] if isinstance(rule, Conformal) else [rule]
+    own_mass = getattr(getattr(rule, "conformity_", None), "own_mass", None)
+    return own_mass == "random" or any(get_tags(part).non_deterministic for part in parts)
+
+
+def check_kind(rule: Any) -> None:
+    """Refuse what is neither a threshold rule nor a conformal estimator."""
+    if not isinstance(rule, Conformal | ThresholdRule):
+        raise ValueError(
+            "rule must be a fitted threshold rule, ConformalRegressor or ConformalClassifier, "
+            f"got {rule!r}: for sets of another library use plcp.metrics.coverage_by_group"
+        )
+
+
+def _check_rows(X: Any, y: Any) -> None:
+    n, labels = count(X), count(y)
+    if n != labels:
+        raise ValueError(f"X has {n} rows and y has {labels}: give one label or score a row")
+    if n == 0:
+        raise ValueError("X and y are empty, 0 rows: a certificate needs at least one row")
+
+
+def _check_takes_groups(rule: Any) -> None:
+    if "groups" not in signature(rule.predict).parameters:
+        raise ValueError(
+            f"rule_groups are for rules whose predict takes groups, which {type(rule).__name__} "
+            "does not: name groups to certify as groups="
+        )

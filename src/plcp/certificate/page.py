@@ -1,0 +1,98 @@
+"""A certificate as a page of plain text; nothing is computed here but widths."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from plcp.certificate.verdicts import CHANCE, rounded
+
+if TYPE_CHECKING:
+    from plcp.certificate.record import Certificate, GroupBounds
+
+WIDTH = 100
+WORDS = {True: "covers", False: "falls short", None: "undecided"}
+
+
+def page(certificate: Certificate) -> str:
+    """Lines of at most 100 columns: what was found, then what it rests on."""
+    parts = [_head(certificate), _table(certificate.groups, certificate.confidence)]
+    parts += [_legend(certificate), *_sections(certificate)]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def _head(c: Certificate) -> list[str]:
+    title = f"Certificate of coverage: {c.rule}, alpha = {c.alpha:g}"
+    n = len(c.groups)
+    counts = {word: sum(g.covers is key for g in c.groups) for key, word in WORDS.items()}
+    short = [g.group for g in c.groups if g.covers is False]
+    found = (
+        f"Of {n} groups, {counts['covers']} cover at least {c.target:g}, {counts['falls short']} "
+        f"fall short of it, {counts['undecided']} are undecided by the {c.n_rows:,} rows looked at."
+    )
+    lines = [title, "=" * min(len(title), WIDTH), "", *wrap(found, WIDTH)]
+    if short:
+        lines += wrap(f"Short: {'; '.join(short)}.", WIDTH)
+    for caution in c.cautions:
+        lines += ["", *wrap(f"CAUTION: {caution}", WIDTH)]
+    return lines
+
+
+def _table(groups: tuple[GroupBounds, ...], confidence: float) -> list[str]:
+    """One line a group, more for a long name."""
+    sized = any(g.size is not None for g in groups)
+    header = ["rows", "coverage", f"{100 * confidence:g} % bounds", "all at once"]
+    header += ["mean size"] * sized + ["verdict", "rows to decide"]
+    rows = [_cells(g, sized) for g in groups]
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    room = WIDTH - sum(widths) - 2 * len(widths)
+    room = min(room, max(len(g.group) for g in groups))
+    lines = [_line("group", header, room, widths)]
+    for group, cells in zip(groups, rows, strict=True):
+        first, *rest = wrap(group.group, room) or [""]
+        lines += [_line(first, cells, room, widths), *rest]
+    return lines
+
+
+def _cells(group: GroupBounds, sized: bool) -> list[str]:
+    share = "-" if group.coverage is None else f"{group.coverage:.4f}"
+    size = "-" if group.size is None else f"{group.size:.4g}"
+    needed = "" if group.rows_needed is None else f"{rounded(group.rows_needed):,}"
+    bounds = [f"{group.low:.3f}–{group.high:.3f}", f"{group.low_all:.3f}–{group.high_all:.3f}"]
+    return [f"{group.n:,}", share, *bounds, *[size] * sized, WORDS[group.covers], needed]
+
+
+def _line(name: str, cells: list[str], room: int, widths: list[int]) -> str:
+    padded = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
+    return "  ".join([name.ljust(room), *padded]).rstrip()
+
+
+def _legend(c: Certificate) -> list[str]:
+    level = f"{100 * c.confidence:g} %"
+    return wrap(
+        f"Coverage is the share of rows whose set held what was seen. Bounds are exact "
+        f"(Clopper–Pearson): each holds the probability of covering with {level} confidence, and "
+        f"those of all at once hold all {len(c.groups)} together with {level}. By the latter a "
+        f"group covers if its lower bound reaches {c.target:g}, and falls short if its upper bound "
+        f"is below. Rows to decide: with so many rows of the group a verdict is "
+        f"{100 * CHANCE:g} % likely, if its coverage is what was seen.",
+        WIDTH,
+    )
+
+
+def _sections(c: Certificate) -> list[list[str]]:
+    columns = "" if c.n_columns is None else f" and {c.n_columns:,} columns"
+    names = "" if c.column_names is None else f" ({', '.join(c.column_names)})"
+    data = f"{c.n_rows:,} rows{columns}{names}, with their {c.outcomes}."
+    parameters = ", ".join(f"{key}={value!r}" for key, value in c.parameters.items())
+    versions = ", ".join(f"{name} {number}" for name, number in c.versions.items())
+    return [
+        ["Assumed", *(line for item in c.assumptions for line in _item(item))],
+        ["Rule", *_item(f"{c.rule}({parameters})"), *_item(f"Its own promise: {c.guarantee}")],
+        ["Data", *_item(data), *_item(f"SHA-256 {c.fingerprint}")],
+        ["Made", *_item(f"{c.made_at} with {versions}")],
+    ]
+
+
+def _item(text: str) -> list[str]:
+    return wrap(text, WIDTH, initial_indent="- ", subsequent_indent="  ")
