@@ -1,0 +1,144 @@
+"""Guesses, from data, of the unknowns in the bounds. A bound computed from a guess is a guess."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from plcp.indices import CrossFitted, MixedIndex
+from plcp.indices.levels import at_level, seeded
+from plcp.partitions.cuts import equal_mass_cuts, interval_of
+from plcp.quantiles import FloatArray
+from plcp.rows import count
+from plcp.validation import check_alpha, check_count, check_index, check_lengths, check_scores
+
+LEAST_IN_BIN = 4  # below this a run of ⌈b^(2/3)⌉ steps does not fit
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number estimated from data, and which way it errs; ``float(estimate)`` is the number."""
+
+    quantity: str
+    value: float
+    bias: str
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __repr__(self) -> str:
+        return f"estimate of {self.quantity}: {self.value:.4g} ({self.bias})"
+
+
+def quantile_variance(
+    X: Any,
+    scores: ArrayLike,
+    alpha: float = 0.1,
+    *,
+    index: Any = None,
+    cv: int = 5,
+    random_state: Any = None,
+) -> Estimate:
+    """Variance of a cross-fitted estimate of the conditional quantile q_{1-α}(X).
+
+    The noise of the fit adds to it, and the smoothing of the fit takes from it: it falls short
+    where the index cannot follow the quantile, to zero where it sees nothing in X.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (n, d)
+        Features.
+    scores : array-like of shape (n,)
+        Scores.
+    alpha : float, default=0.1
+        Miscoverage rate.
+    index : regressor or None, default=None
+        As in ``OrderedPartition``; None: ``MixedIndex()``.
+    cv : int, default=5
+        Folds.
+    random_state : int, RandomState or None
+        Seed of the folds and of the index.
+
+    Examples
+    --------
+    >>> from plcp.datasets import make_toy
+    >>> from plcp.indices import LinearQuantile
+    >>> task = make_toy(2000, random_state=0)
+    >>> estimate = quantile_variance(task.X, task.scores, index=LinearQuantile(), random_state=0)
+    >>> round(float(estimate), 2), estimate.bias
+    (0.12, 'noise of the fit adds to it, smoothing takes from it')
+    """
+    values, _ = _quantiles_out_of_fold(X, scores, alpha, index, cv, random_state)
+    return Estimate(
+        "var q(X)", float(values.var()), "noise of the fit adds to it, smoothing takes from it"
+    )
+
+
+def lipschitz_constant(
+    X: Any,
+    scores: ArrayLike,
+    alpha: float = 0.1,
+    *,
+    index: Any = None,
+    cv: int = 5,
+    n_bins: int = 10,
+    random_state: Any = None,
+) -> Estimate:
+    """L of Assumption 3.4: the steepest empirical distribution function of the scores of like rows.
+
+    Rows are alike that share one of ``n_bins`` equal-mass bins of a cross-fitted conditional
+    quantile. Within a bin of b rows the slope is taken over every run of ⌈b^(2/3)⌉ neighbours
+    in order of score, a density estimate by nearest neighbours, which knows no trouble at the ends
+    of the scores' range. It is infinite where so many scores tie: then no L exists.
+
+    Averaging, over unlike rows of a bin and along the run, takes from it; taking the largest of
+    many noisy slopes adds to it. Parameters as in ``quantile_variance``.
+
+    Examples
+    --------
+    >>> from plcp.indices import LinearQuantile
+    >>> rng = np.random.default_rng(0)
+    >>> X, scores = rng.uniform(size=(5000, 1)), rng.uniform(size=5000)
+    >>> estimate = lipschitz_constant(X, scores, index=LinearQuantile(), random_state=0)
+    >>> round(float(estimate), 1), estimate.bias
+    (1.5, 'the largest of noisy slopes is too large, averaging takes from it')
+    """
+    values, scores = _quantiles_out_of_fold(X, scores, alpha, index, cv, random_state)
+    if len(scores) < LEAST_IN_BIN * check_count("n_bins", n_bins, 1):
+        raise ValueError(
+            f"{len(scores)} rows are too few for {n_bins} bins of {LEAST_IN_BIN} each: lower n_bins"
+        )
+    bins = interval_of(values, equal_mass_cuts(values, None, n_bins))
+    steepest = max(
+        _steepest_slope(scores[bins == number])
+        for number, size in enumerate(np.bincount(bins))
+        if size >= LEAST_IN_BIN
+    )
+    return Estimate(
+        "L", steepest, "the largest of noisy slopes is too large, averaging takes from it"
+    )
+
+
+def _quantiles_out_of_fold(
+    X: Any, scores: ArrayLike, alpha: float, index: Any, cv: int, random_state: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Conditional quantile of each row by models that never saw it, and the scores."""
+    scores = check_scores(scores)
+    check_lengths(X, scores)
+    check_count("cv", cv, 2)
+    if len(scores) < 2:
+        raise ValueError("one row has no spread: give at least 2 rows")
+    rng = check_random_state(random_state)
+    template = MixedIndex(cv=cv) if index is None else CrossFitted(index, cv=cv)
+    fitted = seeded(at_level(template, 1 - check_alpha(alpha)), rng).fit(X, scores)
+    return check_index(fitted.out_of_fold_, count(X)), scores
+
+
+def _steepest_slope(scores: FloatArray) -> float:
+    """Largest share of the scores per unit of length, over runs of ⌈b^(2/3)⌉ steps."""
+    steps = int(np.ceil(len(scores) ** (2 / 3)))
+    ordered = np.sort(scores)
+    shortest = (ordered[steps:] - ordered[:-steps]).min()
+    return float(steps / len(scores) / shortest) if shortest > 0 else np.inf

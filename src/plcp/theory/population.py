@@ -1,0 +1,154 @@
+"""What m groups can reach when the distribution is known: Section 3.1 of the paper, and beyond.
+
+The excess is E ℓ_α(threshold of x's group, S) - E ℓ_α(q_{1-α}(X), S), in the unit of the scores.
+``variance`` is that of the conditional quantile q_{1-α}(X), ``lipschitz`` the L of Assumption 3.4.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plcp.quantiles import FloatArray
+from plcp.theory.arguments import (
+    check_not_negative,
+    check_positive,
+    check_shares,
+    check_whole,
+)
+
+
+def msce_bound(excess: ArrayLike, lipschitz: ArrayLike) -> FloatArray:
+    """MSCE ≤ 2 L · excess: Proposition 3.5.
+
+    Needs Assumption 3.4, that each conditional law of the score is L-Lipschitz and so has no
+    atoms: where S | x is a point, the excess of a threshold just below it tends to zero and its
+    coverage error does not.
+
+    Where thresholds are drawn (i ~ h(x)), the same holds for the excess of the drawn threshold,
+    E Σ_i h^i(X) ℓ(q_i, S): by Jensen (Σ_i h^i e_i)² ≤ Σ_i h^i e_i², a step that Corollaries 3.7
+    and 3.12 need and leave out. By Jensen, too, it holds for the threshold Σ_i h^i(x) q_i. It
+    need not hold for the threshold of the likeliest group, unless memberships are 0 or 1.
+
+    Notes
+    -----
+    The claim in the paper's proof, equation (18), is printed with "≤" and must read
+    γ(x, q) - γ(x, q_{1-α}) ≥ γ'(x, q)² / (2L), which is what is then proved and used; with "≤" it
+    is false wherever the density is below L.
+
+    Examples
+    --------
+    >>> float(msce_bound(0.01, lipschitz=2.0))
+    0.04
+    """
+    return 2 * check_positive("lipschitz", lipschitz) * check_not_negative("excess", excess)
+
+
+def population_excess(m: ArrayLike, variance: ArrayLike) -> FloatArray:
+    """Excess of the best m groups, at most 2 √(var / (m - 1)): Theorem 3.6.
+
+    For m ≥ 2. No assumption but a finite variance; the paper's "for any m" leaves out m = 1,
+    where it divides by zero. ``sharp_population_excess`` is smaller for every m, and of order 1/m.
+
+    Notes
+    -----
+    The best groups solve problem (8), min over q of E[min_i E[ℓ(q_i, S) | X]]. The paper calls it
+    convex; it is not, since a minimum of convex functions is none: let S be 0 or 1, known from x.
+    Then q = (0, 1) and q = (1, 0) have no loss, and their midpoint (1/2, 1/2) has.
+    In the proof the partition E has m parts, not m + 1, and X needs no density.
+
+    Examples
+    --------
+    >>> population_excess([2, 5], variance=0.25)
+    array([1. , 0.5])
+    """
+    m, variance = check_whole("m", m, 2), check_not_negative("variance", variance)
+    return 2 * np.sqrt(variance / (m - 1))
+
+
+def population_msce(m: ArrayLike, variance: ArrayLike, lipschitz: ArrayLike) -> FloatArray:
+    """MSCE of the best m groups, at most 4 L √(var / (m - 1)): Corollary 3.7.
+
+    The introduction's "MSCE scales as O(1/√m)" is an upper bound and not the rate: under
+    Assumptions 3.2 and 3.4 it falls at least as m^-2 (``sharp_population_msce``).
+
+    Examples
+    --------
+    >>> float(population_msce(5, variance=0.25, lipschitz=1.0))
+    1.0
+    """
+    return msce_bound(population_excess(m, variance), lipschitz)
+
+
+def sharp_population_excess(
+    m: ArrayLike,
+    variance: ArrayLike,
+    *,
+    alpha: ArrayLike,
+    lipschitz: ArrayLike = np.inf,
+    score_range: ArrayLike = 1.0,
+) -> FloatArray:
+    """Excess of the best m groups: order 1/m for any law, 1/m² for scores with a density.
+
+    With M = max(α, 1-α), σ² = var and r the length of an interval that holds all scores, at most
+
+        min( M σ min(1/√m, tan(π/(m+3))),  L r² / (8 m²) ).
+
+    The second needs Assumptions 3.2 and 3.4; leave ``lipschitz`` infinite to do without it.
+    The first needs a finite variance alone, and m = 1 is allowed. 1/m is its true order: if S is
+    a function of x, spread evenly over an interval, the excess is α(1-α) √3 σ / m exactly.
+
+    Notes
+    -----
+    *Proof of the first.* ℓ_α(·, s) is M-Lipschitz, so the excess is at most M E[dist(q(X), levels)]
+    for any m levels. In units of σ, about the mean, let v = q(X), so that E v² = 1.
+    (i) m equal cells on [-η, η], levels in their middles: dist(v) ≤ η/m + (|v| - η)₊ ≤ η/m +
+    v²/(4η). Take η = √m / 2.
+    (ii) Levels b_i = tan θ_i, with θ_i symmetric about 0 and D = π/(m+3) apart; t = tan D. We show
+    dist(v) ≤ t/2 + (t/2) v², whose mean is t. Between neighbours b < b' with middle c and half
+    gap h, b' - b = t (1 + b b') gives h = (t/2)(1 + c² - h²) ≤ t/2 + (t/2) c²; away from c the
+    left side falls with slope 1 and the right changes with slope t|v| ≤ t cot(2D) < 1/2. Beyond
+    the last level b_m = cot(2D), v - (t/2) v² ≤ 1/(2t) = b_m + t/2.
+
+    *Proof of the second.* q(x) lies where the scores lie; m equal cells of that interval put a
+    level within r/(2m) of it. γ(x, ·) has an L-Lipschitz derivative that is zero at q(x), so the
+    excess at x is at most L (r/(2m))² / 2.
+
+    Examples
+    --------
+    >>> sharp_population_excess([1, 2, 3], variance=0.25, alpha=0.5).round(4)
+    array([0.25  , 0.1768, 0.1443])
+    >>> sharp_population_excess([1, 10, 100], variance=0.01, alpha=0.1, lipschitz=2.0)
+    array([9.0e-02, 2.5e-03, 2.5e-05])
+    """
+    m, variance = check_whole("m", m, 1), check_not_negative("variance", variance)
+    alpha = check_shares("alpha", alpha)
+    lipschitz = check_not_negative("lipschitz", lipschitz)
+    length = check_positive("score_range", score_range)
+    if (lipschitz * length < 1).any():
+        raise ValueError(
+            f"lipschitz must be at least 1 / score_range, got {lipschitz!r} and {length!r}: "
+            "no law on so short an interval has so small a density"
+        )
+    steep = np.maximum(alpha, 1 - alpha)
+    spread = steep * np.sqrt(variance) * np.minimum(1 / np.sqrt(m), np.tan(np.pi / (m + 3)))
+    return np.minimum(spread, lipschitz * length**2 / (8.0 * m**2))
+
+
+def sharp_population_msce(
+    m: ArrayLike,
+    variance: ArrayLike,
+    lipschitz: ArrayLike,
+    *,
+    alpha: ArrayLike,
+    score_range: ArrayLike = 1.0,
+) -> FloatArray:
+    """MSCE of the best m groups: 2 L times ``sharp_population_excess``, at most L² r² / (4 m²).
+
+    Examples
+    --------
+    >>> sharp_population_msce([1, 10, 100], 0.01, lipschitz=2.0, alpha=0.1)
+    array([3.6e-01, 1.0e-02, 1.0e-04])
+    """
+    excess = sharp_population_excess(
+        m, variance, alpha=alpha, lipschitz=lipschitz, score_range=score_range
+    )
+    return msce_bound(excess, lipschitz)
