@@ -190,7 +190,9 @@ figure.savefig(options.output / "coverage_by_blur.png", dpi=120)
 groups = plcp.groups(X_test)
 table = coverage_by_group(covered["PLCP"], sets["PLCP"].size, groups)
 print("learned group  threshold  test images  mean blur  coverage (size)")
-for group, count, coverage, size in zip(*table, strict=True):
+for group, count, coverage, size in zip(
+    table.group, table.n, table.coverage, table.size, strict=True
+):
     sigma = blur_test[groups == group].mean()
     print(
         f"{group + 1:13d}{plcp.thresholds_[group]:11.3f}{count:13d}{sigma:11.2f}"

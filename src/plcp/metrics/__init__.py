@@ -1,17 +1,26 @@
 """Where prediction sets fail, and how sure we are."""
 
-from plcp.metrics.coverage import GroupCoverage, coverage_by_group
+from plcp.metrics.bins import cut_bins, quantile_bins
+from plcp.metrics.coverage import coverage, mean_size
 from plcp.metrics.dependence import hsic, size_correlation
 from plcp.metrics.ert import ert
+from plcp.metrics.group_coverage import GroupCoverage, coverage_by_group
+from plcp.metrics.grouping import Grouping, column_groups
 from plcp.metrics.measure import Measure
 from plcp.metrics.msce import msce
 
 __all__ = [
     "GroupCoverage",
+    "Grouping",
     "Measure",
+    "column_groups",
+    "coverage",
     "coverage_by_group",
+    "cut_bins",
     "ert",
     "hsic",
+    "mean_size",
     "msce",
+    "quantile_bins",
     "size_correlation",
 ]

@@ -2,7 +2,8 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import beta, binom
+from scipy.special import betainccinv, betaincinv
+from scipy.stats import binom
 
 from plcp.quantiles import FloatArray
 
@@ -26,18 +27,42 @@ def clopper_pearson(
     >>> low.round(4).tolist(), high.round(4).tolist()
     ([0.0, 0.555, 0.6915], [0.3085, 0.9975, 1.0])
     """
-    hits, n = np.broadcast_arrays(np.asarray(hits, dtype=float), np.asarray(n, dtype=float))
-    tail = (1 - confidence) / 2
+    return tail_bounds(hits, n, (1 - confidence) / 2)
+
+
+def tail_bounds(hits: ArrayLike, n: ArrayLike, tail: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Bounds on a probability, each of which errs with probability at most ``tail``."""
+    hits, n = np.asarray(hits, dtype=float), np.asarray(n, dtype=float)
     misses = n - hits
     # at the ends the beta law has no density; its limits are 0 and 1
-    low = np.where(hits == 0, 0.0, beta.ppf(tail, np.maximum(hits, 1), misses + 1))
-    high = np.where(misses == 0, 1.0, beta.isf(tail, hits + 1, np.maximum(misses, 1)))
+    low = np.where(hits == 0, 0.0, betaincinv(np.maximum(hits, 1), misses + 1, tail))
+    high = np.where(misses == 0, 1.0, betainccinv(hits + 1, np.maximum(misses, 1), tail))
     return low, high
 
 
 def shortfall_p_values(hits: ArrayLike, n: ArrayLike, target: float) -> FloatArray:
     """Probability of so few hits or fewer if each trial came true with probability ``target``."""
     return np.asarray(binom.cdf(hits, n, target))
+
+
+def mean_deviation(n: ArrayLike, target: float) -> FloatArray:
+    """E|hits / n - target| where each of n trials comes true with probability ``target``.
+
+    De Moivre's formula, 2 (1 - target) m P(hits = m) / n with m = ⌊n target⌋ + 1.
+
+    References
+    ----------
+    Diaconis, Zabell (1991). Closed form summation for classical distributions: variations on a
+    theme of de Moivre. Statistical Science.
+
+    Examples
+    --------
+    >>> mean_deviation([1, 100], 0.9).round(4).tolist()
+    [0.18, 0.0237]
+    """
+    n = np.asarray(n)
+    m = np.floor(n * target) + 1
+    return 2 * (1 - target) * m * binom.pmf(m, n, target) / n
 
 
 def holm(p_values: ArrayLike) -> FloatArray:

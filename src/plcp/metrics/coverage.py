@@ -1,33 +1,112 @@
-"""Coverage and size, overall and by group."""
-
-from typing import Any, NamedTuple
+"""Share of rows whose set holds the label, and how large the sets are."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from plcp.metrics.binomial import clopper_pearson
+from plcp.metrics.bins import count_quantiles
+from plcp.metrics.measure import Measure, mean_and_error, mean_measure
+from plcp.metrics.outcomes import check_counts, check_covered, check_size
+from plcp.validation import check_share
 
-
-class GroupCoverage(NamedTuple):
-    """Coverage and mean size of the sets in each group."""
-
-    group: NDArray[Any]
-    n: NDArray[np.intp]
-    coverage: Floats
-    size: Floats
+PERCENT = np.array([0, 5, 25, 50, 75, 95, 100])
 
 
-def coverage_by_group(covered: ArrayLike, size: ArrayLike, groups: ArrayLike) -> GroupCoverage:
-    """Share of covered rows and mean set size in each group of a disjoint grouping.
+def coverage(
+    covered: ArrayLike, *, confidence: float = 0.95, sample_weight: ArrayLike | None = None
+) -> Measure:
+    """Share of covered rows, with Clopper and Pearson's interval for the probability behind it.
+
+    The interval is exact for independent rows that the sets were not made from: the coverage it
+    holds is that of the sets as they are, given the rows that they were calibrated on.
+
+    Parameters
+    ----------
+    covered : array of bool, shape (n,)
+        Whether each set holds its label: ``sets.contains(y)``.
+    confidence : float, default=0.95
+        Probability with which the interval holds the coverage, at least.
+    sample_weight : array of shape (n,), optional
+        How many rows each row stands for.
+
+    References
+    ----------
+    Clopper, Pearson (1934). The use of confidence or fiducial limits illustrated in the case of the
+    binomial. Biometrika.
 
     Examples
     --------
-    >>> table = coverage_by_group([True, False, True], [1.0, 3.0, 2.0], ["a", "a", "b"])
-    >>> table.coverage.tolist(), table.size.tolist()
-    ([0.5, 1.0], [2.0, 2.0])
+    >>> print(coverage([True] * 9 + [False]))
+    coverage: 0.9, 95 % interval [0.555, 0.9975]
     """
-    labels, codes = np.unique(np.asarray(groups), return_inverse=True)
-    n = np.bincount(codes)
-    covered_n = np.bincount(codes, np.asarray(covered, dtype=float))
-    total_size = np.bincount(codes, np.asarray(size, dtype=float))
-    return GroupCoverage(labels, n, covered_n / n, total_size / n)
+    confidence = check_share("confidence", confidence)
+    indicator = check_covered(covered)
+    terms, weights = indicator.astype(float), check_counts(sample_weight, len(indicator))
+    estimate, error, _ = mean_and_error(terms, weights)
+    n = len(terms) if weights is None else int(weights.sum())
+    hits = int(terms.sum() if weights is None else terms @ weights)
+    low, high = clopper_pearson(hits, n, confidence)
+    return Measure(
+        "coverage",
+        estimate,
+        float(low),
+        float(high),
+        confidence,
+        error,
+        exact=True,
+        meaning="The interval holds the probability that a new row is covered by such a set; the "
+        "estimate has no bias.",
+        table={"n": np.array([n]), "hits": np.array([hits])},
+        terms=terms,
+        weights=weights,
+    )
+
+
+def mean_size(
+    size: ArrayLike, *, confidence: float = 0.95, sample_weight: ArrayLike | None = None
+) -> Measure:
+    """Mean size of the sets, with Student's interval, and quantiles of size in the table.
+
+    One infinite set is proof that the expected size is infinite: estimate and interval are then
+    infinite, and the quantiles in the table are what is left to compare.
+
+    Parameters
+    ----------
+    size : array of shape (n,)
+        Size of each set: ``sets.size``.
+    confidence : float, default=0.95
+        Probability with which the interval holds the expected size, as rows grow many.
+    sample_weight : array of shape (n,), optional
+        How many rows each row stands for.
+
+    Examples
+    --------
+    >>> measure = mean_size([1, 2, 3, 2])
+    >>> print(measure)
+    mean size: 2, 95 % interval [0.7008, 3.299]
+    >>> print(mean_size([1, 2, np.inf]))
+    mean size: inf, 95 % interval [inf, inf]
+    """
+    confidence = check_share("confidence", confidence)
+    n = np.size(size)
+    if n == 0:
+        raise ValueError("size is empty: pass sets.size of at least one row")
+    sizes, weights = check_size(size, n), check_counts(sample_weight, n)
+    if weights is not None:
+        sizes = np.where(weights > 0, sizes, 0)  # 0 · inf is not 0
+    meaning = "The interval holds the expected size of a new row's set; the estimate has no bias."
+    table = {"percent": PERCENT, "size": count_quantiles(sizes, PERCENT, 100, weights)}
+    if np.isinf(sizes).any():
+        endless = (np.inf, np.inf, np.inf)
+        return Measure(
+            "mean size", *endless, confidence, np.nan, False, meaning, table, sizes, weights
+        )
+    return mean_measure(
+        "mean size",
+        sizes,
+        weights,
+        confidence=confidence,
+        limits=(0.0, np.inf),
+        meaning=meaning,
+        table=table,
+    )

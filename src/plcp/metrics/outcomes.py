@@ -48,10 +48,9 @@ def check_numbers(
     numbers = np.asarray(values, dtype=float)
     if numbers.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), got {numbers.shape}: pass {source}")
-    good = (numbers >= least) & (numbers <= most)
-    if finite:
-        good &= np.isfinite(numbers)
-    if not good.all():
+    low, high = (numbers.min(), numbers.max()) if n else (least, most)  # NaN, if one is NaN
+    if not (least <= low and high <= most) or (finite and np.isinf([low, high]).any()):
+        good = (numbers >= least) & (numbers <= most) & (np.isfinite(numbers) | (not finite))
         row = int(np.argmin(good))
         wanted = "finite" if finite and not np.isfinite(numbers[row]) else _between(least, most)
         raise ValueError(
