@@ -1,11 +1,12 @@
 """Where prediction sets fail, and how sure we are."""
 
 from plcp.metrics.bins import cut_bins, quantile_bins
+from plcp.metrics.correlation import size_correlation
 from plcp.metrics.coverage import coverage, mean_size
-from plcp.metrics.dependence import hsic, size_correlation
 from plcp.metrics.ert import ert
 from plcp.metrics.group_coverage import GroupCoverage, coverage_by_group
 from plcp.metrics.grouping import Grouping, column_groups
+from plcp.metrics.hsic import hsic
 from plcp.metrics.measure import Measure
 from plcp.metrics.msce import msce
 
