@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.certificate.fingerprint import fingerprint
-from plcp.certificate.members import Tally, tallies
-from plcp.certificate.outcome import cautions_of, check_kind, draws, outcome_of
+from plcp.certificate.members import groups_of, with_everybody
+from plcp.certificate.outcome import Outcome, cautions_of, check_kind, draws, outcome_of
 from plcp.certificate.record import Certificate, GroupBounds
 from plcp.certificate.surroundings import parameters_of, versions_of
 from plcp.certificate.verdicts import reaches, rows_to_decide, sentence
 from plcp.conformal.base import Conformal
-from plcp.metrics.binomial import clopper_pearson
+from plcp.metrics import coverage_by_group
 from plcp.rows import count, is_frame
 from plcp.validation import check_share
 
@@ -95,7 +95,7 @@ def certify(
     target = 1 - alpha if target is None else check_share("target", target)
     stamp = _stamp(made_at)
     outcome = outcome_of(rule, X, y, rule_groups)
-    counted = tallies(rule, X, outcome, groups, rule_groups)
+    named = groups_of(rule, X, rule_groups) if groups is None else groups
     cautions = cautions_of(outcome)
     for caution in cautions:
         warnings.warn(caution, UserWarning, stacklevel=2)
@@ -106,7 +106,7 @@ def certify(
         alpha=alpha,
         target=target,
         confidence=confidence,
-        groups=_bounds(counted, target, confidence),
+        groups=tuple(_bounds(outcome, named, target, confidence)),
         assumptions=(*ASSUMPTIONS, *[DRAWN] * draws(rule)),
         cautions=tuple(cautions),
         n_rows=count(X),
@@ -133,29 +133,33 @@ def _stamp(made_at: datetime | None) -> str:
     return made_at.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _bounds(counted: list[Tally], target: float, confidence: float) -> tuple[GroupBounds, ...]:
-    """Bounds of each group and, errors shared evenly (Bonferroni), of all at once."""
-    n, hits = np.array([tally.n for tally in counted]), np.array([tally.hits for tally in counted])
-    error = (1 - confidence) / len(counted)
-    each, together = clopper_pearson(hits, n, confidence), clopper_pearson(hits, n, 1 - error)
-    rows = zip(counted, *each, *together, strict=True)
-    return tuple(_judged(tally, target, error / 2, *map(float, ends)) for tally, *ends in rows)
-
-
-def _judged(
-    tally: Tally,
-    target: float,
-    tail: float,
-    low: float,
-    high: float,
-    low_all: float,
-    high_all: float,
-) -> GroupBounds:
-    group, n, hits, size = tally
-    covers = reaches(low_all, high_all, target)
-    needed = rows_to_decide(hits, n, target, tail) if covers is None else None
-    verdict = sentence(covers, target, needed, n)
-    share = hits / n if n else None
-    return GroupBounds(
-        group, n, hits, share, low, high, low_all, high_all, size, covers, needed, verdict
-    )
+def _bounds(outcome: Outcome, groups: Any, target: float, confidence: float) -> list[GroupBounds]:
+    """Exact bounds and a verdict for all rows together and for each group."""
+    n = len(outcome.covered)
+    size = np.zeros(n) if outcome.size is None else outcome.size
+    grouping = with_everybody(groups, n)
+    table = coverage_by_group(outcome.covered, size, grouping, confidence=confidence)
+    tail = (1 - confidence) / (table.n > 0).sum() / 2  # of one end of bounds for all at once
+    needed = rows_to_decide(table.hits, table.n, target, tail)
+    found = []
+    for i, name in enumerate(table.group):
+        rows = int(table.n[i])
+        covers = reaches(table.low_all[i], table.high_all[i], target)
+        rows_needed = int(needed[i]) if covers is None and needed[i] > 0 else None
+        found.append(
+            GroupBounds(
+                group=str(name),
+                n=rows,
+                hits=int(table.hits[i]),
+                coverage=float(table.coverage[i]) if rows else None,
+                low=float(table.low[i]),
+                high=float(table.high[i]),
+                low_all=float(table.low_all[i]),
+                high_all=float(table.high_all[i]),
+                size=float(table.size[i]) if rows and outcome.size is not None else None,
+                covers=covers,
+                rows_needed=rows_needed,
+                verdict=sentence(covers, target, rows_needed, rows),
+            )
+        )
+    return found

@@ -1,14 +1,13 @@
-"""The groups a certificate speaks of: those that the rule has, or those named."""
+"""The groups a certificate speaks of: all rows, and those named or those that the rule has."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plcp.certificate.outcome import Outcome
 from plcp.conformal.base import Conformal
-from plcp.metrics.coverage import coverage_by_group
+from plcp.metrics.grouping import Grouping, as_grouping
 from plcp.shifts.columns import shown
 from plcp.thresholds import PLCP, BatchGCP, BatchMVP, ConditionalCalibration, Mondrian
 
@@ -16,57 +15,39 @@ GIVEN = (BatchGCP, BatchMVP, ConditionalCalibration)  # rules of groups that may
 Members = dict[str, NDArray[np.bool_]]
 
 
-class Tally(NamedTuple):
-    """Rows of a group, how many of them are covered, and the mean size of their sets."""
+def with_everybody(groups: Any, n: int) -> Grouping:
+    """All of n rows as the first group, then the groups given, in any form that metrics take.
 
-    group: str
-    n: int
-    hits: int
-    size: float | None
+    None: no other group.
 
-
-def tallies(
-    rule: Any, X: Any, outcome: Outcome, groups: Any, rule_groups: ArrayLike | None
-) -> list[Tally]:
-    """Return the tally of all rows, then of each group, named or the rule's own."""
-    everybody = _tally("all", np.ones(len(outcome.covered), dtype=bool), outcome)
-    if groups is not None:
-        return [everybody, *_named(groups, outcome)]
-    own = groups_of(rule, X, rule_groups)
-    return [everybody, *(_tally(name, rows, outcome) for name, rows in own.items())]
-
-
-def _tally(name: str, rows: NDArray[np.bool_], outcome: Outcome) -> Tally:
-    sizes = None if outcome.size is None else outcome.size[rows]
-    size = None if sizes is None or len(sizes) == 0 else float(sizes.mean())
-    return Tally(name, int(rows.sum()), int(outcome.covered[rows].sum()), size)
+    Examples
+    --------
+    >>> with_everybody({"old": [True, False, True]}, 3)
+    Grouping(['all', 'old'] of 3 rows)
+    """
+    everybody, first = np.arange(n), np.zeros(n, dtype=np.intp)
+    if groups is None:
+        return Grouping(np.array(["all"]), first, None, n)
+    given = as_grouping(groups, n)
+    rows = np.r_[everybody, everybody if given.rows is None else given.rows]
+    codes = np.r_[first, given.codes + 1]
+    order = np.argsort(rows, kind="stable")  # memberships are listed by rising row
+    names = np.array(["all", *(shown(name) for name in given.names)])
+    return Grouping(names, codes[order], rows[order], n)
 
 
-def _named(groups: Any, outcome: Outcome) -> list[Tally]:
-    sized = outcome.size is not None
-    size = np.zeros(len(outcome.covered)) if outcome.size is None else outcome.size
-    table = coverage_by_group(outcome.covered, size, groups)
-    empty = [shown(name) for name in table.group[table.n == 0]]
-    if empty:
-        raise ValueError(f"groups {empty} hold no row: drop them, or give rows of theirs")
-    rows = zip(table.group, table.n, table.hits, table.size, strict=True)
-    return [
-        Tally(shown(name), int(n), int(hits), float(mean) if sized else None)
-        for name, n, hits, mean in rows
-    ]
-
-
-def groups_of(rule: Any, X: Any, rule_groups: ArrayLike | None) -> Members:
-    """Rows of each group that a fitted rule learned or was given, by name; none for most rules."""
+def groups_of(rule: Any, X: Any, rule_groups: ArrayLike | None) -> Members | None:
+    """Rows of each group that a fitted rule learned or was given; None for most rules."""
     if not isinstance(rule, Conformal):
-        return dict(_groups_of_rule(rule, X, rule_groups))
+        return dict(_groups_of_rule(rule, X, rule_groups)) or None
     seen = rule._select(X)
     tails = [dict(_groups_of_rule(tail, seen, None)) for tail in rule.thresholds_]
     if len(tails) == 1:
-        return tails[0]
+        return tails[0] or None
+    numbered = enumerate(tails, start=1)
     return {
-        f"tail {i + 1}, {name}": rows for i, tail in enumerate(tails) for name, rows in tail.items()
-    }
+        f"tail {i}, {name}": rows for i, tail in numbered for name, rows in tail.items()
+    } or None
 
 
 def _groups_of_rule(

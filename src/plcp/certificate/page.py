@@ -23,30 +23,42 @@ def page(certificate: Certificate) -> str:
 
 def _head(c: Certificate) -> list[str]:
     title = f"Certificate of coverage: {c.rule}, alpha = {c.alpha:g}"
-    n = len(c.groups)
-    counts = {word: sum(g.covers is key for g in c.groups) for key, word in WORDS.items()}
-    short = [g.group for g in c.groups if g.covers is False]
-    found = (
-        f"Of {n} groups, {counts['covers']} cover at least {c.target:g}, {counts['falls short']} "
-        f"fall short of it, {counts['undecided']} are undecided by the {c.n_rows:,} rows looked at."
-    )
-    lines = [title, "=" * min(len(title), WIDTH), "", *wrap(found, WIDTH)]
+    everybody, *groups = c.groups
+    lines = [title, "=" * min(len(title), WIDTH), "", *wrap(_found(c, everybody, groups), WIDTH)]
+    short = [group.group for group in groups if group.covers is False]
     if short:
-        lines += wrap(f"Short: {'; '.join(short)}.", WIDTH)
+        lines += wrap(f"Groups that fall short: {'; '.join(short)}.", WIDTH)
     for caution in c.cautions:
         lines += ["", *wrap(f"CAUTION: {caution}", WIDTH)]
     return lines
+
+
+def _found(c: Certificate, everybody: GroupBounds, groups: list[GroupBounds]) -> str:
+    """Return what a reader should know who reads nothing else."""
+    found = (
+        f"With {100 * c.confidence:g} % confidence the sets of all rows cover with probability "
+        f"{everybody.low_all:.3f} to {everybody.high_all:.3f}"
+    )
+    if not groups:
+        return f"{found}: the verdict is that it {everybody.verdict}."
+    least = min(groups, key=lambda group: group.low_all)
+    sure, short, open_ = (sum(g.covers is key for g in groups) for key in WORDS)
+    return (
+        f"{found}, and those of no group with less than {least.low_all:.3f} ({least.group}). Of "
+        f"{len(groups)} groups: {sure} sure to cover at least {c.target:g}, {short} sure to fall "
+        f"short of it, {open_} undecided."
+    )
 
 
 def _table(groups: tuple[GroupBounds, ...], confidence: float) -> list[str]:
     """One line a group, more for a long name."""
     sized = any(g.size is not None for g in groups)
     header = ["rows", "coverage", f"{100 * confidence:g} % bounds", "all at once"]
-    header += ["mean size"] * sized + ["verdict", "rows to decide"]
+    header += ["mean size"] * sized + ["verdict", "rows needed"]
     rows = [_cells(g, sized) for g in groups]
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     room = WIDTH - sum(widths) - 2 * len(widths)
-    room = min(room, max(len(g.group) for g in groups))
+    room = min(room, max(len("group"), *(len(g.group) for g in groups)))
     lines = [_line("group", header, room, widths)]
     for group, cells in zip(groups, rows, strict=True):
         first, *rest = wrap(group.group, room) or [""]
@@ -56,8 +68,8 @@ def _table(groups: tuple[GroupBounds, ...], confidence: float) -> list[str]:
 
 def _cells(group: GroupBounds, sized: bool) -> list[str]:
     share = "-" if group.coverage is None else f"{group.coverage:.4f}"
-    size = "-" if group.size is None else f"{group.size:.4g}"
-    needed = "" if group.rows_needed is None else f"{rounded(group.rows_needed):,}"
+    size = "-" if group.size is None else f"{group.size:{',.0f' if group.size >= 1000 else '.3g'}}"
+    needed = f"{rounded(group.rows_needed):,}" if group.rows_needed is not None else ""
     bounds = [f"{group.low:.3f}–{group.high:.3f}", f"{group.low_all:.3f}–{group.high_all:.3f}"]
     return [f"{group.n:,}", share, *bounds, *[size] * sized, WORDS[group.covers], needed]
 
@@ -74,7 +86,7 @@ def _legend(c: Certificate) -> list[str]:
         f"(Clopper–Pearson): each holds the probability of covering with {level} confidence, and "
         f"those of all at once hold all {len(c.groups)} together with {level}. By the latter a "
         f"group covers if its lower bound reaches {c.target:g}, and falls short if its upper bound "
-        f"is below. Rows to decide: with so many rows of the group a verdict is "
+        f"is below. Rows needed: with so many rows of the group a verdict would be "
         f"{100 * CHANCE:g} % likely, if its coverage is what was seen.",
         WIDTH,
     )
@@ -84,7 +96,7 @@ def _sections(c: Certificate) -> list[list[str]]:
     columns = "" if c.n_columns is None else f" and {c.n_columns:,} columns"
     names = "" if c.column_names is None else f" ({', '.join(c.column_names)})"
     data = f"{c.n_rows:,} rows{columns}{names}, with their {c.outcomes}."
-    parameters = ", ".join(f"{key}={value!r}" for key, value in c.parameters.items())
+    parameters = ", ".join(f"{key}={value}" for key, value in c.parameters.items())
     versions = ", ".join(f"{name} {number}" for name, number in c.versions.items())
     return [
         ["Assumed", *(line for item in c.assumptions for line in _item(item))],

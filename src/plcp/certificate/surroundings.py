@@ -3,6 +3,7 @@
 import platform
 import re
 import sys
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -21,7 +22,7 @@ def versions_of(rule: Any) -> dict[str, str]:
     ['python', 'plcp', 'numpy', 'scipy', 'scikit-learn']
     """
     found = {"python": platform.python_version()}
-    found |= {name: version(name) for name in LIBRARIES}
+    found |= {name: _installed(name) for name in LIBRARIES}
     parts = [rule, *rule.get_params().values()]
     roots = {cls.__module__.split(".")[0] for part in parts for cls in type(part).__mro__}
     for root in sorted(roots - {*LIBRARIES, "sklearn"}):
@@ -29,6 +30,11 @@ def versions_of(rule: Any) -> dict[str, str]:
         if isinstance(number, str):
             found[root] = number
     return found
+
+
+@cache  # metadata are read from disk
+def _installed(name: str) -> str:
+    return version(name)
 
 
 def parameters_of(rule: Any) -> dict[str, Any]:

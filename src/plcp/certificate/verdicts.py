@@ -1,6 +1,10 @@
 """Whether coverage reaches a target, and how many rows it takes to tell."""
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
+
+from plcp.quantiles import IntArray
 
 CHANCE = 0.8  # of a verdict, among the rows asked for, if coverage is what was seen
 MOST_ROWS = 10**9  # nobody has more: the coverage is too close to the target to tell
@@ -13,44 +17,36 @@ def reaches(low: float, high: float, target: float) -> bool | None:
     return False if high < target else None
 
 
-def rows_to_decide(hits: int, n: int, target: float, tail: float) -> int | None:
-    """Number of rows of which exact bounds decide, if coverage is what n undecided rows show.
+def rows_to_decide(hits: ArrayLike, n: ArrayLike, target: float, tail: float) -> IntArray:
+    """Number of rows by which exact bounds decide, if coverage is what n undecided rows show.
 
     With that many rows a bound that errs with probability ``tail`` is on one side of the target
-    with probability `CHANCE`. None: no row says nothing, or the share is too close to the target.
+    with probability `CHANCE`. Zero: there is no row to go by, or the share is too close to the
+    target.
 
     Examples
     --------
-    >>> rows_to_decide(19, 20, 0.9, 0.025)
-    243
-    >>> rows_to_decide(18, 20, 0.9, 0.025) is None
-    True
+    >>> rows_to_decide([19, 18, 0], [20, 20, 0], 0.9, 0.025)
+    array([243,   0,   0])
     """
-    if n == 0:
-        return None
-    share = hits / n
-    if share < target:  # as many misses are wanted as there are hits otherwise
-        share, target = 1 - share, 1 - target
-    too_few, enough = n, 2 * n
-    while _chance(enough, share, target, tail) < CHANCE:
-        too_few, enough = enough, 2 * enough
-        if too_few > MOST_ROWS:
-            return None
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        if _chance(middle, share, target, tail) < CHANCE:
-            too_few = middle
-        else:
-            enough = middle
-    return enough
+    hits, n = np.asarray(hits), np.asarray(n)
+    share = hits / np.maximum(n, 1)
+    # misses are to a share too low what hits are to one too high
+    share, goal = np.where(share < target, [1 - share, 0 * n + 1 - target], [share, 0 * n + target])
 
+    def is_enough(rows: IntArray) -> NDArray[np.bool_]:
+        # decided from one hit above the number that is exceeded with probability tail at most
+        return np.asarray(binom.sf(binom.isf(tail, rows, goal), rows, share) >= CHANCE)
 
-def _chance(n: int, share: float, target: float, tail: float) -> float:
-    """Probability that the lower bound of n rows reaches the target, if each hits with ``share``.
-
-    It does so from one hit above the number that is exceeded with probability ``tail`` at most.
-    """
-    return float(binom.sf(binom.isf(tail, n, target), n, share))
+    few, many = n, 2 * n
+    while (short := ~is_enough(many) & (many > 0) & (many < MOST_ROWS)).any():
+        few, many = np.where(short, many, few), np.where(short, 2 * many, many)
+    found = is_enough(many) & (n > 0)
+    while (found & (many - few > 1)).any():
+        middle = (few + many) // 2
+        reached = is_enough(middle)
+        few, many = np.where(reached, few, middle), np.where(reached, middle, many)
+    return np.where(found, many, 0)
 
 
 def sentence(covers: bool | None, target: float, needed: int | None, n: int) -> str:
