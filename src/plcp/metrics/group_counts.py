@@ -15,7 +15,7 @@ from plcp.quantiles import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class GroupCounts:
-    """Rows and covered rows of each group, and what each membership counts."""
+    """Rows and covered rows of each group, and how many rows each row stands for."""
 
     groups: Grouping
     n: IntArray
@@ -33,18 +33,13 @@ def count_groups(covered: ArrayLike, groups: Any, sample_weight: ArrayLike | Non
     indicator = check_covered(covered)
     weights = check_counts(sample_weight, len(indicator))
     grouping = as_grouping(groups, len(indicator))
-    hit = grouping.of_members(indicator)
-    if weights is not None:
-        weights = grouping.of_members(weights)
-        n, hits = grouping.sums(weights), grouping.sums(hit * weights)
-    else:
-        n, hits = grouping.sums(), grouping.sums(hit)
+    n, hits = grouping.tally(indicator, weights)
     if not n.any():
         raise ValueError(
             f"no row is in any of the groups {grouping.names.tolist()}: "
             "give groups of the rows that covered is about"
         )
-    return GroupCounts(grouping, n.astype(np.intp), hits.astype(np.intp), weights)
+    return GroupCounts(grouping, n, hits, weights)
 
 
 def coverage_columns(counted: GroupCounts, confidence: float) -> Table:

@@ -169,17 +169,12 @@ def coverage_by_group(
 def _sizes(counted: GroupCounts, size: FloatArray) -> Table:
     """Mean size of each group and its standard error."""
     groups, weights = counted.groups, counted.weights
-    members = groups.of_members(size)
     if weights is not None:
-        members = np.where(weights > 0, members, 0)  # 0 · inf is not 0
+        size = np.where(weights > 0, size, 0)  # 0 · inf is not 0
     with np.errstate(invalid="ignore", divide="ignore"):  # empty groups, and inf - inf
-        mean = groups.sums(members if weights is None else members * weights) / counted.n
-        squares = mean[groups.codes]
-        squares -= members
-        squares *= squares
-        if weights is not None:
-            squares *= weights
-        error = np.sqrt(groups.sums(squares) / counted.n / (counted.n - 1))
+        mean = groups.sums(size, weights) / counted.n
+        variance = groups.square_sums(size, mean, weights) / (counted.n - 1)
+        error = np.sqrt(variance / counted.n)
     return {"size": mean, "size_error": error}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from plcp.quantiles import IntArray
+from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import is_frame
 from plcp.shifts.columns import check_present, check_sortable
 from plcp.shifts.groups import MAX_LABELS, Groups, check_indicators
 from plcp.validation import shortened
+
+BLOCK = 32_768
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,13 +48,45 @@ class Grouping:
         """Whether no row is in two groups."""
         return self.rows is None or bool((np.diff(self.rows) > 0).all())
 
-    def of_members(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return one value a membership from one value a row."""
-        return values if self.rows is None else values[self.rows]
+    def tally(
+        self, covered: NDArray[np.bool_], weights: FloatArray | None
+    ) -> tuple[IntArray, IntArray]:
+        """Count the rows of each group, and those of them that are covered."""
+        counts = np.zeros(2 * len(self))
+        for codes, rows in self._blocks():
+            halves = 2 * codes + covered[rows]
+            own = None if weights is None else weights[rows]
+            counts += np.bincount(halves, own, minlength=len(counts))
+        misses, hits = counts.astype(np.intp).reshape(-1, 2).T
+        return misses + hits, hits
 
-    def sums(self, values: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Sum over each group of one value a membership; their number without values."""
-        return np.bincount(self.codes, values, minlength=len(self.names))
+    def sums(self, values: FloatArray, weights: FloatArray | None) -> FloatArray:
+        """Sum of the values over each group."""
+        total = np.zeros(len(self))
+        for codes, rows in self._blocks():
+            terms = values[rows] if weights is None else values[rows] * weights[rows]
+            total += np.bincount(codes, terms, minlength=len(self))
+        return total
+
+    def square_sums(
+        self, values: FloatArray, centres: FloatArray, weights: FloatArray | None
+    ) -> FloatArray:
+        """Sum over each group of the squared distance of the values from the group's centre."""
+        total = np.zeros(len(self))
+        for codes, rows in self._blocks():
+            terms = centres[codes]
+            terms -= values[rows]
+            terms *= terms
+            if weights is not None:
+                terms *= weights[rows]
+            total += np.bincount(codes, terms, minlength=len(self))
+        return total
+
+    def _blocks(self) -> Iterator[tuple[IntArray, slice | IntArray]]:
+        """Memberships some thousand at a time: what is computed of them stays in the cache."""
+        for start in range(0, len(self.codes), BLOCK):
+            block = slice(start, start + BLOCK)
+            yield self.codes[block], block if self.rows is None else self.rows[block]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -112,7 +146,7 @@ def _from_labels(labels: NDArray[Any], n: int) -> Grouping:
     if labels.dtype.kind in "biu" and np.can_cast(labels.dtype, np.intp):
         least, most = int(labels.min()), int(labels.max())
         if most - least < n:  # counting is faster than sorting, and takes no more memory
-            return _from_small_numbers(labels, least)
+            return _from_small_numbers(labels, least, most)
     check_present(labels, "")
     check_sortable(labels)
     names, codes = np.unique(labels, return_inverse=True)
@@ -124,14 +158,24 @@ def _from_labels(labels: NDArray[Any], n: int) -> Grouping:
     return Grouping(names, codes, None, n)
 
 
-def _from_small_numbers(labels: IntArray, least: int) -> Grouping:
+def _from_small_numbers(labels: IntArray, least: int, most: int) -> Grouping:
     codes = labels.astype(np.intp, copy=False)
     codes = codes - least if least else codes
-    there = np.bincount(codes) > 0
-    names = (np.flatnonzero(there) + least).astype(labels.dtype)
+    names = np.arange(least, most + 1).astype(labels.dtype)
+    there = _present(codes, len(names))
     if not there.all():
-        codes = (np.cumsum(there) - 1)[codes]
+        names, codes = names[there], (np.cumsum(there) - 1)[codes]
     return Grouping(names, codes, None, len(labels))
+
+
+def _present(codes: IntArray, k: int) -> NDArray[np.bool_]:
+    """Which of 0 … k - 1 there are; a look at the first rows often settles it."""
+    there = np.zeros(k, dtype=bool)
+    for start in range(0, len(codes), BLOCK):
+        there[codes[start : start + BLOCK]] = True
+        if there.all():
+            break
+    return there
 
 
 def _from_mapping(masks: Mapping[Any, ArrayLike], n: int) -> Grouping:
