@@ -1,25 +1,32 @@
 """Where prediction sets fail, and how sure we are."""
 
 from plcp.metrics.bins import cut_bins, quantile_bins
+from plcp.metrics.comparison import Comparison, compare
 from plcp.metrics.correlation import size_correlation
 from plcp.metrics.coverage import coverage, mean_size
 from plcp.metrics.ert import ert
 from plcp.metrics.group_coverage import GroupCoverage, coverage_by_group
 from plcp.metrics.grouping import Grouping, column_groups
 from plcp.metrics.hsic import hsic
+from plcp.metrics.improvement import improvement
+from plcp.metrics.interval_score import interval_score
 from plcp.metrics.measure import Measure
 from plcp.metrics.msce import msce
 
 __all__ = [
+    "Comparison",
     "GroupCoverage",
     "Grouping",
     "Measure",
     "column_groups",
+    "compare",
     "coverage",
     "coverage_by_group",
     "cut_bins",
     "ert",
     "hsic",
+    "improvement",
+    "interval_score",
     "mean_size",
     "msce",
     "quantile_bins",
