@@ -1,6 +1,5 @@
 """Certify a fitted rule on rows that it has not seen."""
 
-import warnings
 from datetime import UTC, datetime
 from typing import Any
 
@@ -96,9 +95,6 @@ def certify(
     stamp = _stamp(made_at)
     outcome = outcome_of(rule, X, y, rule_groups)
     named = groups_of(rule, X, rule_groups) if groups is None else groups
-    cautions = cautions_of(outcome)
-    for caution in cautions:
-        warnings.warn(caution, UserWarning, stacklevel=2)
     return Certificate(
         rule=type(rule).__name__,
         parameters=parameters_of(rule),
@@ -108,7 +104,7 @@ def certify(
         confidence=confidence,
         groups=tuple(_bounds(outcome, named, target, confidence)),
         assumptions=(*ASSUMPTIONS, *[DRAWN] * draws(rule)),
-        cautions=tuple(cautions),
+        cautions=tuple(cautions_of(outcome)),
         n_rows=count(X),
         n_columns=int(X.shape[1]) if len(getattr(X, "shape", ())) == 2 else None,
         column_names=tuple(str(name) for name in X.columns) if is_frame(X) else None,

@@ -1,5 +1,6 @@
 """What happened to each row: whether its set covers, how large it is, and what is odd about it."""
 
+import warnings
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -50,18 +51,19 @@ def _of_sets(model: Any, X: Any, y: NDArray[Any]) -> Outcome:
 def cautions_of(outcome: Outcome) -> list[str]:
     """Sentences about what speaks against the bounds, or makes them worth little."""
     cautions = []
-    met = rows_met(outcome.scores, outcome.thresholds)
+    n, met = len(outcome.covered), rows_met(outcome.scores, outcome.thresholds)
     if met:
         cautions.append(
-            f"{met} rows have exactly the score that is their threshold, though no two rows have "
-            "the same score: rows that calibrated the rule seem to be among these, and if they "
-            "are, no bound here holds."
+            f"{met} of {n} scores equal their threshold, though no two rows have the same score: "
+            "rows that calibrated the rule seem to be among these, and if they are, no bound here "
+            "holds."
         )
+        warnings.warn(cautions[0], UserWarning, stacklevel=3)
     unbounded = int(np.isposinf(outcome.thresholds).any(axis=1).sum())
-    if unbounded:
+    if unbounded:  # of which the rule itself has warned
         cautions.append(
-            f"{unbounded} of {len(outcome.covered)} rows have an infinite threshold: their sets "
-            "hold every label, or are open to one side, and cover for that alone."
+            f"{unbounded} of {n} rows have an infinite threshold: their sets "
+            "are open to one side at least, or hold every label, and cover for that alone."
         )
     return cautions
 

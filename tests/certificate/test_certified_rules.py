@@ -1,0 +1,271 @@
+"""Certificates of every rule and model: counts against predict itself, groups, draws, misuse."""
+
+import warnings
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from lightgbm import LGBMRegressor
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from plcp import (
+    PLCP,
+    RLCP,
+    BatchGCP,
+    ConditionalCalibration,
+    ConformalClassifier,
+    ConformalRegressor,
+    CumulativeProbability,
+    InfiniteThresholdWarning,
+    LinearQuantile,
+    LocalCP,
+    Mondrian,
+    OrderedPartition,
+    Rectified,
+    SignedResidual,
+    SplitConformal,
+    TreePartition,
+    certify,
+)
+from plcp.certificate.members import groups_of
+from plcp.partitions.base import CollapseWarning
+from test_estimator_checks import RULES, sign
+
+TREE = TreePartition(n_groups=3, min_samples_leaf=5)
+
+
+def pairs(rng, n):
+    X = rng.uniform(-1, 1, size=(n, 3))
+    return X, (2 + X[:, 0]) * rng.exponential(size=n)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: type(rule).__name__)
+def test_every_rule(rng, rule):
+    """All rows are counted as the rule's own thresholds say, and groups come one after another."""
+    X, scores = pairs(rng, 400)
+    with warnings.catch_warnings():
+        for category in (InfiniteThresholdWarning, CollapseWarning):
+            warnings.simplefilter("ignore", category)
+        fitted = clone(rule).fit(X[:150], scores[:150])
+        certificate = certify(fitted, X[150:], scores[150:])
+        covered = scores[150:] <= fitted.predict(X[150:])
+    everybody, *groups = certificate.groups
+    assert (everybody.n, everybody.hits) == (250, covered.sum())
+    assert certificate.rule == type(rule).__name__
+    assert certificate.guarantee == fitted.guarantee_
+    assert certificate.outcomes == "scores"
+    if isinstance(fitted, PLCP):  # these groups are disjoint, and hold every row
+        assert [group.group for group in groups] == [
+            f"learned group {i}" for i in range(fitted.n_groups_)
+        ]
+        assert sum(group.n for group in groups) == 250
+        assert sum(group.hits for group in groups) == covered.sum()
+    elif hasattr(fitted, "groups_"):
+        assert [group.group for group in groups] == [str(name) for name in fitted.groups_]
+    else:
+        assert groups == []
+
+
+def test_groups_of_the_rule_are_those_of_its_rows(rng):
+    X, scores = pairs(rng, 500)
+    learned = PLCP(TREE, n_groups=3, calibration="split", random_state=0).fit(X, scores)
+    assert_array_equal(
+        np.column_stack([*groups_of(learned, X, None).values()]).argmax(axis=1), learned.groups(X)
+    )
+    given = {"right": lambda X: X[:, 0] > 0, "high": lambda X: X[:, 1] > 0}
+    for rule in (BatchGCP(given), ConditionalCalibration(groups=given)):
+        found = groups_of(rule.fit(X, scores), X, None)
+        assert_array_equal(found["right"], X[:, 0] > 0)
+        assert_array_equal(found["high"], X[:, 1] > 0)
+    cells = groups_of(Mondrian(sign).fit(X, scores), X, None)
+    assert_array_equal(cells["True"], X[:, 0] > 0)
+
+
+def test_named_groups_take_the_place_of_learned_ones(rng):
+    X, scores = pairs(rng, 300)
+    rule = Mondrian(sign).fit(X[:100], scores[:100])
+    left = X[100:, 1] < 0
+    frame = pd.DataFrame({"left": left, "right": ~left})
+    expected = certify(rule, X[100:], scores[100:], groups=frame).groups
+    assert [group.group for group in expected] == ["all", "left", "right"]
+    for same in ({"left": left, "right": ~left}, np.where(left, "left", "right")):
+        assert certify(rule, X[100:], scores[100:], groups=same).groups == expected
+
+
+@pytest.mark.parametrize("rule", [Mondrian(), BatchGCP()])
+def test_groups_that_predict_asks_for(rng, rule):
+    X, scores = pairs(rng, 300)
+    members = np.column_stack([X[:, 0] > 0, X[:, 0] <= 0])
+    rule.fit(X[:100], scores[:100], groups=members[:100])
+    certificate = certify(rule, X[100:], scores[100:], rule_groups=members[100:])
+    everybody, right, _ = certificate.groups
+    covered = scores[100:] <= rule.predict(X[100:], groups=members[100:])
+    assert everybody.hits == covered.sum()
+    assert (right.n, right.hits) == (members[100:, 0].sum(), covered[members[100:, 0]].sum())
+    with pytest.raises(ValueError, match="groups is None"):
+        certify(rule, X[100:], scores[100:])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_regressor_of_frames(rng, frame):
+    X, noise = pairs(rng, 600)
+    y = X[:, 0] + noise
+    table = frame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
+    model = ConformalRegressor(LinearRegression(), threshold=PLCP(TREE, n_groups=2), random_state=0)
+    model.fit(table[:300], y[:300])
+    certificate = certify(model, table[300:], y[300:])
+    sets = model.predict_set(table[300:])
+    everybody, first, _ = certificate.groups
+    inside = model.groups(table[300:]) == 0
+    assert everybody.hits == sets.contains(y[300:]).sum()
+    assert first.hits == sets.contains(y[300:])[inside].sum()
+    assert everybody.size == pytest.approx(sets.size.mean())
+    assert first.size == pytest.approx(sets.size[inside].mean())
+    assert certificate.column_names == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_classifier_of_frames(rng, frame):
+    X = rng.normal(size=(600, 2))
+    y = np.where(X[:, 0] + rng.logistic(size=600) > 0, "yes", "no")
+    table = frame({"a": X[:, 0], "b": X[:, 1]})
+    model = ConformalClassifier(LogisticRegression(), threshold=Mondrian("group"), random_state=0)
+    model.set_params(features=lambda X: pd.DataFrame({"group": np.asarray(X["a"]) > 0}))
+    model.fit(table[:300], y[:300])
+    certificate = certify(model, table[300:], y[300:])
+    sets = model.predict_set(table[300:])
+    everybody, left, right = certificate.groups
+    assert everybody.hits == sets.contains(y[300:]).sum()
+    assert everybody.size == pytest.approx(sets.size.mean())
+    assert (left.n, right.n) == (np.sum(X[300:, 0] <= 0), np.sum(X[300:, 0] > 0))
+    assert certificate.parameters["features"].startswith("<function test_classifier_of_frames")
+    assert "0x" not in certificate.parameters["features"]
+
+
+def test_two_tails(rng):
+    """Each tail has groups of its own, and alpha is that of both together."""
+    X, noise = pairs(rng, 600)
+    rule = PLCP(OrderedPartition(LinearQuantile()), n_groups=2, random_state=0)
+    model = ConformalRegressor(LinearRegression(), SignedResidual("both"), rule, random_state=0)
+    model.fit(X[:300], noise[:300])
+    certificate = certify(model, X[300:], noise[300:])
+    everybody, *groups = certificate.groups
+    assert [group.group for group in groups] == [
+        f"tail {tail}, learned group {i}"
+        for tail, rule in enumerate(model.thresholds_, start=1)
+        for i in range(rule.n_groups_)
+    ]
+    assert sum(group.n for group in groups if group.group.startswith("tail 1")) == 300
+    assert sum(group.n for group in groups if group.group.startswith("tail 2")) == 300
+    assert everybody.hits == model.predict_set(X[300:]).contains(noise[300:]).sum()
+    assert (certificate.alpha, certificate.target) == (0.1, 0.9)
+
+
+def test_draws_are_told(rng):
+    X, scores = pairs(rng, 300)
+    drawn = RLCP(bandwidth=9.0, random_state=0).fit(X[:150], scores[:150])
+    still = SplitConformal().fit(X[:150], scores[:150])
+    y = (X[:, 0] > 0).astype(int)
+    score = CumulativeProbability(own_mass="random", random_state=0)
+    model = ConformalClassifier(LogisticRegression(), score, SplitConformal(), random_state=0)
+    told = [
+        any("draws at random" in sentence for sentence in certify(rule, X[150:], new).assumptions)
+        for rule, new in (
+            (drawn, scores[150:]),
+            (still, scores[150:]),
+            (model.fit(X[:150], y[:150]), y[150:]),
+        )
+    ]
+    assert told == [True, False, True]
+
+
+def test_the_models_own_library_is_named(rng):
+    X, noise = pairs(rng, 300)
+    base = LGBMRegressor(n_estimators=2, verbose=-1).fit(X[:100], noise[:100])
+    model = ConformalRegressor(FrozenEstimator(base), threshold=SplitConformal())
+    versions = certify(model.fit(X[100:200], noise[100:200]), X[200:], noise[200:]).versions
+    assert versions["lightgbm"] == lightgbm.__version__
+
+
+KNOWN_BY_THEIR_THRESHOLD = [
+    SplitConformal(),
+    Mondrian(sign),
+    BatchGCP(sign),
+    LocalCP(bandwidth=np.inf),
+    Rectified(FrozenEstimator(LinearQuantile().fit([[0.0] * 3, [1.0] * 3], [1.0, 2.0]))),
+    PLCP(OrderedPartition(LinearQuantile()), n_groups=2, calibration="split", random_state=0),
+]
+
+
+@pytest.mark.parametrize("rule", KNOWN_BY_THEIR_THRESHOLD, ids=lambda rule: type(rule).__name__)
+def test_rows_that_calibrated_are_noticed(rng, rule):
+    X, scores = pairs(rng, 400)
+    rule.fit(X[:200], scores[:200])
+    with pytest.warns(UserWarning, match="rows that calibrated the rule seem to be among these"):
+        certificate = certify(rule, X, scores)
+    assert "no bound here holds" in certificate.cautions[0]
+    assert certify(rule, X[200:], scores[200:]).cautions == ()
+    tied = np.round(scores[200:], 1)
+    assert certify(rule, X[200:], tied).cautions == ()  # ties say nothing
+
+
+def test_rows_that_calibrated_a_model_are_noticed(rng):
+    X, noise = pairs(rng, 400)
+    base = FrozenEstimator(LinearRegression().fit(X[:100], noise[:100]))
+    model = ConformalRegressor(base, threshold=SplitConformal()).fit(X[100:200], noise[100:200])
+    with pytest.warns(UserWarning, match="1 of 100 scores equal their threshold"):
+        certify(model, X[100:200], noise[100:200])
+    assert certify(model, X[200:], noise[200:]).cautions == ()
+
+
+FITTED = SplitConformal().fit(np.zeros((20, 1)), np.arange(20))
+MODEL = ConformalRegressor(
+    FrozenEstimator(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])), threshold=SplitConformal()
+).fit(np.arange(20.0)[:, None], np.arange(20.0) + 0.1)
+ROWS = np.zeros((3, 1))
+
+
+@pytest.mark.parametrize("rule", [FITTED, MODEL], ids=["rule", "model"])
+@pytest.mark.parametrize(
+    ("X", "y", "options", "message"),
+    [
+        (ROWS, [1.0, 2.0], {}, "X has 3 rows and y has 2: give one label or score a row"),
+        (ROWS[:0], [], {}, "0 rows: a certificate needs at least one row"),
+        (ROWS, [1.0, np.nan, 2.0], {}, "y contains NaN"),
+        (ROWS, [1.5, 1.6, 1.7], {"groups": [1, 2]}, r"groups must have shape \(3,\)"),
+        (ROWS, [1.5, 1.6, 1.7], {"groups": {"a": [True]}}, "mask of group 'a' must have shape"),
+        (ROWS, [1.5, 1.6, 1.7], {"groups": {}}, "groups names no group"),
+        (ROWS, [1.5, 1.6, 1.7], {"confidence": 1.0}, r"confidence must lie in \(0, 1\), got 1.0"),
+        (ROWS, [1.5, 1.6, 1.7], {"confidence": "high"}, r"confidence must lie in \(0, 1\)"),
+        (ROWS, [1.5, 1.6, 1.7], {"target": 0.0}, r"target must lie in \(0, 1\), got 0.0"),
+        (ROWS, [1.5, 1.6, 1.7], {"rule_groups": [0, 1, 1]}, "rule_groups are for rules whose"),
+    ],
+)
+def test_bad_input(rule, X, y, options, message):
+    with pytest.raises(ValueError, match=message):
+        certify(rule, X, y, **options)
+
+
+@pytest.mark.parametrize("rule", [PLCP(), ConformalRegressor(LinearRegression())])
+def test_what_is_not_fitted(rule):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        certify(rule, ROWS, [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("thing", [LinearRegression(), "plcp", None])
+def test_what_is_no_rule(thing):
+    with pytest.raises(ValueError, match="rule must be a fitted threshold rule"):
+        certify(thing, ROWS, [1.0, 2.0, 3.0])
+
+
+def test_a_label_that_the_model_does_not_know(rng):
+    X, y = rng.normal(size=(100, 1)), np.repeat(["a", "b"], 50)
+    model = ConformalClassifier(LogisticRegression(), threshold=SplitConformal(), random_state=0)
+    with pytest.raises(ValueError, match=r"labels \['c'\] are not among the classes"):
+        certify(model.fit(X, y), X[:2], ["a", "c"])

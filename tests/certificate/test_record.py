@@ -1,0 +1,122 @@
+"""A certificate handed on: dict, JSON, frame and page, and back."""
+
+import dataclasses
+import json
+from datetime import UTC, datetime, timedelta, timezone
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from plcp import Certificate, ConformalRegressor, InfiniteThresholdWarning, SplitConformal, certify
+
+NOON = datetime(2024, 7, 7, 12, tzinfo=UTC)
+
+
+def refuse(constant):
+    raise AssertionError(f"{constant} is not JSON")
+
+
+@pytest.fixture
+def certificate(rng):
+    X = pd.DataFrame(rng.normal(size=(400, 2)), columns=["age", "größe"])
+    y = X["age"] + rng.normal(size=400)
+    model = ConformalRegressor(LinearRegression(), threshold=SplitConformal(), random_state=0)
+    model.fit(X[:200], y[:200])
+    old = X["age"][200:] > 0
+    groups = {"old": old, "a name much longer than there is room for on a page " * 3: ~old}
+    return certify(model, X[200:], y[200:], groups=groups, made_at=NOON)
+
+
+@pytest.fixture
+def unbounded(rng):
+    """One of a rule with too few points: every set is everything."""
+    X, y = rng.normal(size=(30, 1)), rng.normal(size=30)
+    model = ConformalRegressor(LinearRegression(), threshold=SplitConformal(), random_state=0)
+    with pytest.warns(InfiniteThresholdWarning):
+        model.fit(X[:10], y[:10])
+    return certify(model, X[10:], y[10:])
+
+
+def test_round_trip(certificate, tmp_path):
+    text = certificate.to_json(tmp_path / "certificate.json")
+    assert Certificate.from_dict(certificate.to_dict()) == certificate
+    assert Certificate.from_json(text) == certificate
+    assert Certificate.from_json(tmp_path / "certificate.json") == certificate
+    assert Certificate.from_json(str(tmp_path / "certificate.json")) == certificate
+    assert json.loads(text, parse_constant=refuse) == certificate.to_dict()
+
+
+def test_infinite_sizes(unbounded):
+    assert unbounded.groups[0].size == np.inf
+    text = unbounded.to_json()
+    assert json.loads(text, parse_constant=refuse)["groups"][0]["size"] == "inf"
+    assert Certificate.from_json(text) == unbounded
+    assert "CAUTION: 20 of 20 rows have an infinite threshold" in str(unbounded)
+
+
+def test_a_frame_has_a_row_a_group(certificate):
+    frame = certificate.to_frame()
+    assert frame["group"].tolist() == [group.group for group in certificate.groups]
+    assert frame["n"].tolist() == [group.n for group in certificate.groups]
+    assert list(frame.columns) == [
+        field.name for field in dataclasses.fields(certificate.groups[0])
+    ]
+
+
+def test_it_says_what_it_is_about(certificate):
+    assert certificate.rule == "ConformalRegressor"
+    assert certificate.parameters["threshold"] == "SplitConformal()"
+    assert certificate.guarantee.startswith("P(covered) >= 0.9")
+    assert (certificate.alpha, certificate.target, certificate.confidence) == (0.1, 0.9, 0.95)
+    assert (certificate.n_rows, certificate.n_columns) == (200, 2)
+    assert certificate.column_names == ("age", "größe")
+    assert certificate.outcomes == "labels"
+    assert certificate.versions["numpy"] == np.__version__
+    assert any("train, tune or calibrate" in sentence for sentence in certificate.assumptions)
+    assert certificate.cautions == ()
+
+
+def test_time_is_utc(certificate):
+    assert certificate.made_at == "2024-07-07T12:00:00+00:00"
+    rule = SplitConformal().fit(np.zeros((20, 1)), np.arange(20))
+    later = NOON.astimezone(timezone(timedelta(hours=5)))
+    assert certify(rule, [[0.0]], [1.5], made_at=later).made_at == certificate.made_at
+    before = datetime.now(UTC).replace(microsecond=0)
+    made = datetime.fromisoformat(certify(rule, [[0.0]], [1.5]).made_at)
+    assert before <= made <= datetime.now(UTC)
+    with pytest.raises(ValueError, match="made_at must name its time zone"):
+        certify(rule, [[0.0]], [1.5], made_at=datetime(2024, 7, 7))
+
+
+def test_nothing_can_be_changed(certificate):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        certificate.alpha = 0.2
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        certificate.groups[0].low = 0.99
+
+
+def test_the_page_is_narrow_and_tells_all(certificate):
+    text = str(certificate)
+    assert text == certificate.to_text()
+    assert max(map(len, text.splitlines())) <= 100
+    flat = " ".join(text.split())
+    for part in (*certificate.assumptions, certificate.guarantee, certificate.fingerprint):
+        assert part in flat
+    for group in certificate.groups:
+        assert f"{group.low:.3f}–{group.high:.3f}  {group.low_all:.3f}–{group.high_all:.3f}" in text
+    assert all(f"{name} {number}" in flat for name, number in certificate.versions.items())
+
+
+@pytest.mark.parametrize("wrong", [{}, {"format": "plcp certificate 2"}])
+def test_what_is_no_certificate_is_refused(certificate, wrong):
+    values = {**certificate.to_dict(), **wrong} if wrong else {}
+    with pytest.raises(ValueError, match="give those of to_dict"):
+        Certificate.from_dict(values)
+
+
+def test_json_that_is_not_strict_is_refused(certificate):
+    text = certificate.to_json().replace('"alpha": 0.1', '"alpha": NaN')
+    with pytest.raises(ValueError, match="holds no NaN"):
+        Certificate.from_json(text)
