@@ -12,6 +12,11 @@ from plcp.metrics.improvement import improvement
 from plcp.metrics.interval_score import interval_score
 from plcp.metrics.measure import Measure
 from plcp.metrics.msce import msce
+from plcp.metrics.strata import (
+    coverage_gap,
+    feature_stratified_coverage,
+    size_stratified_coverage,
+)
 
 __all__ = [
     "Comparison",
@@ -22,8 +27,10 @@ __all__ = [
     "compare",
     "coverage",
     "coverage_by_group",
+    "coverage_gap",
     "cut_bins",
     "ert",
+    "feature_stratified_coverage",
     "hsic",
     "improvement",
     "interval_score",
@@ -31,4 +38,5 @@ __all__ = [
     "msce",
     "quantile_bins",
     "size_correlation",
+    "size_stratified_coverage",
 ]
