@@ -1,0 +1,80 @@
+"""Correlation of size and coverage, against scipy and where it is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.stats import pearsonr
+
+from bands import binomial_band
+from plcp.metrics import size_correlation
+from size_worlds import SizeWorld, label_sets
+from strategies import few
+
+
+def test_size_correlation_is_that_of_pearson(rng):
+    size, covered = label_sets(rng)
+    found = size_correlation(size, covered)
+    assert_allclose(found.estimate, pearsonr(size, covered).statistic)
+    turned = size_correlation(3 * size + 1, ~covered)
+    assert_allclose([turned.estimate, turned.low], [-found.estimate, -found.high])
+    assert_allclose(size_correlation(covered, covered).estimate, 1)
+
+
+def test_terms_are_the_derivative_in_the_weight_of_a_row(rng):
+    size, covered = label_sets(rng, 50)
+    measure, counts = size_correlation(size, covered), np.full(50, 20_000)
+    assert_allclose(measure.terms.mean(), measure.estimate)
+    for row in range(5):
+        moved = size_correlation(size, covered, sample_weight=counts + (np.arange(50) == row))
+        change = (moved.estimate - measure.estimate) * 1e6
+        # the second derivative is of the order of the fourth power of standard scores
+        assert abs(change - (measure.terms[row] - measure.estimate)) < 100 / 1e6
+
+
+@few
+@given(st.integers(0, 2**32 - 1))
+def test_weights_are_copies_and_order_is_nothing(seed):
+    rng = np.random.default_rng(seed)
+    size, covered = label_sets(rng, 20)
+    size[:2], covered[:2] = (1, 4), (True, False)
+    counts = rng.integers(0, 4, 20) + (np.arange(20) < 2)
+    copies = np.repeat(np.arange(20), counts)[::-1]
+    weighted = size_correlation(size, covered, sample_weight=counts)
+    copied = size_correlation(size[copies], covered[copies])
+    for name in ("estimate", "low", "high", "standard_error"):
+        assert_allclose(getattr(weighted, name), getattr(copied, name), rtol=1e-9, atol=1e-12)
+    assert_allclose(weighted.terms[copies], copied.terms, atol=1e-12)
+    assert -1 <= weighted.low <= weighted.estimate <= weighted.high <= 1
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.2])
+def test_interval_holds_for_skewed_sizes(rng, slope):
+    world, runs = SizeWorld(slope), 1000
+    found = [size_correlation(*world.draw(rng, 250)) for _ in range(runs)]
+    held = sum(measure.low <= world.correlation <= measure.high for measure in found)
+    assert binomial_band(runs, 0.94)[0] <= held <= binomial_band(runs, 0.97)[1]
+
+
+@pytest.mark.parametrize("size", [[1, 2], [1, 1, 2, 2]])
+def test_rows_on_one_line_tell_no_spread(size):
+    measure = size_correlation(size, np.array(size) == 2)
+    assert (measure.low, measure.high) == (-1, 1)
+    assert measure.estimate == pytest.approx(1)
+    assert np.isnan(measure.standard_error)
+
+
+@pytest.mark.parametrize(
+    ("size", "covered", "weights", "message"),
+    [
+        ([2, 2], [True, False], None, "size is 2.0 in all 2 rows: .* not defined"),
+        ([2, 2, 3], [True, False, True], [1, 1, 0], "size is 2.0 in all 2 rows: .* not defined"),
+        ([1, 2], [1, 1], None, "covered is True in all 2 rows: .* not defined"),
+        ([1, 2], [0, 0], None, "covered is False in all 2 rows: .* not defined"),
+        ([np.nan, 1], [True, False], None, "finite, got nan at row 0: drop"),
+    ],
+)
+def test_errors_name_the_value_and_the_remedy(size, covered, weights, message):
+    with pytest.raises(ValueError, match=message):
+        size_correlation(size, covered, sample_weight=weights)
