@@ -54,6 +54,8 @@ def improvement(measure: Measure, reference: Measure) -> Measure:
     influence = (terms - m - ratio * (others - r)) / r
     counts = np.ones(len(terms)) if measure.weights is None else measure.weights
     n = counts.sum()
+    if n < 2:
+        raise ValueError("an improvement needs two rows at least, got 1: report both values")
     covariance = np.cov(terms, others, aweights=counts, ddof=0) / (n - 1)
     low, high = _fieller(m, r, covariance, student.isf((1 - measure.confidence) / 2, n - 1))
     nearest = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
