@@ -21,7 +21,7 @@ def best_m(
     *,
     score_range: float = 1.0,
 ) -> int:
-    """Return the m that minimises the bound of Theorem 3.11, and with it that of Corollary 3.12.
+    """Return the m ≤ n that minimises the bound of Theorem 3.11, and so that of Corollary 3.12.
 
     ``log_covering`` is a number, or a function of an array of m that does not fall as m grows.
     The gap λ_H is taken not to depend on m. The search is exact: it ends where the learning error
@@ -35,6 +35,7 @@ def best_m(
     """
     n, covering = check_count("n", n, 1), _of_m(log_covering)
     return _least(
+        n,
         lambda m: finite_excess(m, n, variance, delta, covering(m), score_range=score_range),
         lambda m: learning_error(m, n, delta, covering(m), score_range=score_range),
     )
@@ -51,7 +52,7 @@ def sharp_best_m(
     score_range: float = 1.0,
     hard: bool = False,
 ) -> int:
-    """Return the m that minimises ``sharp_finite_excess``; see ``best_m``.
+    """Return the m ≤ n that minimises ``sharp_finite_excess``; see ``best_m``.
 
     Examples
     --------
@@ -78,7 +79,7 @@ def sharp_best_m(
             m, n, delta, covering(m), alpha=alpha, score_range=score_range, hard=hard
         )
 
-    return _least(bound, learning)
+    return _least(n, bound, learning)
 
 
 def _of_m(log_covering: float | OfM) -> OfM:
@@ -86,15 +87,15 @@ def _of_m(log_covering: float | OfM) -> OfM:
 
 
 def _least(
-    bound: Callable[[IntArray], FloatArray], learning: Callable[[IntArray], FloatArray]
+    n: int, bound: Callable[[IntArray], FloatArray], learning: Callable[[IntArray], FloatArray]
 ) -> int:
-    """Return the m of the least bound, looked for in stretches of twice the length each."""
+    """Return the m ≤ n of the least bound, looked for in stretches of twice the length each."""
     best, least = 1, float(bound(np.array([1]))[0])
     if least == np.inf:
         raise ValueError("the bound is infinite at m = 1: give a finite log_covering and variance")
     start = 2
-    while learning(np.array([start]))[0] < least:
-        m = np.arange(start, 2 * start)
+    while start <= n and learning(np.array([start]))[0] < least:
+        m = np.arange(start, min(2 * start, n + 1))
         values = bound(m)
         if values.min() < least:
             best, least = int(m[values.argmin()]), float(values.min())

@@ -93,6 +93,7 @@ def sharp_population_excess(
         min( M σ min(1/√m, tan(π/(m+3))),  L r² / (8 m²) ).
 
     The second needs Assumptions 3.2 and 3.4; leave ``lipschitz`` infinite to do without it.
+    (Its proof asks of r only that the interval hold all conditional quantiles.)
     The first needs a finite variance alone, and m = 1 is allowed. 1/m is its true order: if S is
     a function of x, spread evenly over an interval, the excess is α(1-α) √3 σ / m exactly.
 

@@ -1,0 +1,124 @@
+"""Plug-ins: exact where the index knows the truth, marked as estimates everywhere."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.dummy import DummyRegressor
+
+from plcp.indices import LinearQuantile
+from plcp.theory import lipschitz_constant, quantile_variance
+
+ESTIMATORS = [quantile_variance, lipschitz_constant]
+CONSTANT = DummyRegressor(strategy="quantile", quantile=0.9)
+
+
+class FirstColumn(RegressorMixin, BaseEstimator):
+    """An index that is told the conditional quantile."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return X[:, 0]
+
+
+@pytest.fixture
+def uniform(rng):
+    """The true 0.9-quantile of each row, and scores that are uniform below and above it."""
+    scale = rng.uniform(1, 2, 2000)
+    return 0.9 * scale[:, None], scale * rng.uniform(size=2000)
+
+
+def slope_over_every_run(scores, steps):
+    ordered = sorted(scores)
+    runs = [ordered[i + steps] - ordered[i] for i in range(len(ordered) - steps)]
+    return steps / len(scores) / min(runs)
+
+
+def test_variance_is_that_of_the_index(uniform):
+    X, scores = uniform
+    found = quantile_variance(X, scores, index=FirstColumn())
+    assert float(found) == pytest.approx(X.var())
+
+
+def test_lipschitz_is_the_steepest_of_the_bins(uniform):
+    X, scores = uniform
+    found = lipschitz_constant(X, scores, index=FirstColumn(), n_bins=4)
+    bins = np.array_split(np.argsort(X[:, 0]), 4)  # 500 rows each, and 500^(2/3) = 62.996
+    steepest = max(slope_over_every_run(scores[rows], 63) for rows in bins)
+    assert float(found) == pytest.approx(steepest)
+
+
+def test_lipschitz_errs_by_noise_less_as_rows_grow(rng):
+    """Uniform scores: L = 1, and the largest of noisy slopes is above it."""
+    found = []
+    for n in (200, 20_000):
+        scores = rng.uniform(size=n)
+        found.append(float(lipschitz_constant(np.zeros((n, 1)), scores, index=CONSTANT)))
+    assert found[0] > found[1] > 1
+
+
+def test_index_that_sees_nothing_has_no_variance(uniform):
+    X, scores = uniform
+    same = DummyRegressor(strategy="constant", constant=1.0)
+    assert float(quantile_variance(X, scores, index=same)) == 0
+
+
+def test_noise_of_the_fit_counts_as_variance(rng):
+    X, scores = rng.normal(size=(300, 20)), rng.exponential(size=300)
+    assert float(quantile_variance(X, scores, index=LinearQuantile(), random_state=0)) > 0
+
+
+@pytest.mark.parametrize("estimate", ESTIMATORS)
+def test_default_index_finds_what_there_is(estimate, uniform):
+    """Var q = 0.81 / 12 and L = 1: between a half and twice, on 2,000 rows."""
+    X, scores = uniform
+    truth = 0.81 / 12 if estimate is quantile_variance else 1.0
+    assert truth / 2 < float(estimate(X, scores, random_state=0)) < 2 * truth
+
+
+@pytest.mark.parametrize("unit", [0.5, 8.0])
+def test_units(uniform, unit):
+    X, scores = uniform
+    settings = {"index": CONSTANT, "random_state": 0}
+    variance = [float(quantile_variance(X, s, **settings)) for s in (scores, unit * scores)]
+    slope = [float(lipschitz_constant(X, s, **settings)) for s in (scores, unit * scores + 3)]
+    assert variance[1] == pytest.approx(unit**2 * variance[0])
+    assert slope[1] == pytest.approx(slope[0] / unit)
+
+
+def test_ties_have_no_lipschitz_constant(uniform):
+    X, scores = uniform
+    assert float(lipschitz_constant(X, np.round(scores), index=FirstColumn())) == np.inf
+
+
+@pytest.mark.parametrize("estimate", ESTIMATORS)
+def test_says_that_it_is_an_estimate_and_how_it_errs(estimate, uniform):
+    found = estimate(*uniform, index=FirstColumn())
+    assert repr(found).startswith("estimate of ")
+    assert found.bias in repr(found)
+    assert f"{float(found):.4g}" in repr(found)
+
+
+@pytest.mark.parametrize("estimate", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scores": np.ones(9)}, "inconsistent numbers of samples"),
+        ({"scores": np.r_[np.nan, np.ones(1999)]}, "scores must be finite"),
+        ({"X": np.zeros((0, 1)), "scores": []}, "calibration set is empty"),
+        ({"X": np.zeros((1, 1)), "scores": [1.0]}, "one row has no spread"),
+        ({"alpha": 1.0}, "alpha must lie in"),
+        ({"cv": 1}, "cv must be a whole number, at least 2"),
+    ],
+)
+def test_bad_input_is_named(estimate, change, message, uniform):
+    X, scores = uniform
+    with pytest.raises(ValueError, match=message):
+        estimate(**{"X": X, "scores": scores, "index": FirstColumn()} | change)
+
+
+@pytest.mark.parametrize(("n_bins", "message"), [(0, "n_bins must be"), (501, "lower n_bins")])
+def test_bins_must_hold_rows(n_bins, message, uniform):
+    with pytest.raises(ValueError, match=message):
+        lipschitz_constant(*uniform, index=FirstColumn(), n_bins=n_bins)
