@@ -5,8 +5,10 @@ from numpy.typing import ArrayLike
 
 from plcp.metrics.binomial import clopper_pearson
 from plcp.metrics.bins import count_quantiles
-from plcp.metrics.measure import Measure, mean_and_error, mean_measure
+from plcp.metrics.measure import Measure, mean_and_error
 from plcp.metrics.outcomes import check_counts, check_covered, check_size
+from plcp.metrics.skewed_mean import skewed_mean
+from plcp.quantiles import FloatArray
 from plcp.validation import check_share
 
 PERCENT = np.array([0, 5, 25, 50, 75, 95, 100])
@@ -65,7 +67,10 @@ def coverage(
 def mean_size(
     size: ArrayLike, *, confidence: float = 0.95, sample_weight: ArrayLike | None = None
 ) -> Measure:
-    """Mean size of the sets, with Student's interval, and quantiles of size in the table.
+    """Mean size of the sets, with Student's interval mended for skewed sizes.
+
+    The table holds quantiles of size. The interval has its confidence as rows grow many; it has
+    less where nearly all sets have one size and the rare others were not met in these rows.
 
     One infinite set is proof that the expected size is infinite: estimate and interval are then
     infinite, and the quantiles in the table are what is left to compare.
@@ -75,9 +80,14 @@ def mean_size(
     size : array of shape (n,)
         Size of each set: ``sets.size``.
     confidence : float, default=0.95
-        Probability with which the interval holds the expected size, as rows grow many.
+        Probability with which the interval holds the expected size, about.
     sample_weight : array of shape (n,), optional
         How many rows each row stands for.
+
+    References
+    ----------
+    Hall (1992). On the removal of skewness by transformation. Journal of the Royal Statistical
+    Society B.
 
     Examples
     --------
@@ -96,17 +106,18 @@ def mean_size(
         sizes = np.where(weights > 0, sizes, 0)  # 0 · inf is not 0
     meaning = "The interval holds the expected size of a new row's set; the estimate has no bias."
     table = {"percent": PERCENT, "size": count_quantiles(sizes, PERCENT, 100, weights)}
-    if np.isinf(sizes).any():
-        endless = (np.inf, np.inf, np.inf)
-        return Measure(
-            "mean size", *endless, confidence, np.nan, False, meaning, table, sizes, weights
-        )
-    return mean_measure(
-        "mean size",
-        sizes,
-        weights,
-        confidence=confidence,
-        limits=(0.0, np.inf),
-        meaning=meaning,
-        table=table,
+    mean, low, high, error = _expected(sizes, weights, confidence)
+    return Measure(
+        "mean size", mean, low, high, confidence, error, False, meaning, table, sizes, weights
     )
+
+
+def _expected(
+    sizes: FloatArray, weights: FloatArray | None, confidence: float
+) -> tuple[float, float, float, float]:
+    """Mean size, ends of its interval, standard error."""
+    if np.isinf(sizes).any():
+        return np.inf, np.inf, np.inf, np.nan
+    law = skewed_mean(sizes, weights)
+    low, high = law.interval(confidence)
+    return law.mean, max(low, 0.0), high, law.error

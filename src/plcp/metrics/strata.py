@@ -97,8 +97,8 @@ def size_stratified_coverage(
     """
     sizes = check_size(size, len(check_covered(covered)))
     strata = (
-        quantile_bins(sizes, bins, sample_weight=sample_weight)
-        if isinstance(bins, int)
+        quantile_bins(sizes, int(bins), sample_weight=sample_weight)
+        if isinstance(bins, int | np.integer)
         else cut_bins(sizes, bins)
     )
     return _smallest("size-stratified coverage", covered, strata, confidence, sample_weight)
