@@ -112,7 +112,7 @@ def run_synthetic(seeds: int) -> Iterator[dict[str, Any]]:
                     "task": f"{task}:{n}",
                     "seed": seed,
                     "method": name,
-                    "msce": msce(test.conditional_coverage(q), ALPHA),
+                    "msce": float(msce(test.conditional_coverage(q), ALPHA)),
                     "coverage": covered / N_TEST,
                     "in_band": inside_band(covered, N_TEST, n),
                     "fit_seconds": fit_time,
@@ -136,7 +136,7 @@ def measure(rule: Any, X_cal: Any, s_cal: Any, X_test: Any, s_test: Any) -> dict
     _, fit_time = timed(lambda: rule.fit(X_cal, s_cal))
     q = rule.predict(X_test)
     covered = s_test <= q
-    errors = [ert(X_test, covered, ALPHA, random_state=seed) for seed in range(ERT_FOLDINGS)]
+    errors = [float(ert(X_test, covered, ALPHA, random_state=seed)) for seed in range(ERT_FOLDINGS)]
     return {
         "ert": float(np.mean(errors)),
         "coverage": float(covered.mean()),

@@ -237,7 +237,7 @@ def run_exact(n: int, seed: int) -> list[dict[str, Any]]:
     for name, rule in rules.items():
         fitted = fit(rule, lambda: cal.X, cal.scores)
         q = rule.predict(test.X)
-        errors = {"msce": msce(test.conditional_coverage(q), ALPHA)}
+        errors = {"msce": float(msce(test.conditional_coverage(q), ALPHA))}
         errors["coverage"] = float(np.mean(test.scores <= q))
         records.append({"task": f"paper:{n}", "seed": seed, "method": name, **errors, **fitted})
     split = records[0]["msce"]

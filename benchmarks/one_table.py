@@ -25,7 +25,7 @@ FOLDINGS = 4  # one folding of the classifier alone moves an estimate by a tenth
 
 
 def reference_ert(X: Any, covered: np.ndarray) -> float:
-    """ERT of the reference implementation, in L1, with the classifier of ``plcp.metrics.ert``."""
+    """ERT of the reference implementation, in L1, with boosted trees."""
     model = {"max_iter": 100, "max_leaf_nodes": 15, "learning_rate": 0.05, "random_state": 0}
     metric = ERT(HistGradientBoostingClassifier, **model)
     values = [
@@ -123,13 +123,13 @@ def run_synthetic(seed: int) -> Iterator[dict[str, Any]]:
     train, cal, test = (make_synthetic(n, 1000 * i + seed) for i, n in enumerate(sizes))
     split = Split(cal.X, test.X)
     for run, q in measured(seed, split, cal.scores, test.scores):
-        yield {**run, "error": msce(test.conditional_coverage(q), ALPHA)}
+        yield {**run, "error": float(msce(test.conditional_coverage(q), ALPHA))}
     # CQR learns its band from as many rows again, their residuals of the same perfect model
     band = learn_band(train.X, train.y - train.mean, seed)
     low, high = band.ends(test.X)
     for run, q in measured_cqr(seed, band, split, cal.y - cal.mean, test.y - test.mean):
         inside = norm.cdf((high + q) / test.sigma) - norm.cdf((low - q) / test.sigma)
-        yield {**run, "error": msce(np.maximum(inside, 0.0), ALPHA)}
+        yield {**run, "error": float(msce(np.maximum(inside, 0.0), ALPHA))}
 
 
 def run_real(name: str, data_dir: Path, seed: int) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ SEEDS = range(2)
 
 def error(rule, task, test):
     q = rule.fit(task.X, task.scores).predict(test.X)
-    return msce(test.conditional_coverage(q), rule.alpha)
+    return float(msce(test.conditional_coverage(q), rule.alpha))
 
 
 def relative_error(rule, make, n):

@@ -55,7 +55,7 @@ def run_demo(
                 coverage_by_group(covered, sets.size, fifths),
                 float(covered.mean()),
                 float(sets.size.mean()),
-                msce(test.conditional_coverage(q, model.predict(test.X)), alpha),
+                float(msce(test.conditional_coverage(q, model.predict(test.X)), alpha)),
                 conformal.guarantee_,
             )
         )

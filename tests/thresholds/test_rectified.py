@@ -174,7 +174,7 @@ def test_coverage_is_in_the_band_of_split_conformal_and_the_error_below_it():
     low, high = beta_binomial_band(20_000, 2000, conformal_rank(2000, 0.1))
     assert low <= (test.scores <= q).sum() <= high
     split = SplitConformal().fit(task.X, task.scores).predict(test.X)
-    error, theirs = (msce(test.conditional_coverage(t), 0.1) for t in (q, split))
+    error, theirs = (float(msce(test.conditional_coverage(t), 0.1)) for t in (q, split))
     assert error < theirs / 2
 
 

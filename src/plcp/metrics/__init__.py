@@ -11,7 +11,9 @@ from plcp.metrics.hsic import hsic
 from plcp.metrics.improvement import improvement
 from plcp.metrics.interval_score import interval_score
 from plcp.metrics.measure import Measure
-from plcp.metrics.msce import msce
+from plcp.metrics.msce import estimated_msce, msce, msce_of_law
+from plcp.metrics.pinball_excess import pinball_excess_bound
+from plcp.metrics.slab import Slab, WorstSlab, worst_slab
 from plcp.metrics.strata import (
     coverage_gap,
     feature_stratified_coverage,
@@ -23,6 +25,8 @@ __all__ = [
     "GroupCoverage",
     "Grouping",
     "Measure",
+    "Slab",
+    "WorstSlab",
     "column_groups",
     "compare",
     "coverage",
@@ -30,13 +34,17 @@ __all__ = [
     "coverage_gap",
     "cut_bins",
     "ert",
+    "estimated_msce",
     "feature_stratified_coverage",
     "hsic",
     "improvement",
     "interval_score",
     "mean_size",
     "msce",
+    "msce_of_law",
+    "pinball_excess_bound",
     "quantile_bins",
     "size_correlation",
     "size_stratified_coverage",
+    "worst_slab",
 ]

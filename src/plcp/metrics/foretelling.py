@@ -1,0 +1,100 @@
+"""Coverage of each row, foretold by a classifier that learned from rows before it."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import has_fit_parameter
+
+from plcp.metrics.outcomes import check_numbers, is_constant
+from plcp.quantiles import FloatArray, IntArray
+from plcp.rows import take
+
+
+class Foretold(NamedTuple):
+    """Rows, and the probability that each is covered, told without having seen its outcome."""
+
+    rows: IntArray
+    probability: FloatArray
+
+
+def foretell_coverage(
+    X: Any,
+    covered: NDArray[np.bool_],
+    counts: FloatArray | None = None,
+    *,
+    classifier: Any = None,
+    cv: int = 5,
+    random_state: int | None = 0,
+) -> Foretold:
+    """Foretell the coverage of all but the first of ``cv`` + 1 blocks of the shuffled rows.
+
+    Each block is foretold by a classifier that learned from the blocks before it. What is then
+    measured on the blocks is a sum of martingale differences, and its standard error is that of
+    independent terms. The folds of K-fold cross-validation teach each other instead: where
+    coverage depends on x little or not at all, their mean spreads up to √2 times as widely as
+    independent terms would, and nominal 95 % intervals hold in 82 to 90 % of samples.
+    """
+    classifier = default_classifier(random_state) if classifier is None else classifier
+    _check_classifier(classifier, weighted=counts is not None)
+    rows = np.arange(len(covered)) if counts is None else np.flatnonzero(counts)
+    if len(rows) < 2:
+        raise ValueError("one row counts, but some must teach the classifier and others test it")
+    order = check_random_state(random_state).permutation(rows)
+    told = [
+        Foretold(new, _probability(classifier, X, covered, counts, known, new))
+        for known, new in _steps(order, cv)
+    ]
+    return Foretold(*(np.concatenate(parts) for parts in zip(*told, strict=True)))
+
+
+def default_classifier(random_state: int | None) -> HistGradientBoostingClassifier:
+    """Boosted trees, which take missing values and any units; small ones, as misses are few."""
+    return HistGradientBoostingClassifier(
+        max_iter=100,
+        max_leaf_nodes=8,
+        min_samples_leaf=40,
+        learning_rate=0.05,
+        random_state=random_state,
+    )
+
+
+def _check_classifier(classifier: Any, *, weighted: bool) -> None:
+    if not hasattr(classifier, "predict_proba"):
+        raise ValueError(
+            f"the classifier must tell probabilities, but {type(classifier).__name__} has no "
+            "predict_proba: wrap it in CalibratedClassifierCV"
+        )
+    if weighted and not has_fit_parameter(classifier, "sample_weight"):
+        raise ValueError(
+            f"{type(classifier).__name__}.fit takes no sample_weight: use a classifier that does, "
+            "such as the default, or leave sample_weight out"
+        )
+
+
+def _steps(order: IntArray, cv: int) -> Iterator[tuple[IntArray, IntArray]]:
+    """Rows known and rows to be foretold, step by step; fewer steps where rows are fewer."""
+    blocks = np.array_split(order, min(cv + 1, len(order)))
+    for step in range(1, len(blocks)):
+        yield np.concatenate(blocks[:step]), blocks[step]
+
+
+def _probability(
+    classifier: Any,
+    X: Any,
+    covered: NDArray[np.bool_],
+    counts: FloatArray | None,
+    known: IntArray,
+    new: IntArray,
+) -> FloatArray:
+    outcomes = covered[known].astype(int)
+    if is_constant(outcomes):  # nothing to tell apart, and many classifiers refuse one class
+        return np.full(len(new), float(outcomes[0]))
+    weight = {} if counts is None else {"sample_weight": counts[known]}
+    fitted = clone(classifier).fit(take(X, known), outcomes, **weight)
+    told = fitted.predict_proba(take(X, new))[:, 1]
+    return check_numbers("predict_proba", told, len(new), least=0.0, most=1.0)
