@@ -34,6 +34,7 @@ from plcp import (
     certify,
 )
 from plcp.certificate.members import groups_of
+from plcp.certificate.outcome import rows_met
 from plcp.partitions.base import CollapseWarning
 from test_estimator_checks import RULES, sign
 
@@ -211,8 +212,12 @@ def test_rows_that_calibrated_are_noticed(rng, rule):
         certificate = certify(rule, X, scores)
     assert "no bound here holds" in certificate.cautions[0]
     assert certify(rule, X[200:], scores[200:]).cautions == ()
-    tied = np.round(scores[200:], 1)
-    assert certify(rule, X[200:], tied).cautions == ()  # ties say nothing
+    twice = np.r_[X, X], np.r_[scores, scores]
+    assert certify(rule, *twice).cautions == ()  # where scores tie, a threshold met says nothing
+
+
+def test_a_threshold_met_but_for_rounding():
+    assert rows_met(np.array([[0.3], [0.5]]), np.array([[0.1 + 0.2], [0.4]])) == 1
 
 
 def test_rows_that_calibrated_a_model_are_noticed(rng):

@@ -61,6 +61,11 @@ def test_containers_of_numbers(X):
     assert fingerprint(pd.DataFrame(X), y) == expected
 
 
+def test_zeros_and_gaps_of_any_bits_are_the_same():
+    other_nan = np.array([0x7FF8000000000001], dtype=np.uint64).view(float)
+    assert fingerprint([[-0.0], [np.nan]], Y[:2]) == fingerprint(np.r_[[[0.0]], [other_nan]], Y[:2])
+
+
 @given(hnp.arrays(float, (4, 2), elements=finite, unique=True), st.data())
 @few
 def test_every_value_and_its_place_count(X, data):

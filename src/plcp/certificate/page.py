@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil, floor
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -37,14 +38,14 @@ def _found(c: Certificate, everybody: GroupBounds, groups: list[GroupBounds]) ->
     """Return what a reader should know who reads nothing else."""
     found = (
         f"With {100 * c.confidence:g} % confidence the sets of all rows cover with probability "
-        f"{everybody.low_all:.3f} to {everybody.high_all:.3f}"
+        f"{_down(everybody.low_all)} to {_up(everybody.high_all)}"
     )
     if not groups:
-        return f"{found}: the verdict is that it {everybody.verdict}."
+        return f"{found}. Verdict: {everybody.verdict}."
     least = min(groups, key=lambda group: group.low_all)
     sure, short, open_ = (sum(g.covers is key for g in groups) for key in WORDS)
     return (
-        f"{found}, and those of no group with less than {least.low_all:.3f} ({least.group}). Of "
+        f"{found}, and those of no group with less than {_down(least.low_all)} ({least.group}). Of "
         f"{len(groups)} groups: {sure} sure to cover at least {c.target:g}, {short} sure to fall "
         f"short of it, {open_} undecided."
     )
@@ -70,8 +71,18 @@ def _cells(group: GroupBounds, sized: bool) -> list[str]:
     share = "-" if group.coverage is None else f"{group.coverage:.4f}"
     size = "-" if group.size is None else f"{group.size:{',.0f' if group.size >= 1000 else '.3g'}}"
     needed = f"{rounded(group.rows_needed):,}" if group.rows_needed is not None else ""
-    bounds = [f"{group.low:.3f}–{group.high:.3f}", f"{group.low_all:.3f}–{group.high_all:.3f}"]
+    ends = (group.low, group.high), (group.low_all, group.high_all)
+    bounds = [f"{_down(low)}–{_up(high)}" for low, high in ends]
     return [f"{group.n:,}", share, *bounds, *[size] * sized, WORDS[group.covers], needed]
+
+
+def _down(bound: float) -> str:
+    """Three digits of a lower bound, which hold too."""
+    return f"{floor(1000 * bound) / 1000:.3f}"
+
+
+def _up(bound: float) -> str:
+    return f"{ceil(1000 * bound) / 1000:.3f}"
 
 
 def _line(name: str, cells: list[str], room: int, widths: list[int]) -> str:
