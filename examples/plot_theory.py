@@ -55,12 +55,14 @@ class Noisy:
         """E[ℓ(q, S) | σ]."""
         return ALPHA * (q - sigma / 2) + np.maximum(sigma - q, 0) ** 2 / (2 * sigma)
 
-    def threshold(self, sigma):
-        """(1 - α)-quantile of the scores of a group, by bisection."""
-        low, high = 0.0, sigma.max()
+    def thresholds(self, group):
+        """(1 - α)-quantile of the scores of each group, all at once by bisection."""
+        size = np.bincount(group)
+        low, high = np.zeros(len(size)), np.ones(len(size))
         for _ in range(50):
-            q = (low + high) / 2
-            low, high = (q, high) if coverage(q, sigma).mean() < 1 - ALPHA else (low, q)
+            middle = (low + high) / 2
+            short = np.bincount(group, coverage(middle[group], sigma)) / size < 1 - ALPHA
+            low, high = np.where(short, middle, low), np.where(short, high, middle)
         return high
 
 
@@ -73,9 +75,10 @@ class Certain:
         """E[ℓ(q, S) | σ]."""
         return pinball_loss(q, sigma, ALPHA)
 
-    def threshold(self, sigma):
-        """(1 - α)-quantile of the scores of a group."""
-        return np.quantile(sigma, 1 - ALPHA, method="inverted_cdf")
+    def thresholds(self, group):
+        """(1 - α)-quantile of the scores of each group."""
+        members = (sigma[group == i] for i in range(group.max() + 1))
+        return np.array([np.quantile(s, 1 - ALPHA, method="inverted_cdf") for s in members])
 
 
 def coverage(q, sigma):
@@ -93,11 +96,11 @@ def coverage(q, sigma):
 def best_thresholds(population, m):
     group = np.arange(len(sigma)) * m // len(sigma)
     for _ in range(100):
-        levels = np.array([population.threshold(sigma[group == i]) for i in np.unique(group)])
+        levels = population.thresholds(group)
         nearest = population.loss(levels, sigma[:, None]).argmin(axis=1)
         if (nearest == group).all():
             break
-        group = nearest
+        group = np.unique(nearest, return_inverse=True)[1]  # a group may die
     return levels[nearest]
 
 
