@@ -1,17 +1,152 @@
-"""Coverage by group, against counting by hand."""
+"""Coverage and mean size: counts by hand, copies as weights, and intervals that hold."""
 
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom, binomtest
 
-from plcp.metrics import coverage_by_group
+from bands import FALSE_ALARM
+from plcp.metrics import coverage, mean_size
+from strategies import few, scores_with_counts
+
+DATA_SETS = 2000
 
 
-def test_coverage_by_group_counts(rng):
-    covered, size = rng.integers(0, 2, 50).astype(bool), rng.uniform(size=50)
-    groups = rng.choice(["a", "b", "c"], 50)
-    table = coverage_by_group(covered, size, groups)
-    for label, n, coverage, mean_size in zip(*table, strict=True):
-        rows = groups == label
-        assert n == rows.sum()
-        assert coverage == covered[rows].mean()
-        assert_allclose(mean_size, size[rows].mean())
-    assert_array_equal(table.group, ["a", "b", "c"])
+def same(one, other):
+    """Whether two measures agree in all but their rows, up to the order in which sums are taken."""
+    numbers = ("estimate", "low", "high", "standard_error")
+    assert_allclose(
+        [getattr(one, key) for key in numbers], [getattr(other, key) for key in numbers]
+    )
+    for column in one.table:
+        assert_array_equal(one.table[column], other.table[column])
+
+
+@few
+@given(scores_with_counts(), st.randoms())
+def test_weights_are_copies_in_any_order(drawn, random):
+    values, counts = drawn
+    rows = np.repeat(np.arange(len(values)), counts)
+    random.shuffle(rows)
+    covered, size = values > 0, np.abs(values)
+    same(coverage(covered, sample_weight=counts), coverage(covered[rows]))
+    same(mean_size(size, sample_weight=counts), mean_size(size[rows]))
+
+
+@few
+@given(scores_with_counts())
+def test_terms_average_to_the_estimate(drawn):
+    values, counts = drawn
+    for measure in (
+        coverage(values > 0, sample_weight=counts),
+        mean_size(np.abs(values), sample_weight=counts),
+    ):
+        assert_allclose(np.average(measure.terms, weights=measure.weights), measure.estimate)
+        assert measure.low <= measure.estimate <= measure.high
+
+
+@few
+@given(st.lists(st.booleans(), min_size=1), st.sampled_from([0.5, 0.9, 0.99]))
+def test_coverage_has_the_exact_interval_of_scipy(covered, confidence):
+    measure = coverage(covered, confidence=confidence)
+    test = binomtest(sum(covered), len(covered)).proportion_ci(confidence, method="exact")
+    assert measure.exact
+    assert measure.estimate == np.mean(covered)
+    assert_allclose([measure.low, measure.high], test)
+    assert 0 <= measure.low <= measure.high <= 1
+
+
+def test_all_covered_and_none_covered_have_one_open_end():
+    everything, nothing = coverage(np.ones(50)), coverage(np.zeros(50))
+    # (1 - p)^50 = 0.025 at the bound
+    bound = 1 - 0.025 ** (1 / 50)
+    assert (nothing.estimate, nothing.low) == (0, 0)
+    assert (everything.estimate, everything.high) == (1, 1)
+    assert_allclose([nothing.high, 1 - everything.low], bound)
+    assert everything.standard_error == nothing.standard_error == 0
+
+
+def test_one_row_says_little():
+    assert_allclose([coverage([True]).low, coverage([True]).high], [0.025, 1])
+    assert np.isnan(coverage([True]).standard_error)
+    size = mean_size([3.0])
+    assert (size.estimate, size.low, size.high) == (3, 0, np.inf)
+
+
+def test_standard_error_is_that_of_a_mean(rng):
+    covered, size = rng.random(40) < 0.8, rng.exponential(size=40)
+    for measure, values in ((coverage(covered), covered), (mean_size(size), size)):
+        assert_allclose(measure.standard_error, values.std(ddof=1) / np.sqrt(40))
+
+
+def test_one_infinite_set_makes_the_mean_infinite_and_leaves_the_quantiles():
+    measure = mean_size([1.0, 2.0, np.inf])
+    assert (measure.estimate, measure.low, measure.high) == (np.inf, np.inf, np.inf)
+    assert np.isnan(measure.standard_error)
+    median = measure.table["size"][measure.table["percent"] == 50]
+    assert median == 2
+
+
+def test_an_infinite_set_of_weight_zero_is_not_there():
+    assert mean_size([1.0, 2.0, np.inf], sample_weight=[1, 1, 0]).estimate == 1.5
+
+
+@pytest.mark.parametrize("n", [200, 1000])
+def test_the_interval_of_coverage_holds_it(rng, n):
+    """Exact: at least 95 %, so as few hits as the band's lower end are a false alarm."""
+    found = sum(
+        measure.low <= 0.9 <= measure.high
+        for measure in (coverage(rng.random(n) < 0.9) for _ in range(DATA_SETS))
+    )
+    assert found >= binom.ppf(FALSE_ALARM, DATA_SETS, 0.95)
+
+
+@pytest.mark.parametrize("n", [200, 1000])
+@pytest.mark.parametrize(
+    ("draw", "expected"),
+    [
+        (lambda rng, n: rng.random(n), 0.5),
+        (lambda rng, n: rng.exponential(size=n), 1.0),
+        (lambda rng, n: 1.0 + rng.binomial(9, 0.1, n), 1.9),
+    ],
+    ids=["uniform", "exponential", "labels"],
+)
+def test_the_interval_of_mean_size_holds_it_as_often_as_it_says(rng, draw, expected, n):
+    """Between 94 and 97 %, up to the noise of so many data sets."""
+    found = sum(
+        measure.low <= expected <= measure.high
+        for measure in (mean_size(draw(rng, n)) for _ in range(DATA_SETS))
+    )
+    assert (
+        binom.ppf(FALSE_ALARM, DATA_SETS, 0.94) <= found <= binom.isf(FALSE_ALARM, DATA_SETS, 0.97)
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "message"),
+    [
+        (coverage, [], r"covered must have shape \(n,\), n at least 1"),
+        (coverage, [[True]], r"got \(1, 1\)"),
+        (coverage, [True, np.nan], "must be True or False, got nan at row 1"),
+        (coverage, [0.5], "got 0.5 at row 0"),
+        (mean_size, [], "size is empty"),
+        (mean_size, [1, np.nan], "got nan at row 1"),
+        (mean_size, [-1.0], "size must be at least 0, got -1.0 at row 0"),
+        (mean_size, [[1.0, 2.0]], r"size must have shape"),
+    ],
+)
+def test_bad_values_are_refused(metric, values, message):
+    with pytest.raises(ValueError, match=message):
+        metric(values)
+
+
+@pytest.mark.parametrize("metric", [coverage, mean_size])
+def test_bad_options_are_refused(metric):
+    with pytest.raises(ValueError, match=r"confidence must lie in \(0, 1\), got 95"):
+        metric([1], confidence=95)
+    with pytest.raises(ValueError, match=r"sample_weight must have shape \(1,\), got \(2,\)"):
+        metric([1], sample_weight=[1, 2])
+    with pytest.raises(ValueError, match=r"sample_weight counts rows, got 0.5 at row 0"):
+        metric([1], sample_weight=[0.5])

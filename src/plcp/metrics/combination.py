@@ -9,7 +9,7 @@ from plcp.quantiles import FloatArray, IntArray
 
 ALONE = 0.05  # share of the permitted error that goes to the bounds on each p by itself
 STEPS = 200  # of budget; more of them would make the interval shorter by less than a fiftieth
-LOG_PRICES = (-20.0, 5.0)  # gains are at most one: a lower price is none, a higher never paid
+LOG_PRICES = (-20.0, 5.0)  # gains are at most one: a lower price is nothing, a higher never paid
 
 
 def mean_gap_bounds(
@@ -58,4 +58,4 @@ def _largest_sum(gains: FloatArray, spent: FloatArray, budget: float) -> float:
         return float(price * budget + (gains[:, 1:] - price * spent[:-1]).max(axis=1).sum())
 
     best = minimize_scalar(bound, bounds=LOG_PRICES, method="bounded")
-    return min(bound(best.x), bound(LOG_PRICES[0]))
+    return min(bound(best.x), float(gains[:, -1].sum()))
