@@ -16,10 +16,11 @@ GRID = np.linspace(0.0005, 0.9995, 1999)
 
 def searched_bounds(hits, n, stretch=1.0, extra=0.0):
     """Least and largest mean gap on a grid of two probabilities that are not refused."""
-    surprises = [
-        -np.log(2 * np.minimum(0.5, np.minimum(binom.cdf(h, k, GRID), binom.sf(h - 1, k, GRID))))
+    tails = [
+        np.minimum(binom.cdf(h, k, GRID), binom.sf(h - 1, k, GRID))
         for h, k in zip(hits, n, strict=True)
     ]
+    surprises = [-np.log(np.clip(2 * tail, np.finfo(float).tiny, 1)) for tail in tails]
     alone = [surprise <= -np.log(ALONE * ERROR / 2) for surprise in surprises]
     together = np.add.outer(*surprises) <= stretch * gamma.isf((1 - ALONE) * ERROR, 2) + extra
     kept = together & np.logical_and.outer(*alone)
