@@ -1,12 +1,146 @@
-"""The mean squared conditional coverage error, where it is known."""
+"""The mean squared conditional coverage error: known, estimated, bounded."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+from scipy.stats import binom, expon, norm, uniform
+from sklearn.tree import DecisionTreeClassifier
 
-from plcp.metrics import msce
+from bands import FALSE_ALARM
+from plcp.metrics import ert, estimated_msce, msce, msce_of_law, pinball_excess_bound
+from plcp.quantiles import pinball_loss
+from strategies import alphas, few
+
+shares = hnp.arrays(float, st.integers(1, 30), elements=st.floats(0, 1))
 
 
 def test_msce_of_exact_coverage_is_zero_and_grows_with_the_square():
-    assert msce(np.full(5, 0.9), alpha=0.1) == pytest.approx(0, abs=1e-30)
-    assert msce([0.8, 1.0, 0.9], alpha=0.1) == pytest.approx(0.02 / 3)
-    assert msce([0.9 - 0.2, 0.9 + 0.1], 0.1) == pytest.approx((0.04 + 0.01) / 2)
+    assert float(msce(np.full(5, 0.9), alpha=0.1)) == pytest.approx(0, abs=1e-30)
+    assert float(msce([0.8, 1.0, 0.9], alpha=0.1)) == pytest.approx(0.02 / 3)
+    assert float(msce([0.9 - 0.2, 0.9 + 0.1], 0.1)) == pytest.approx((0.04 + 0.01) / 2)
+
+
+@few
+@given(shares, alphas, st.data())
+def test_weights_count_rows_order_does_not_and_ends_are_possible(inside, alpha, data):
+    counts = data.draw(hnp.arrays(np.intp, len(inside), elements=st.integers(0, 3)))
+    counts[0] += 2
+    copied = msce(np.repeat(inside, counts), alpha)
+    weighted = msce(inside[::-1], alpha, sample_weight=counts[::-1])
+    for field in ("estimate", "low", "high"):
+        assert_allclose(getattr(weighted, field), getattr(copied, field), rtol=1e-7, atol=1e-12)
+    assert_array_equal(weighted.table["conditional_coverage"], copied.table["conditional_coverage"])
+    assert 0 <= weighted.low <= weighted.estimate + 1e-12
+    assert weighted.estimate - 1e-12 <= weighted.high <= max(alpha, 1 - alpha) ** 2
+
+
+def test_intervals_hold_as_often_as_they_say(rng):
+    """Errors whose squares are skewed, with a few rows covered far too little."""
+    sets = 2000
+
+    def squares(n):
+        return expit(2.5 + rng.normal(size=n))
+
+    truth = norm.expect(lambda z: (expit(2.5 + z) - 0.9) ** 2)
+    found = [msce(squares(300), 0.1) for _ in range(sets)]
+    held = sum(measure.low <= truth <= measure.high for measure in found)
+    assert binom.ppf(FALSE_ALARM, sets, 0.94) <= held <= binom.isf(FALSE_ALARM, sets, 0.97)
+
+
+def test_table_has_what_shares_of_the_rows_do_not_exceed(rng):
+    inside = rng.uniform(size=47)
+    table = msce(inside, 0.1).table
+    for share, value in zip(table["share"][1:], table["conditional_coverage"][1:], strict=True):
+        assert np.mean(inside <= value) >= share - 1e-12
+        assert np.mean(inside < value) < share
+    assert table["conditional_coverage"][0] == inside.min()
+
+
+def test_one_row_leaves_all_that_is_possible():
+    measure = msce([0.7], 0.1)
+    assert measure.estimate == pytest.approx(0.04)
+    assert (measure.low, measure.high) == (0, 0.81)
+
+
+def test_known_law_gives_the_coverage_of_each_threshold(rng):
+    scale, q = rng.uniform(0.5, 2, 40), rng.uniform(0, 5, 40)
+    measure = msce_of_law(q, expon(scale=scale), 0.2)
+    assert_allclose(measure.estimate, np.mean((1 - np.exp(-q / scale) - 0.8) ** 2))
+    at_best = msce_of_law(expon(scale=scale).ppf(0.8), expon(scale=scale), 0.2)
+    assert at_best.high < 1e-20
+    assert float(msce_of_law([np.inf, -np.inf], norm(), 0.1)) == pytest.approx((0.01 + 0.81) / 2)
+
+
+def test_estimate_is_the_one_step_estimator_and_never_biased_upward(rng):
+    coverage = np.array([0.5, 0.85, 0.95, 1.0])
+    x = rng.integers(0, 4, 4000)
+    covered = rng.uniform(size=4000) < coverage[x]
+    settings = {"classifier": DecisionTreeClassifier(), "random_state": 3}
+    found = estimated_msce(x[:, None], covered, 0.1, **settings)
+    squared = ert(x[:, None], covered, 0.1, norm="L2", **settings)
+    assert_array_equal(found.terms, squared.terms)
+    assert (found.low, found.high) == (squared.low, squared.high)
+    truth = np.mean((coverage[x] - 0.9) ** 2)
+    assert abs(found.estimate - truth) < norm.isf(FALSE_ALARM / 2) * found.standard_error
+    # one step from the plug-in: (p - t)² + 2 (p - t)(c - p)
+    p, c, t = rng.uniform(size=9), rng.integers(0, 2, 9), 0.9
+    assert_allclose((p - t) ** 2 + 2 * (p - t) * (c - p), (c - t) ** 2 - (c - p) ** 2)
+
+
+def test_bound_is_the_mean_excess_and_sharp_for_a_uniform_law(rng):
+    width, share = rng.uniform(1, 2, 5000), rng.uniform(0.6, 1, 5000)
+    law = uniform(scale=width)
+    scores, q = law.rvs(random_state=rng), share * width
+    # proposition 3.5 is an equality where the density is L all over
+    flat = uniform(scale=np.ones(5000))
+    bound = pinball_excess_bound(scores / width, share, np.full(5000, 0.9), 0.1, lipschitz=1.0)
+    truth = float(msce_of_law(share, flat, 0.1))
+    assert abs(bound.estimate - truth) < norm.isf(FALSE_ALARM / 2) * bound.standard_error
+    wide = pinball_excess_bound(scores, q, 0.9 * width, 0.1, lipschitz=1.0)
+    excess = pinball_loss(q, scores, 0.1) - pinball_loss(0.9 * width, scores, 0.1)
+    assert_allclose(wide.estimate, 2 * excess.mean())
+    assert_allclose(pinball_excess_bound(scores, q, 0.9 * width, 0.1, 3.0).high, 3 * wide.high)
+
+
+@few
+@given(st.floats(0.2, 6), alphas)
+def test_bound_lies_above_the_error_of_an_exponential_law(threshold, alpha):
+    best = expon.ppf(1 - alpha)
+    scores = expon.ppf((np.arange(4000) + 0.5) / 4000)
+    columns = np.full((2, 4000), [[threshold], [best]])
+    bound = pinball_excess_bound(scores, *columns, alpha, lipschitz=1.0)
+    # the grid's mean differs from the expectation by less than a step of the steeper slope
+    slack = 2 * abs(threshold - best) / 4000
+    assert bound.estimate + slack >= float(msce_of_law(columns[0], expon(), alpha))
+
+
+ONE = [0.5, 0.6]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: msce([], 0.1), "conditional_coverage is empty: give one number a row"),
+        (lambda: msce([0.5, 1.2], 0.1), "must be between 0 and 1, got 1.2 at row 1"),
+        (lambda: msce([np.nan], 0.1), "between 0 and 1, got nan at row 0"),
+        (lambda: msce([[0.5], [0.6]], 0.1), r"must have shape \(2,\), got \(2, 1\)"),
+        (lambda: msce(ONE, 0), r"alpha must lie in \(0, 1\), got 0"),
+        (lambda: msce(ONE, 0.1, confidence=2), r"confidence must lie in \(0, 1\), got 2"),
+        (lambda: msce(ONE, 0.1, sample_weight=[1]), r"sample_weight must have shape \(2,\)"),
+        (lambda: msce_of_law([np.nan], norm(), 0.1), "thresholds must be a number, got nan"),
+        (lambda: msce_of_law(ONE, norm([0, 1, 2], 1), 0.1), "shape|broadcast"),
+        (lambda: pinball_excess_bound([], [], [], 0.1, 1), "scores is empty"),
+        (lambda: pinball_excess_bound(ONE, [1], ONE, 0.1, 1), r"thresholds must have shape \(2,\)"),
+        (lambda: pinball_excess_bound(ONE, [1, np.inf], ONE, 0.1, 1), "finite, got inf at row 1"),
+        (lambda: pinball_excess_bound(ONE, ONE, [1], 0.1, 1), "best_thresholds must have shape"),
+        (lambda: pinball_excess_bound(ONE, ONE, ONE, 0.1, 0), "positive and finite, got 0: give"),
+        (lambda: pinball_excess_bound(ONE, ONE, ONE, 0.1, np.inf), "and finite, got inf"),
+    ],
+)
+def test_errors_name_the_value_and_the_remedy(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
