@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2, norm, ttest_rel
 
 from bands import binomial_band
-from plcp.metrics import Measure, compare, coverage, interval_score, mean_size
+from plcp.metrics import Measure, compare, coverage, interval_score, mean_size, size_correlation
 from plcp.metrics.binomial import holm
 from plcp.metrics.paired import tango
 
@@ -36,6 +36,8 @@ def test_order_of_rows_is_nothing_and_weights_are_copies(rng):
         )
         copied = compare({"a": metric(mine[copies]), "b": metric(its[copies])})
         assert_allclose(weighted.differences["b"], copied.differences["b"])
+        a, b = copied.measures.values()
+        assert_allclose(copied.differences["b"].estimate, b.estimate - a.estimate)
 
 
 def test_the_reference_turns_the_sign_and_p_values_are_corrected(rng):
@@ -99,6 +101,12 @@ def test_interval_of_paired_coverage_holds_where_few_rows_differ(rng, gained, lo
     found = [tango(float(b), float(c), 200.0, 0.95) for b, c, _ in draws]
     held = sum(one.low <= gained - lost <= one.high for one in found)
     assert binomial_band(runs, 0.94)[0] <= held <= binomial_band(runs, 0.97)[1]
+
+
+def test_rounding_is_no_difference(rng):
+    size, covered = rng.gamma(2, size=500), rng.uniform(size=500) < 0.9
+    one, other = size_correlation(size, covered), size_correlation(size / 3, covered)
+    assert compare({"a": one, "b": other}).differences["b"] == (0, 0, 0, 1)
 
 
 def test_coverage_of_a_group_is_compared_by_its_mask(rng):

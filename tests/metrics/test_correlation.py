@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.stats import pearsonr
+from scipy.stats import kurtosis, pearsonr
+from scipy.stats import t as student
 
 from bands import binomial_band
 from plcp.metrics import size_correlation
@@ -31,6 +32,19 @@ def test_terms_are_the_derivative_in_the_weight_of_a_row(rng):
         change = (moved.estimate - measure.estimate) * 1e6
         # the second derivative is of the order of the fourth power of standard scores
         assert abs(change - (measure.terms[row] - measure.estimate)) < 100 / 1e6
+
+
+def test_interval_is_that_of_the_rows(rng):
+    size, covered = label_sets(rng, 30)
+    x, y = ((v - v.mean()) / v.std() for v in (size, covered))
+    r, n = np.mean(x * y), 30
+    influence = (x * y - r * (x**2 + y**2) / 2) / (1 - x**2 / n) / (1 - y**2 / n)
+    # variance of a variance estimate: (kurtosis - 1) / n, and of Student's with d degrees 2 / d
+    degrees = 2 * n / (kurtosis(influence, fisher=False) - 1 + 2 / n)
+    reach = student.isf(0.025, min(degrees, n - 1)) * influence.std() / np.sqrt(n - 1)
+    found = size_correlation(size, covered)
+    ends = np.arctanh([found.low, found.high])
+    assert_allclose(ends, np.arctanh(r) + np.array([-1, 1]) * reach / (1 - r**2))
 
 
 @few

@@ -165,6 +165,15 @@ def test_interval_holds_with_and_without_dependence(rng, slope):
     assert binomial_band(runs, 0.94)[0] <= held <= binomial_band(runs, 0.97)[1]
 
 
+def test_error_without_dependence_is_that_of_the_centred_kernel(rng):
+    size = np.repeat(rng.gamma(2, size=7), 10)
+    measure = hsic(size, np.arange(70) % 10 > 0)
+    K, _ = matrices(size, size)
+    H = np.eye(70) - 1 / 70
+    variance = 2 * (2 * (1 - np.exp(-1)) * 0.9 * 0.1) ** 2 * np.mean((H @ K @ H) ** 2) / 70**2
+    assert_allclose(measure.standard_error, np.sqrt(variance))
+
+
 def test_table_is_coverage_by_size(rng):
     size, covered = label_sets(rng)
     table = hsic(size, covered).table

@@ -34,6 +34,7 @@ def test_a_method_gains_nothing_over_itself(rng):
     found = improvement(measure, measure)
     # the discriminant rounds at 1e-16, its root at 1e-8
     assert_allclose([found.estimate, found.low, found.high], 0, atol=1e-5)
+    assert_allclose(found.terms, 0, atol=1e-9)
 
 
 def test_sign_of_the_dependence_is_nothing(rng):

@@ -34,6 +34,10 @@ def test_boxes_are_as_near_as_they_promise(rng, kind, power):
     assert (error <= (promised + rounding) * np.abs(weights).sum(axis=0)).all()
 
 
+def test_what_is_promised_is_less_than_rounding_of_a_sum_of_five():
+    assert kernel_error() < 5 * EPS
+
+
 def test_boxes_keep_the_digits_of_close_points(rng):
     points = np.unique(1 + 1e-7 * rng.uniform(size=600))
     weights = np.where(np.arange(len(points)) % 2, 3.0, 1.0)[:, None]

@@ -107,7 +107,8 @@ def compare(
     What is hard about a row is hard for every method, so that differences are known far better
     than the methods' own intervals tell. Each interval is for one difference; the p-values are
     also corrected for their number (Holm). Differences of coverage have McNemar's test and Tango's
-    interval, others the mean of the rows' differences, corrected for skewness.
+    interval, others the mean of the rows' differences, corrected for skewness. With `hsic`, whose
+    rows are not independent terms but a linear approximation, count on a thousand rows or more.
 
     Parameters
     ----------

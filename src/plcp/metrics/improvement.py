@@ -19,7 +19,8 @@ def improvement(measure: Measure, reference: Measure) -> Measure:
     Meant for `hsic` or `size_correlation` of two methods on the same rows; 100 where no dependence
     is left, negative where there is more. The interval for the ratio m / r is Fieller's, of paired
     rows, and that of the percentage its image; where the reference itself can not be told from 0,
-    nothing but "at most 100" is known.
+    nothing but "at most 100" is known. With `hsic` the interval is too wide, not too narrow,
+    where nearly all is gained.
 
     Parameters
     ----------
