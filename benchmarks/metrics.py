@@ -18,8 +18,8 @@ from plcp.datasets import ScoreTask, make_nonlinear
 from plcp.metrics import coverage_by_group, ert
 from plcp.metrics.ert import excess_risk
 from plcp.metrics.foretelling import default_classifier, foretell_coverage
-from plcp.quantiles import conformal_quantile
 from plcp.metrics.kernel_sums import box_sums, direct_sums, kernel_error
+from plcp.quantiles import conformal_quantile
 from records import save
 from speed import best_time
 
@@ -96,6 +96,48 @@ def one_ert(task: ScoreTask, q: np.ndarray, kind: str) -> dict[str, Any]:
         "covmetrics_seconds": their_seconds,
         "ratio": seconds / their_seconds,
     }
+
+
+# sizes of a million sets, all distinct: in units of the noise, and in dollars
+SIZES = {"units": "rng.gamma(2, 1, n)", "dollars": "rng.gamma(2, 50_000, n)"}
+
+
+def hsic_of_a_million(sizes: str) -> dict[str, float]:
+    """Seconds of one call, and peak memory of a fresh process beyond what it held before."""
+    code = (
+        "import json, re, time, numpy as np\n"
+        "from plcp.metrics import hsic\n"
+        "def held(key):\n"
+        "    status = open('/proc/self/status').read()\n"
+        "    return int(re.search(key + r':\\s+(\\d+)', status)[1]) / 1024\n"
+        "hsic([1, 2], [True, False])\n"
+        f"n, rng = {ROWS}, np.random.default_rng(0)\n"
+        f"size, covered = {sizes}, rng.random(n) < 0.9\n"
+        "before, start = held('VmRSS'), time.perf_counter()\n"
+        "hsic(size, covered)\n"
+        "seconds = time.perf_counter() - start\n"
+        "print(json.dumps({'seconds': seconds, 'peak_mib': held('VmHWM') - before}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
+def error_of_boxes(sizes: str, n: int = 20_000) -> float:
+    """Largest error of a kernel sum by boxes, over the sum of absolute weights."""
+    rng = np.random.default_rng(0)
+    points = np.unique(eval(sizes, {"rng": rng, "n": n}))
+    weights = rng.choice([-9.0, 1.0], (len(points), 1), p=[0.1, 0.9])
+    error = box_sums(points, weights, 1) - direct_sums(points, weights, 1)
+    return float(np.abs(error).max() / np.abs(weights).sum())
+
+
+def dependence() -> dict[str, Any]:
+    """HSIC of a million distinct sizes, and its error where all pairs can be summed."""
+    results: dict[str, Any] = {
+        name: {**hsic_of_a_million(sizes), "error": error_of_boxes(sizes)}
+        for name, sizes in SIZES.items()
+    }
+    return {**results, "error_bound": kernel_error()}
 
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
