@@ -42,11 +42,12 @@ def hsic(
     O(1/n) rather than 0, and the kernel knows the units of size: compare on the same rows.
 
     The interval inverts a test, as Wilson's does: all values θ that differ from the unbiased
-    estimate (Song et al. 2012) by no more than the quantile of Student's law times
-    √(4 θ σ² + τ²), where σ² is the variance along the direction of dependence and τ² that of the
-    estimate where there is none. So it holds under independence too, where the normal law of the
-    estimate fails. Sets of one size have exactly 0, with an interval of [0, 0]. Where all rows are
-    covered, or none, or n < 4, nothing can be told, and the interval is all that is possible.
+    estimate (Song et al. 2012) by no more than the quantile of Student's law times √(4 θ σ² + τ²),
+    where σ² is the variance along the direction of dependence and τ² that of the estimate where
+    there is none. So it holds under independence too, where the normal law of the estimate fails;
+    the estimate, being too large by O(1/n), may then lie above it. Sets of one size have exactly 0,
+    with an interval of [0, 0]. Where all rows are covered, or none, or n < 4, nothing can be told,
+    and the interval is all that is possible.
 
     Parameters
     ----------

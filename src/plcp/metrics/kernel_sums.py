@@ -92,7 +92,7 @@ def box_sums(points: FloatArray, weights: FloatArray, power: int) -> FloatArray:
         seen = slice(bounds[left], bounds[right])
         moments = _moments(position[seen], weights[seen], first[left:right] - first[left])
         field, near = _field(numbers[start:stop], numbers[left:right], moments, between)
-        field[:, 0] += (-1) ** power * (total - near)  # the kernel less 1 is -1 far away
+        field[..., 0] += (-1) ** power * (total - near)  # the kernel less 1 is -1 far away
         rows = slice(bounds[start], bounds[stop])
         lengths = np.diff(bounds[start : stop + 1])
         sums[rows] = _evaluate(field, position[rows], lengths)
@@ -100,10 +100,10 @@ def box_sums(points: FloatArray, weights: FloatArray, power: int) -> FloatArray:
 
 
 def _moments(position: FloatArray, weights: FloatArray, first: NDArray[np.intp]) -> FloatArray:
-    """Σ wⱼ Tₐ(xⱼ) over the points of each box: shape (boxes, nodes, columns)."""
-    moments = np.empty((len(first), NODES, weights.shape[1]))
+    """Σ wⱼ Tₐ(xⱼ) over the points of each box: shape (boxes, columns, nodes)."""
+    moments = np.empty((len(first), weights.shape[1], NODES))
     for degree, values in enumerate(_chebyshev(position)):
-        moments[:, degree] = np.add.reduceat(values[:, None] * weights, first)
+        moments[..., degree] = np.add.reduceat(values[:, None] * weights, first)
     return moments
 
 
@@ -115,20 +115,22 @@ def _field(
 ) -> tuple[FloatArray, FloatArray]:
     """Chebyshev coefficients of what each target box sees, and the weight of what it sees."""
     field = np.zeros((len(targets), *moments.shape[1:]))
-    near = np.zeros((len(targets), moments.shape[2]))
+    near = np.zeros(field.shape[:2])
     for offset, coefficients in zip(OFFSETS, between, strict=True):
         place = np.minimum(np.searchsorted(sources, targets + offset), len(sources) - 1)
         there = sources[place] == targets + offset
-        field[there] += coefficients @ moments[place[there]]
-        near[there] += moments[place[there], 0]
+        seen = moments[place[there]]
+        # as one flat product, for the speed of it
+        field[there] += (seen.reshape(-1, NODES) @ coefficients.T).reshape(seen.shape)
+        near[there] += seen[..., 0]
     return field, near
 
 
 def _evaluate(field: FloatArray, position: FloatArray, lengths: NDArray[np.intp]) -> FloatArray:
-    sums = np.zeros((len(position), field.shape[2]))
+    sums = np.zeros((len(position), field.shape[1]))
     box = np.repeat(np.arange(len(lengths)), lengths)
     for degree, values in enumerate(_chebyshev(position)):
-        sums += field[box, degree] * values[:, None]
+        sums += field[box, :, degree] * values[:, None]
     return sums
 
 
