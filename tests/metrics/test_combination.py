@@ -63,9 +63,19 @@ def test_many_counts_are_bounded_closer_than_by_bounds_for_all_at_once(rng, k):
 def test_extreme_counts_stay_within_what_is_possible():
     low, high = mean_gap_bounds(np.array([0, 50]), np.array([10, 50]), TARGET, CONFIDENCE)
     assert 0 <= low <= high <= 0.5
+    nothing, _ = mean_gap_bounds(np.array([9, 9]), np.array([10, 10]), TARGET, CONFIDENCE)
+    assert str(nothing) == "0.0"
     low, high = mean_gap_bounds(np.zeros(3, int), np.full(3, 10**6), TARGET, CONFIDENCE)
     largest = clopper_pearson(0, 10**6, 1 - ALONE * ERROR / 3)[1]
     assert TARGET - largest <= low <= high <= TARGET
+
+
+def test_one_group_may_be_as_far_off_as_bounds_for_all_at_once_let_it():
+    k = 20
+    n = np.append(np.full(k - 1, 10**6), 10)
+    hits = np.append(np.full(k - 1, 900_000), 8)
+    lowest = clopper_pearson(8, 10, 1 - ALONE * ERROR / k)[0]
+    assert mean_gap_bounds(hits, n, TARGET, CONFIDENCE)[1] >= (TARGET - lowest) / k
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.1])

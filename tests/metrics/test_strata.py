@@ -16,6 +16,7 @@ from plcp.metrics import (
     quantile_bins,
     size_stratified_coverage,
 )
+from plcp.metrics.combination import mean_gap_bounds
 from strategies import few, scores_with_counts
 
 ALPHA, DATA_SETS = 0.1, 2000
@@ -45,6 +46,8 @@ def test_the_gap_is_the_mean_of_distances(rows):
     measure = gap(covered, groups)
     expected = np.mean([abs(covered[groups == g].mean() - 0.9) for g in range(4)])
     assert_allclose(measure.estimate, expected)
+    n, hits = measure.table["n"], measure.table["hits"]
+    assert (measure.low, measure.high) == mean_gap_bounds(hits, n, 0.9, 0.95)
     assert measure.low <= measure.estimate <= measure.high
     assert measure.exact
 
