@@ -44,6 +44,11 @@ def test_is_the_best_of_all_tried_for_hard_partitions():
     assert sharp_best_m(n, 0.05, 0.1, growth, alpha=0.1, hard=True) == TRIED[bounds.argmin()] > 1
 
 
+def test_there_are_no_more_groups_than_points():
+    """One cell of thresholds is enough for two points, so that nothing else limits m."""
+    assert sharp_best_m(2, 0.1, 0.05, 0.0, alpha=0.1) == 2
+
+
 def test_a_number_means_the_same_for_every_m():
     assert best_m(10**6, 0.1, 0.05, 7.0) == best_m(10**6, 0.1, 0.05, lambda m: 7.0)
 

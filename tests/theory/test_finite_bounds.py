@@ -78,13 +78,13 @@ def test_learning_error_rises_with_m_and_complexity_and_falls_with_delta_and_n(
     assert (both(m, 16 * n, delta, log_covering) < here).all()
 
 
-@pytest.mark.parametrize("alpha", [0.1, 0.7])
-def test_closed_forms(alpha):
-    m, n, delta, log_covering, r = 7, 1001, 0.05, 12.5, 3.0
+@pytest.mark.parametrize(("alpha", "n", "half"), [(0.1, 1000, 500), (0.7, 1001, 501)])
+def test_closed_forms(alpha, n, half):
+    m, delta, log_covering, r = 7, 0.05, 12.5, 3.0
     M, c = max(alpha, 1 - alpha), math.log(2 / delta)
     paper = 30 * math.sqrt((c + m * math.log(n) + log_covering) / n)
     assert learning_error(m, n, delta, log_covering, score_range=r) == pytest.approx(paper)
-    cells = m * math.log(501)
+    cells = m * math.log(half)
     soft = math.sqrt((c + cells + log_covering) / (2 * n)) + math.sqrt(c / (2 * n)) + 3 / n
     hard = math.sqrt(2 * (cells + log_covering) / n) + 2 * math.sqrt(c / (2 * n)) + 2 / n
     given_all = {"alpha": alpha, "score_range": r}

@@ -33,8 +33,8 @@ def calibrated_coverage(msce: ArrayLike, alpha: ArrayLike, mass: ArrayLike) -> I
 
     With e the coverage error at X, E e = 0, and so E[e 1_A] is the covariance of e and 1_A, at
     most √(MSCE) times the standard deviation of 1_A. The best groups of a population are such
-    sets: each threshold is the quantile of its own group (equation 5). So the marginal
-    coverage of C_∞ is 1 - α, where Corollary C.1 (a) has it within O(m^(-1/4)).
+    sets under Assumption 3.4: each threshold is the quantile of its own group (equation 5). So the
+    marginal coverage of C_∞ is 1 - α, where Corollary C.1 (a) has it within O(m^(-1/4)).
 
     Examples
     --------
