@@ -14,9 +14,9 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from conditional import timed
 from plcp.datasets import ScoreTask, make_nonlinear
 from plcp.metrics import coverage_by_group, ert
-from plcp.metrics.ert import excess_risk
 from plcp.metrics.foretelling import default_classifier, foretell_coverage
 from plcp.metrics.kernel_sums import box_sums, direct_sums, kernel_error
 from plcp.quantiles import conformal_quantile
@@ -80,17 +80,16 @@ def one_ert(task: ScoreTask, q: np.ndarray, kind: str) -> dict[str, Any]:
     loss = {"L1": L1_miscoverage, "L2": brier_score}[kind]
     covered = task.scores <= q
     theirs = ERT(HistGradientBoostingClassifier, **default_classifier(0).get_params())
-    seconds = best_time(lambda: ert(task.X, covered, 0.1, norm=kind))
-    their_seconds = best_time(lambda: theirs.evaluate(task.X, covered * 1, 0.1, loss=loss))
-    rows, p = told = foretell_coverage(task.X, covered)
-    ours = excess_risk(told, covered, 0.1, kind)
+    ours, seconds = timed(lambda: ert(task.X, covered, 0.1, norm=kind))
+    value, their_seconds = timed(lambda: theirs.evaluate(task.X, covered * 1, 0.1, loss=loss))
+    rows, p = foretell_coverage(task.X, covered)
     same = evaluate_with_predictions(p, covered[rows] * 1.0, 0.1, loss)
     error = np.abs(task.conditional_coverage(q) - 0.9)
     return {
         "truth": float(np.mean(error ** int(kind[1]))),
         "estimate": ours.estimate,
         "interval": [ours.low, ours.high],
-        "covmetrics": theirs.evaluate(task.X, covered * 1, 0.1, loss=loss),
+        "covmetrics": value,
         "formula_difference": abs(float(same) - ours.estimate),
         "seconds": seconds,
         "covmetrics_seconds": their_seconds,
