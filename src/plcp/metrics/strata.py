@@ -26,8 +26,8 @@ def feature_stratified_coverage(
     The smallest of noisy shares is too low on average, the more so the more strata there are and
     the fewer rows they hold; the interval is not misled by that, since its ends are the smallest
     of bounds that hold for all strata at once. A stratum of few rows may be as bad as it likes, and
-    pulls the lower end down: join small ones. It is exact for strata fixed beforehand. Bins whose
-    edges come from the same rows have no coverage of their own to speak of: read the interval as
+    pulls the lower end down: join small ones. The interval is exact for strata fixed beforehand.
+    Bins whose edges come from the same rows have no coverage of their own to speak of: read it as
     one for the smallest mean of P(covered | x) over the rows of a bin.
 
     Parameters
