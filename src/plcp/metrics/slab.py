@@ -188,7 +188,7 @@ def _scale(X: FloatArray, counts: IntArray) -> FloatArray:
 
 
 def _position(X: FloatArray, coefficients: FloatArray) -> FloatArray:
-    # a matrix product rounds equal rows differently, and would part them
+    # a matrix product may round equal rows differently, and so part them
     return np.asarray((X * coefficients).sum(axis=1))
 
 
