@@ -5,10 +5,9 @@ from numpy.typing import ArrayLike
 
 from plcp.metrics.binomial import clopper_pearson
 from plcp.metrics.bins import count_quantiles
-from plcp.metrics.measure import Measure, mean_and_error
+from plcp.metrics.mean import mean_and_error, mean_measure
+from plcp.metrics.measure import Measure
 from plcp.metrics.outcomes import check_counts, check_covered, check_size
-from plcp.metrics.skewed_mean import skewed_mean
-from plcp.quantiles import FloatArray
 from plcp.validation import check_share
 
 PERCENT = np.array([0, 5, 25, 50, 75, 95, 100])
@@ -102,22 +101,13 @@ def mean_size(
     if n == 0:
         raise ValueError("size is empty: pass sets.size of at least one row")
     sizes, weights = check_size(size, n), check_counts(sample_weight, n)
-    if weights is not None:
-        sizes = np.where(weights > 0, sizes, 0)  # 0 · inf is not 0
-    meaning = "The interval holds the expected size of a new row's set; the estimate has no bias."
-    table = {"percent": PERCENT, "size": count_quantiles(sizes, PERCENT, 100, weights)}
-    mean, low, high, error = _expected(sizes, weights, confidence)
-    return Measure(
-        "mean size", mean, low, high, confidence, error, False, meaning, table, sizes, weights
+    return mean_measure(
+        "mean size",
+        sizes,
+        weights,
+        meaning="The interval holds the expected size of a new row's set; the estimate has no "
+        "bias.",
+        confidence=confidence,
+        limits=(0.0, np.inf),
+        table={"percent": PERCENT, "size": count_quantiles(sizes, PERCENT, 100, weights)},
     )
-
-
-def _expected(
-    sizes: FloatArray, weights: FloatArray | None, confidence: float
-) -> tuple[float, float, float, float]:
-    """Mean size, ends of its interval, standard error."""
-    if np.isinf(sizes).any():
-        return np.inf, np.inf, np.inf, np.nan
-    law = skewed_mean(sizes, weights)
-    low, high = law.interval(confidence)
-    return law.mean, max(low, 0.0), high, law.error

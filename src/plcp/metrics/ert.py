@@ -9,7 +9,8 @@ from scipy.stats import norm as normal
 from plcp.metrics.bins import quantile_bins
 from plcp.metrics.foretelling import Foretold, foretell_coverage
 from plcp.metrics.group_coverage import coverage_by_group
-from plcp.metrics.measure import Measure, Table, mean_and_error
+from plcp.metrics.mean import SkewedMean, mean_and_error, skewed_mean
+from plcp.metrics.measure import Measure, Table
 from plcp.metrics.outcomes import check_counts, check_covered
 from plcp.quantiles import FloatArray
 from plcp.validation import check_alpha, check_count, check_lengths, check_option, check_share
@@ -49,8 +50,9 @@ def ert(
     the blocks before it, so that the interval holds whatever the classifier (Dawid 1984). The
     interval is that of Agresti and Coull (1998), carried over to any p: besides what was seen, z²
     more rows were covered half of the time. It needs no spread in the outcomes: all covered, or
-    none, is a result like another. In L2, and where few rows are far worse covered than the rest,
-    nominal 95 % intervals hold in about 90 % of samples of 200 rows, 93 % of 1,000.
+    none, is a result like another. In L2 terms are skewed, which is mended (Hall 1992); where few
+    rows are far worse covered than the rest, nominal 95 % intervals still hold in no more than
+    92 % of samples of 200 rows, 94 % of 1,000.
 
     Parameters
     ----------
@@ -87,6 +89,8 @@ def ert(
     theory: the prequential approach. Journal of the Royal Statistical Society A.
     Agresti, Coull (1998). Approximate is better than "exact" for interval estimation of binomial
     proportions. The American Statistician.
+    Hall (1992). On the removal of skewness by transformation. Journal of the Royal Statistical
+    Society B.
 
     Examples
     --------
@@ -166,11 +170,12 @@ def _agresti_coull(
     seen = weights[rows]
     imagined = seen / seen.sum() * z**2 / 2
     values = [terms[rows], excess_terms(p, True, alpha, norm), excess_terms(p, False, alpha, norm)]
-    mass = np.concatenate([seen, imagined, imagined])
-    mean = np.average(np.concatenate(values), weights=mass)
-    spread = np.average((np.concatenate(values) - mean) ** 2, weights=mass)
-    reach = z * np.sqrt(spread / mass.sum())
-    return float(mean - reach), float(mean + reach)
+    law = skewed_mean(np.concatenate(values), np.concatenate([seen, imagined, imagined]))
+    n = law.degrees + 1
+    # terms of L1 are those of a binomial count but for their sign: skewness mended errs more there
+    skewness = law.skewness if norm == "L2" else 0.0
+    error = law.error * np.sqrt((n - 1) / n)
+    return SkewedMean(law.mean, error, np.inf, skewness).interval(confidence)
 
 
 def _calibration(

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from plcp.metrics.mean import mean_measure
 from plcp.metrics.measure import Measure, Table
 from plcp.metrics.outcomes import check_counts, check_numbers
-from plcp.metrics.skewed_mean import skewed_mean
 from plcp.quantiles import FloatArray
 from plcp.sets import Intervals
 from plcp.validation import check_alpha, check_share
@@ -72,22 +72,14 @@ def interval_score(
         "below": 2 / alpha * np.maximum(lower - labels, 0),
         "above": 2 / alpha * np.maximum(labels - upper, 0),
     }
-    if weights is not None:  # 0 · inf is not 0
-        parts = {name: np.where(weights > 0, part, 0) for name, part in parts.items()}
-    scores: FloatArray = np.sum(list(parts.values()), axis=0)
-    estimate, low, high, error = _expected(scores, weights, confidence)
-    return Measure(
+    return mean_measure(
         "interval score",
-        estimate,
-        low,
-        high,
-        confidence,
-        error,
-        exact=False,
+        np.sum(list(parts.values()), axis=0),
+        weights,
         meaning=MEANING,
+        confidence=confidence,
+        limits=(0.0, np.inf),
         table=_table(parts, weights),
-        terms=scores,
-        weights=weights,
     )
 
 
@@ -108,17 +100,8 @@ def _ends(intervals: Any) -> tuple[FloatArray, FloatArray]:
     return checked.lower, checked.upper
 
 
-def _expected(
-    scores: FloatArray, weights: FloatArray | None, confidence: float
-) -> tuple[float, float, float, float]:
-    """Mean score, ends of its interval, standard error."""
-    if np.isinf(scores).any():
-        return np.inf, np.inf, np.inf, np.nan
-    law = skewed_mean(scores, weights)
-    low, high = law.interval(confidence)
-    return law.mean, max(low, 0.0), high, law.error
-
-
 def _table(parts: dict[str, FloatArray], weights: FloatArray | None) -> Table:
-    means = [np.average(part, weights=weights) for part in parts.values()]
+    counts = None if weights is None else weights[weights > 0]  # 0 · inf is not 0
+    seen = parts.values() if weights is None else (part[weights > 0] for part in parts.values())
+    means = [np.average(part, weights=counts) for part in seen]
     return {"part": np.array(list(parts)), "mean": np.array(means)}

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from plcp.quantiles import FloatArray
 
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
     import pandas
 
 Table = Mapping[str, NDArray[Any]]
-UNBOUNDED = (-np.inf, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +47,11 @@ class Measure:
 
     Examples
     --------
-    >>> measure = mean_measure("size", np.array([1.0, 2.0, 3.0]))
+    >>> measure = Measure("MSCE", 0.25, 0.2, 0.3, 0.95, standard_error=0.02, exact=False)
     >>> print(measure)
-    size: 2, 95 % interval [-0.4841, 4.484]
+    MSCE: 0.25, 95 % interval [0.2, 0.3]
     >>> float(measure)
-    2.0
+    0.25
     """
 
     name: str
@@ -87,46 +84,3 @@ class Measure:
     def __str__(self) -> str:
         interval = f"[{self.low:.4g}, {self.high:.4g}]"
         return f"{self.name}: {self.estimate:.4g}, {100 * self.confidence:g} % interval {interval}"
-
-
-def mean_measure(
-    name: str,
-    terms: FloatArray,
-    weights: FloatArray | None = None,
-    *,
-    confidence: float = 0.95,
-    limits: tuple[float, float] = UNBOUNDED,
-    meaning: str = "",
-    table: Table | None = None,
-) -> Measure:
-    """Mean of one term a row with Student's interval, cut to the ``limits`` of what it can be.
-
-    Weights count rows: a row of weight two is two rows. From a single row no spread can be told,
-    and the interval is all that is possible.
-    """
-    mean, error, degrees = mean_and_error(terms, weights)
-    reach = student.isf((1 - confidence) / 2, degrees) * error if degrees > 0 else np.inf
-    low, high = np.clip([mean - reach, mean + reach], *limits)
-    return Measure(
-        name,
-        float(mean),
-        float(low),
-        float(high),
-        confidence,
-        float(error),
-        exact=False,
-        meaning=meaning,
-        table={} if table is None else table,
-        terms=terms,
-        weights=weights,
-    )
-
-
-def mean_and_error(terms: FloatArray, weights: FloatArray | None) -> tuple[float, float, float]:
-    """Mean of the terms, its standard error, and the degrees of freedom of that."""
-    n = float(len(terms) if weights is None else weights.sum())
-    mean = float(np.average(terms, weights=weights))
-    if n <= 1:
-        return mean, np.nan, 0.0
-    spread = np.average((terms - mean) ** 2, weights=weights)
-    return mean, float(np.sqrt(spread / (n - 1))), n - 1

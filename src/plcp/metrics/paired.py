@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
+from plcp.metrics.mean import skewed_mean
 from plcp.metrics.measure import Measure
-from plcp.metrics.skewed_mean import skewed_mean
 from plcp.quantiles import FloatArray
 
 DIGITS = 50  # binary ones of the ends of Tango's interval

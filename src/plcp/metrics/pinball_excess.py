@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from plcp.metrics.mean import mean_measure
 from plcp.metrics.measure import Measure
 from plcp.metrics.outcomes import check_counts, check_numbers
-from plcp.metrics.skewed_mean import skewed_mean
 from plcp.quantiles import pinball_loss
 from plcp.validation import check_alpha, check_share
 
@@ -71,15 +71,6 @@ def pinball_excess_bound(
         )
     counts = check_counts(sample_weight, n)
     terms = 2 * lipschitz * (pinball_loss(q, s, alpha) - pinball_loss(best, s, alpha))
-    law = skewed_mean(terms, counts)
-    return Measure(
-        "pinball-excess bound of the MSCE",
-        law.mean,
-        *law.interval(confidence),
-        confidence,
-        law.error,
-        exact=False,
-        meaning=MEANING,
-        terms=terms,
-        weights=counts,
+    return mean_measure(
+        "pinball-excess bound of the MSCE", terms, counts, meaning=MEANING, confidence=confidence
     )

@@ -1,12 +1,14 @@
-"""Interval and test of a mean whose terms may be skewed."""
+"""A mean over rows, with an interval and a test for terms that may be skewed."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import t as student
 
-from plcp.metrics.measure import mean_and_error
+from plcp.metrics.measure import Measure, Table
 from plcp.quantiles import FloatArray
+
+UNBOUNDED = (-np.inf, np.inf)
 
 
 @dataclass(frozen=True)
@@ -63,3 +65,52 @@ def skewed_mean(terms: FloatArray, weights: FloatArray | None = None) -> SkewedM
         return SkewedMean(mean, error, degrees, 0.0)
     cubes = np.average(((terms - mean) / spread) ** 3, weights=weights)
     return SkewedMean(mean, error, degrees, float(cubes / np.sqrt(degrees + 1)))
+
+
+def mean_and_error(terms: FloatArray, weights: FloatArray | None) -> tuple[float, float, float]:
+    """Mean of the terms, its standard error, and the degrees of freedom of that."""
+    n = float(len(terms) if weights is None else weights.sum())
+    mean = float(np.average(terms, weights=weights))
+    if n <= 1:
+        return mean, np.nan, 0.0
+    spread = np.average((terms - mean) ** 2, weights=weights)
+    return mean, float(np.sqrt(spread / (n - 1))), n - 1
+
+
+def mean_measure(
+    name: str,
+    terms: FloatArray,
+    weights: FloatArray | None = None,
+    *,
+    meaning: str,
+    confidence: float = 0.95,
+    limits: tuple[float, float] = UNBOUNDED,
+    table: Table | None = None,
+) -> Measure:
+    """Mean of one term a row, its interval cut to the ``limits`` of what the mean can be.
+
+    Weights count rows: a row of weight two is two rows. From a single row no spread can be told,
+    and the interval is all that is possible. One infinite term is proof that the expectation is
+    infinite: estimate and interval are then, too.
+    """
+    if weights is not None:
+        terms = np.where(weights > 0, terms, 0.0)  # 0 · inf is not 0
+    if np.isposinf(terms).any():
+        estimate, low, high, error = np.inf, np.inf, np.inf, np.nan
+    else:
+        law = skewed_mean(terms, weights)
+        estimate, error = law.mean, law.error
+        low, high = np.clip(law.interval(confidence), *limits).tolist()
+    return Measure(
+        name,
+        estimate,
+        low,
+        high,
+        confidence,
+        error,
+        exact=False,
+        meaning=meaning,
+        table={} if table is None else table,
+        terms=terms,
+        weights=weights,
+    )
