@@ -22,6 +22,9 @@ bench: .venv/rivals  ## the measured claims of the README; needs the data direct
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/neural.py
 	$(BIN)/python benchmarks/rivals.py
+	$(BIN)/python benchmarks/metrics.py
+	$(BIN)/python benchmarks/intervals.py
+	$(BIN)/python benchmarks/theory.py
 	$(BIN)/python benchmarks/tables.py
 
 .venv/demo: pyproject.toml constraints.txt | .venv

@@ -12,8 +12,10 @@ import plcp
 
 MODULES = [
     "plcp",
+    "plcp.certificate",
     "plcp.conformal",
     "plcp.indices",
+    "plcp.metrics",
     "plcp.partitions",
     "plcp.partitions.torch",
     "plcp.thresholds",
@@ -21,6 +23,7 @@ MODULES = [
     "plcp.locality",
     "plcp.datasets",
     "plcp.scores",
+    "plcp.theory",
 ]
 EXTRAS = ["torch", "dask", "lightgbm", "matplotlib", "pandas", "polars", "pyarrow", "tqdm"]
 
