@@ -112,9 +112,12 @@ def approximate_cases(sample: Sample, seed: int) -> Iterator[tuple[str, Held]]:
         yield f"HSIC{name}", within(metrics.hsic(size, covered), hsic_of_law(law))
         correlation = metrics.size_correlation(size, covered)
         yield f"size correlation{name}", within(correlation, correlation_of_law(law))
-        for loss, found in foretold_cases(X, covered, law, seed):
-            yield f"ERT in {loss}{name}", found
+        for loss in ("L1", "L2"):
+            yield f"ERT in {loss}{name}", within(*foretold(X, covered, law, loss, seed))
     yield from paired_cases(sample, size)
+    one, truth = foretold(X, sample.covered, COVERED, "L1", seed)
+    other, other_truth = foretold(X, sample.other, OTHER, "L1", seed)
+    yield "difference of ERT in L1", difference(one, other, other_truth - truth)
 
 
 def pinball_case(sample: Sample) -> Held:
@@ -142,21 +145,13 @@ class Remembering(LogisticRegression):
         return super().fit(X, y)
 
 
-def foretold_cases(
-    X: np.ndarray, covered: np.ndarray, law: np.ndarray, seed: int
-) -> Iterator[tuple[str, Held]]:
-    """Truth: the excess risk of the classifiers that were fitted, by the law of each kind."""
-    for loss in ("L1", "L2"):
-        Remembering.fitted.clear()
-        classifier = Remembering()
-        found = metrics.ert(X, covered, ALPHA, norm=loss, classifier=classifier, random_state=seed)
-        risks = [
-            risk_of_law(model.predict_proba(np.eye(6))[:, 1], law, loss)
-            for model in Remembering.fitted
-        ]
-        # blocks of covered rows alone teach no classifier: they foretell 1
-        risks += [risk_of_law(np.ones(6), law, loss)] * (5 - len(risks))
-        yield loss, within(found, float(np.mean(risks)))
+def foretold(X: np.ndarray, covered: np.ndarray, law: np.ndarray, loss: str, seed: int) -> Any:
+    """ERT, and its truth: the excess risk of the classifiers that were fitted, by the law."""
+    Remembering.fitted.clear()
+    found = metrics.ert(X, covered, ALPHA, norm=loss, classifier=Remembering(), random_state=seed)
+    told = [model.predict_proba(np.eye(6))[:, 1] for model in Remembering.fitted]
+    told += [np.ones(6)] * (5 - len(told))  # covered rows alone teach no classifier
+    return found, float(np.mean([risk_of_law(p, law, loss) for p in told]))
 
 
 def risk_of_law(p: np.ndarray, law: np.ndarray, loss: str) -> float:
@@ -168,12 +163,10 @@ def risk_of_law(p: np.ndarray, law: np.ndarray, loss: str) -> float:
 
 
 def paired_cases(sample: Sample, size: np.ndarray) -> Iterator[tuple[str, Held]]:
-    pair = {"one": metrics.coverage(sample.covered), "other": metrics.coverage(sample.other)}
-    difference = metrics.compare(pair).differences["other"]
-    yield "difference of coverage", Held(*difference[1:3], (OTHER - COVERED).mean())
-    shorter = {"one": metrics.mean_size(size), "other": metrics.mean_size(np.sqrt(size))}
-    difference = metrics.compare(shorter).differences["other"]
-    yield "difference of size", Held(*difference[1:3], (np.sqrt(LENGTH) - LENGTH).mean())
+    pair = metrics.coverage(sample.covered), metrics.coverage(sample.other)
+    yield "difference of coverage", difference(*pair, (OTHER - COVERED).mean())
+    shorter = metrics.mean_size(size), metrics.mean_size(np.sqrt(size))
+    yield "difference of size", difference(*shorter, (np.sqrt(LENGTH) - LENGTH).mean())
     ends = np.column_stack([np.zeros(len(size)), np.full(len(size), THRESHOLD)])
     score = metrics.interval_score(ends, sample.score, ALPHA)
     tails = THRESHOLD + 2 / ALPHA * np.mean(SCALE * np.exp(-THRESHOLD / SCALE))
@@ -182,9 +175,15 @@ def paired_cases(sample: Sample, size: np.ndarray) -> Iterator[tuple[str, Held]]
         ("HSIC", metrics.hsic, hsic_of_law),
         ("size correlation", metrics.size_correlation, correlation_of_law),
     ):
-        gained = metrics.improvement(metric(size, sample.other), metric(size, sample.covered))
+        one, other = metric(size, sample.covered), metric(size, sample.other)
+        yield f"difference of {name}", difference(one, other, law(OTHER) - law(COVERED))
         truth = 100 * (1 - abs(law(OTHER)) / abs(law(COVERED)))
-        yield f"improvement of {name}", within(gained, truth)
+        yield f"improvement of {name}", within(metrics.improvement(other, one), truth)
+
+
+def difference(one: Any, other: Any, truth: float) -> Held:
+    found = metrics.compare({"one": one, "other": other}).differences["other"]
+    return Held(found.low, found.high, truth)
 
 
 def run(cases: Callable[..., Iterator[Any]], n: int, data_sets: int) -> dict[str, float]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from diagnostic_tables import metrics_section, theory_section
 from drawing import Records, mean, pick, short, table, unique
 from records import RESULTS
 from rival_tables import ranked, rivals_section
@@ -174,6 +175,9 @@ def results_page(
     speed: dict[str, Any],
     neural: dict[str, Any],
     rivals: dict[str, Any],
+    metrics: dict[str, Any],
+    intervals: dict[str, Any],
+    theory: dict[str, Any],
 ) -> str:
     parts: list[tuple[Any, str, Callable[[Records], str]]] = [
         (conditional["synthetic"], "Synthetic tasks, exact MSCE", synthetic),
@@ -194,6 +198,7 @@ def results_page(
         text += f"\n## {title}\n\nCommit {entry['provenance']['commit']}.\n\n"
         text += draw(entry["results"])
     text += rivals_section(rivals)
+    text += metrics_section(metrics, intervals) + theory_section(theory)
     text += "\n## Speed and memory\n\nRatios in one run, as `benchmarks/speed.py` says.\n\n"
     for part, entry in speed.items():
         facts = ", ".join(f"{key} {short(value)}" for key, value in entry["results"].items())
@@ -218,7 +223,7 @@ def readme_with_tables(
 
 
 def load() -> dict[str, dict[str, Any]]:
-    names = ("conditional", "speed", "neural", "rivals")
+    names = ("conditional", "speed", "neural", "rivals", "metrics", "intervals", "theory")
     return {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in names}
 
 
