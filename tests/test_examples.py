@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
+from plcp import Certificate
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CELL = r"0\.\d{3} \(\d\.\d{2}\)"  # coverage (size)
 
@@ -70,3 +72,12 @@ def test_skorch_predictor_prints_coverage_by_sensor(tmp_path):
     assert len(rows_of("(?:new|worn) sensor", 2, text)) == 2
     assert len(rows_of("all", 2, text)) == 1
     assert "true label" in text
+
+
+def test_diagnostics_prints_tables_and_hands_on_a_certificate(tmp_path):
+    text = run("plot_diagnostics.py", tmp_path, "--output", str(tmp_path / "results"))
+    assert text.count("coverage by noise") == 2
+    assert is_picture(tmp_path / "results" / "diagnostics.png")
+    certificate = Certificate.from_json(tmp_path / "results" / "certificate.json")
+    assert certificate.to_text() in text
+    assert len(certificate.groups) == 9
