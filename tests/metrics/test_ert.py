@@ -121,7 +121,7 @@ def test_each_row_is_foretold_by_those_before_it(rng):
     measure = ert(X, rng.uniform(size=n) < 0.7, 0.1, classifier=Frequencies(log=log), cv=4)
     known, told = ([{*step[i][:, 1]} for step in log] for i in (0, 1))
     assert len(log) == 4
-    assert len(known[0]) == 21
+    assert len(known[0]) == 34
     for step in range(4):
         assert not known[step] & told[step]
         if step:
@@ -187,7 +187,7 @@ def test_all_or_nothing_covered_is_a_constant_foretold(covered):
     outcomes = np.full(60, covered)
     measure = ert(np.zeros((60, 1)), outcomes, 0.1)
     tested = np.flatnonzero(measure.weights)
-    expected = excess_risk(Foretold(tested, np.full(50, float(covered))), outcomes, 0.1, "L1")
+    expected = excess_risk(Foretold(tested, np.full(40, float(covered))), outcomes, 0.1, "L1")
     assert measure.estimate == pytest.approx(abs(covered - 0.9))
     assert (measure.low, measure.high) == (expected.low, expected.high)
 
@@ -213,7 +213,8 @@ def test_rows_of_weight_zero_are_not_there(rng):
         classifier=tree,
         sample_weight=np.append(counts, np.zeros(300)),
     )
-    assert (whole.estimate, whole.low, whole.high) == (part.estimate, part.low, part.high)
+    ends = [(each.estimate, each.low, each.high) for each in (whole, part)]
+    assert_allclose(*ends, rtol=1e-12)  # sums of other lengths round otherwise
 
 
 def test_weights_reach_the_classifier():

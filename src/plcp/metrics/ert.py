@@ -46,8 +46,9 @@ def ert(
     The bound is reached where p(x) tells the true probability, in L1 where it tells on which side
     of t that is. It is zero where nothing can be told, and noise makes it negative.
 
-    Rows are shuffled into ``cv`` + 1 blocks, and each is tested by a classifier that learned from
-    the blocks before it, so that the interval holds whatever the classifier (Dawid 1984). The
+    Rows are shuffled; the first third only teaches, and each of ``cv`` blocks of the others is
+    tested by a classifier that learned from all rows before it, so that the interval holds
+    whatever the classifier (Dawid 1984), which that of folds that teach each other does not. The
     interval is that of Agresti and Coull (1998), carried over to any p: besides what was seen, z²
     more rows were covered half of the time. It needs no spread in the outcomes: all covered, or
     none, is a result like another. In L2 terms are skewed, which is mended (Hall 1992); where few
@@ -97,7 +98,7 @@ def ert(
     >>> x = np.repeat([[0.0], [1.0]], 500, axis=0)
     >>> covered = (np.arange(1000) % 5 > 0) | (x[:, 0] == 1)  # 0.8 left, 1.0 right
     >>> print(ert(x, covered, alpha=0.1))
-    ERT in L1: 0.101, 95 % interval [0.08109, 0.1199]
+    ERT in L1: 0.0907, 95 % interval [0.06922, 0.1112]
     """
     indicator = check_covered(covered)
     alpha, confidence = check_alpha(alpha), check_share("confidence", confidence)
