@@ -92,3 +92,11 @@ def test_rows_on_one_line_tell_no_spread(size):
 def test_errors_name_the_value_and_the_remedy(size, covered, weights, message):
     with pytest.raises(ValueError, match=message):
         size_correlation(size, covered, sample_weight=weights)
+
+
+def test_units_do_not_matter_however_small(rng):
+    size, covered = rng.integers(1, 9, 50) * 1.0, rng.random(50) < 0.8
+    # powers of two change no digit, but squares of such numbers are 0
+    assert size_correlation(size * 2.0**-700, covered).estimate == pytest.approx(
+        size_correlation(size, covered).estimate, rel=1e-13
+    )

@@ -131,6 +131,7 @@ def test_sums_over_several_blocks_are_those_of_each_mask(rng, overlap, weighted)
         ({}, "names no group"),
         ({"old": [True]}, r"the mask of group 'old' must have shape \(3,\), got \(1,\)"),
         ({"old": [0, 1, 5]}, "must be True or False, got .*5.* at row 2"),
+        ({"1": [1, 1, 0], 1: [0, 0, 1]}, "several groups are named 1: rename them"),
         (as_grouping([1, 2], 2), "groups are of 2 rows, but covered has 3"),
     ],
 )

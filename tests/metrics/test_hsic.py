@@ -201,7 +201,7 @@ def test_table_of_many_sizes_has_ten_bins_of_a_tenth(rng):
         ([1.0, 2.0, 3.0] * 3, [True] * 9, 0, LIMIT),
         ([1.0, 2.0, 3.0] * 3, [False] * 9, 0, LIMIT),
         ([1.0, 2.0, 3.0], [True, False, False], 0, LIMIT),
-        ([0.0, 1e300] * 3, [True, False, True, True, True, True], 0, LIMIT),
+        ([0.0, 1e100] * 3, [True, False, True, True, True, True], 0, LIMIT),
     ],
 )
 def test_where_little_can_be_told(size, covered, low, high):
@@ -223,7 +223,7 @@ MASK = [True, False]
         (lambda: hsic([1, np.inf], MASK), "finite, got inf at row 1: drop"),
         (lambda: hsic([1, 2], [0.9, 1]), "covered must be .* got 0.9 at row 0: pass sets.contains"),
         (lambda: hsic([1, 2], [1, np.nan]), "got nan at row 1"),
-        (lambda: hsic([1, 2], ["0", "1"]), "got 0 at row 0"),
+        (lambda: hsic([1, 2], ["0", "1"]), "got '0' at row 0"),
         (lambda: hsic([1, 2], MASK, confidence=95), r"confidence must lie in \(0, 1\), got 95"),
     ],
 )

@@ -78,6 +78,7 @@ def test_one_row_tells_no_spread():
             0.1,
             "row 1 is empty, got nan and nan: .* put a point",
         ),
+        ([[0, 1e200]], [0], 0.1, r"upper end must be at most 1e\+100 .* got 1e\+200 at row 0"),
         ([[1, 0]], [0], 0.1, "row 0 is empty, got 1.0 and 0.0"),
         ([0, 1], [0, 0], 0.1, r"intervals must have shape \(n, 2\), .* got \(2,\): pass Intervals"),
         (np.empty((0, 2)), [], 0.1, r"n at least 1, got \(0, 2\)"),

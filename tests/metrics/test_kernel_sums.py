@@ -15,7 +15,7 @@ POINTS = {
     "all far apart": lambda rng: rng.uniform(0, 1e6, 600),
     "two clusters": lambda rng: rng.uniform(size=600) + 1e9 * (np.arange(600) % 2),
     "no digits left": lambda rng: 2.0**53 + 2 * np.arange(600),
-    "beyond whole numbers": lambda rng: 10 ** rng.uniform(0, 300, 600),
+    "beyond whole numbers": lambda rng: 10 ** rng.uniform(0, 100, 600),
 }
 
 

@@ -124,9 +124,9 @@ ONE = [0.5, 0.6]
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: msce([], 0.1), "conditional_coverage is empty: give one number a row"),
+        (lambda: msce([], 0.1), "conditional_coverage is empty: pass one number a row"),
         (lambda: msce([0.5, 1.2], 0.1), "must be between 0 and 1, got 1.2 at row 1"),
-        (lambda: msce([np.nan], 0.1), "between 0 and 1, got nan at row 0"),
+        (lambda: msce([np.nan], 0.1), "finite, got nan at row 0"),
         (lambda: msce([[0.5], [0.6]], 0.1), r"must have shape \(2,\), got \(2, 1\)"),
         (lambda: msce(ONE, 0), r"alpha must lie in \(0, 1\), got 0"),
         (lambda: msce(ONE, 0.1, confidence=2), r"confidence must lie in \(0, 1\), got 2"),

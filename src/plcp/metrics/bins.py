@@ -26,7 +26,7 @@ def quantile_bins(
     ['[0, 0]', '(0, 6]']
     """
     n_bins = check_count("n_bins", n_bins, least=1)
-    numbers = _check_values(values)
+    numbers = check_numbers("values", values, finite=False)
     counts = check_counts(sample_weight, len(numbers))
     least, *rest = count_quantiles(numbers, np.arange(n_bins + 1), n_bins, counts)
     edges = np.unique(rest)
@@ -51,7 +51,7 @@ def cut_bins(values: ArrayLike, edges: ArrayLike) -> Grouping:
         )
     texts = _texts(cuts)
     names = [f"<= {texts[0]}", *_between(texts), f"> {texts[-1]}"]
-    return _binned(_check_values(values), cuts, names)
+    return _binned(check_numbers("values", values, finite=False), cuts, names)
 
 
 def count_quantiles(
@@ -72,13 +72,6 @@ def count_quantiles(
     reached = np.cumsum(counts[order]).astype(np.int64)
     ranks = -(-parts * reached[-1] // whole)
     return values[order[np.searchsorted(reached, np.maximum(ranks, 1))]]
-
-
-def _check_values(values: ArrayLike) -> FloatArray:
-    n = np.size(values)
-    if n == 0:
-        raise ValueError("values is empty: give one number a row")
-    return check_numbers("values", values, n, finite=False)
 
 
 def _binned(values: FloatArray, edges: FloatArray, names: list[str]) -> Grouping:

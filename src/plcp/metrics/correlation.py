@@ -95,6 +95,7 @@ def _standard_scores(counts: SizeCounts) -> tuple[FloatArray, FloatArray]:
                 "defined, so report coverage and size alone"
             )
     centred = counts.size - counts.rows @ counts.size / counts.n
+    centred /= np.abs(centred).max()  # units so small that squares are 0 do not matter
     sizes = centred / np.sqrt(counts.rows @ centred**2 / counts.n)
     p = counts.n_hits / counts.n
     return sizes[:, None], (np.array([0.0, 1.0]) - p) / np.sqrt(p * (1 - p))

@@ -97,10 +97,8 @@ def mean_size(
     mean size: inf, 95 % interval [inf, inf]
     """
     confidence = check_share("confidence", confidence)
-    n = np.size(size)
-    if n == 0:
-        raise ValueError("size is empty: pass sets.size of at least one row")
-    sizes, weights = check_size(size, n), check_counts(sample_weight, n)
+    sizes = check_size(size)
+    weights = check_counts(sample_weight, len(sizes))
     return mean_measure(
         "mean size",
         sizes,

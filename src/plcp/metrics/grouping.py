@@ -193,5 +193,8 @@ def _from_mapping(masks: Mapping[Any, ArrayLike], n: int) -> Grouping:
 
 
 def _from_masks(names: NDArray[Any], masks: Any, n: int) -> Grouping:
+    different, times = np.unique(names, return_counts=True)
+    if (times > 1).any():
+        raise ValueError(f"several groups are named {different[times > 1][0]}: rename them")
     rows, codes = np.nonzero(check_indicators(masks, n, "groups"))
     return Grouping(names, codes, rows, n)

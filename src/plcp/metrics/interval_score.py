@@ -97,6 +97,8 @@ def _ends(intervals: Any) -> tuple[FloatArray, FloatArray]:
             f"the interval of row {row} is empty, got {ends[row, 0]} and {ends[row, 1]}: no "
             "distance to it is defined, so put a point there, such as the prediction, or drop it"
         )
+    for name, end in (("lower end", checked.lower), ("upper end", checked.upper)):
+        check_numbers(name, end, len(ends), finite=False)
     return checked.lower, checked.upper
 
 

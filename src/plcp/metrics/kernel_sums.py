@@ -153,5 +153,4 @@ def _coefficients(length: float, offset: int, power: int) -> FloatArray:
 
 
 def _kernel(difference: FloatArray) -> FloatArray:
-    with np.errstate(over="ignore"):  # the square of a huge difference: the kernel is 0 there
-        return np.expm1(-(difference**2))
+    return np.expm1(-(difference**2))

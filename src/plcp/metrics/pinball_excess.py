@@ -1,11 +1,10 @@
 """The bound of the MSCE by the excess pinball loss."""
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from plcp.metrics.mean import mean_measure
 from plcp.metrics.measure import Measure
-from plcp.metrics.outcomes import check_counts, check_numbers
+from plcp.metrics.outcomes import LARGEST, check_counts, check_numbers
 from plcp.quantiles import pinball_loss
 from plcp.validation import check_alpha, check_share
 
@@ -48,6 +47,7 @@ def pinball_excess_bound(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from scipy.stats import expon
     >>> from plcp.metrics import msce_of_law
     >>> scores = expon.ppf(np.linspace(0.005, 0.995, 100))
@@ -58,13 +58,11 @@ def pinball_excess_bound(
     True
     """
     alpha, confidence = check_alpha(alpha), check_share("confidence", confidence)
-    n = np.size(scores)
-    if n == 0:
-        raise ValueError("scores is empty: give one score a row, of at least one row")
-    s = check_numbers("scores", scores, n)
+    s = check_numbers("scores", scores)
+    n = len(s)
     q = check_numbers("thresholds", thresholds, n, source="rule.predict(X)")
     best = check_numbers("best_thresholds", best_thresholds, n, source="the true quantiles")
-    if not (np.isfinite(lipschitz) and lipschitz > 0):
+    if not 0 < lipschitz <= LARGEST:
         raise ValueError(
             f"lipschitz must be positive and finite, got {lipschitz}: "
             "give the largest density of the score given x"

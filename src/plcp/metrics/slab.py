@@ -10,7 +10,7 @@ from sklearn.utils import check_array, check_random_state
 
 from plcp.metrics.binomial import clopper_pearson
 from plcp.metrics.measure import Measure
-from plcp.metrics.outcomes import check_counts, check_covered
+from plcp.metrics.outcomes import LARGEST, check_counts, check_covered
 from plcp.metrics.window import Window, worst_window
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import plain
@@ -140,11 +140,12 @@ def _numbers(X: ArrayLike) -> FloatArray:
     numbers: FloatArray = check_array(
         plain(X), dtype=float, ensure_all_finite=False, ensure_min_samples=0, input_name="X"
     )
-    if not np.isfinite(numbers).all():
-        row, column = np.argwhere(~np.isfinite(numbers))[0]
+    good = np.abs(numbers) <= LARGEST  # NaN is not
+    if not good.all():
+        row, column = np.argwhere(~good)[0]
         raise ValueError(
-            f"X must be finite, got {numbers[row, column]} in column {column} at row {row}: impute "
-            "it, or leave the column out"
+            f"X must be at most {LARGEST:g} and finite, got {numbers[row, column]} in column "
+            f"{column} at row {row}: impute it, or leave the column out"
         )
     return numbers
 
