@@ -533,3 +533,22 @@ def test_parameters_are_left_alone(rng):
     assert model.thresholds_[0].alpha == 0.3
     same = clone(model).fit(groups, y)
     assert_array_equal(same.predict_interval(groups), model.predict_interval(groups))
+
+
+def test_examine_gives_sets_beside_what_made_them(rng):
+    X, y = rng.normal(size=(300, 1)), rng.normal(size=300)
+    model = ConformalRegressor(LinearRegression(), SignedResidual("both"), random_state=0)
+    model.set_params(threshold=Mondrian(lambda X: X[:, 0] > 0)).fit(X[:200], y[:200])
+    sets, scores, thresholds = model.examine(X[200:], y[200:])
+    assert_array_equal(sets.to_numpy(), model.predict_set(X[200:]).to_numpy())
+    assert scores.shape == thresholds.shape == (100, 2)
+    assert_array_equal((scores <= thresholds).all(axis=1), sets.contains(y[200:]))
+
+
+def test_members_of_each_tail(rng):
+    X, y = rng.normal(size=(300, 1)), rng.normal(size=300)
+    model = ConformalRegressor(LinearRegression(), threshold=Mondrian(lambda X: X[:, 0] > 0))
+    assert_array_equal(model.fit(X, y).members(X)["True"], np.flatnonzero(X[:, 0] > 0))
+    both = model.set_params(conformity=SignedResidual("both")).fit(X, y).members(X)
+    assert [*both] == [f"tail {i}, {side}" for i in (1, 2) for side in ("False", "True")]
+    assert_array_equal(both["tail 2, False"], np.flatnonzero(X[:, 0] <= 0))

@@ -8,17 +8,17 @@ import pandas as pd
 import polars as pl
 import pytest
 from lightgbm import LGBMRegressor
-from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from plcp import (
     PLCP,
     RLCP,
     BatchGCP,
-    ConditionalCalibration,
     ConformalClassifier,
     ConformalRegressor,
     CumulativeProbability,
@@ -29,13 +29,14 @@ from plcp import (
     OrderedPartition,
     Rectified,
     SignedResidual,
+    SoftmaxPartition,
     SplitConformal,
     TreePartition,
     certify,
 )
-from plcp.certificate.members import groups_of
 from plcp.certificate.outcome import rows_met
 from plcp.partitions.base import CollapseWarning
+from plcp.thresholds import ThresholdRule
 from test_estimator_checks import RULES, sign
 
 TREE = TreePartition(n_groups=3, min_samples_leaf=5)
@@ -73,19 +74,81 @@ def test_every_rule(rng, rule):
         assert groups == []
 
 
-def test_groups_of_the_rule_are_those_of_its_rows(rng):
-    X, scores = pairs(rng, 500)
-    learned = PLCP(TREE, n_groups=3, calibration="split", random_state=0).fit(X, scores)
-    assert_array_equal(
-        np.column_stack([*groups_of(learned, X, None).values()]).argmax(axis=1), learned.groups(X)
-    )
-    given = {"right": lambda X: X[:, 0] > 0, "high": lambda X: X[:, 1] > 0}
-    for rule in (BatchGCP(given), ConditionalCalibration(groups=given)):
-        found = groups_of(rule.fit(X, scores), X, None)
-        assert_array_equal(found["right"], X[:, 0] > 0)
-        assert_array_equal(found["high"], X[:, 1] > 0)
-    cells = groups_of(Mondrian(sign).fit(X, scores), X, None)
-    assert_array_equal(cells["True"], X[:, 0] > 0)
+class Doubled(Mondrian):
+    """A rule of one's own, which changes thresholds and says nothing of groups."""
+
+    def predict(self, X, groups=None):
+        return 2 * super().predict(X, groups)
+
+
+class Constant(ThresholdRule):
+    """The least that a rule can be."""
+
+    def __init__(self, alpha=0.1):
+        self.alpha = alpha
+
+    def fit(self, X, y, sample_weight=None):
+        self.guarantee_ = "None."
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), 2.0)
+
+
+def test_rules_of_ones_own(rng):
+    """Thresholds are what ``predict`` says, whatever a parent would have said."""
+    X, scores = pairs(rng, 300)
+    doubled = Doubled(sign).fit(X[:100], scores[:100])
+    everybody, left, _ = certify(doubled, X[100:], scores[100:]).groups
+    covered = scores[100:] <= 2 * Mondrian(sign).fit(X[:100], scores[:100]).predict(X[100:])
+    assert everybody.hits == covered.sum()
+    assert left.hits == covered[X[100:, 0] <= 0].sum()
+    (alone,) = certify(Constant().fit(X, scores), X, scores).groups
+    assert alone.hits == (scores <= 2).sum()
+
+
+def test_groups_of_one_name_are_told_apart(rng):
+    """None is lost, be it a rule's own or called as all rows together are."""
+    X, scores = pairs(rng, 300)
+    sides = {"side": lambda X: np.column_stack([X[:, 0] > 0, X[:, 0] <= 0])}
+    rule = BatchGCP({**sides, "side 0": lambda X: X[:, 1] > 0}).fit(X[:100], scores[:100])
+    found = certify(rule, X[100:], scores[100:]).groups
+    assert [group.group for group in found] == ["all", "side 0", "side 1", "side 0 (2)"]
+    assert [group.n for group in found[1::2]] == [np.sum(X[100:, 0] > 0), np.sum(X[100:, 1] > 0)]
+    named = certify(rule, X[100:], scores[100:], groups={"all": X[100:, 0] > 0}).groups
+    assert [group.group for group in named] == ["all", "all (2)"]
+
+
+class Counted(LinearRegression):
+    calls = 0
+
+    def predict(self, X):
+        Counted.calls += 1
+        return super().predict(X)
+
+
+def test_model_and_rule_are_asked_once(rng, monkeypatch):
+    """What draws, or takes long, must not be asked again for the certificate's other lines."""
+    X, noise = pairs(rng, 300)
+    model = ConformalRegressor(FrozenEstimator(Counted().fit(X, noise)), threshold=SplitConformal())
+    model.fit(X[:100], noise[:100])
+    asked = []
+    plain = SplitConformal.predict
+    monkeypatch.setattr(SplitConformal, "predict", lambda *args: asked.append(1) or plain(*args))
+    Counted.calls = 0
+    certify(model, X[100:], noise[100:])
+    assert (Counted.calls, len(asked)) == (1, 1)
+
+
+def test_groups_are_those_of_the_thresholds_drawn(rng):
+    """Who draws a group is counted in it, with the threshold of that very draw."""
+    X, scores = pairs(rng, 600)
+    rule = PLCP(SoftmaxPartition(), 3, calibration="joint", assignment="sample", random_state=0)
+    rule.fit(X[:300], scores[:300])
+    _, *groups = certify(rule, X[300:], scores[300:]).groups
+    drawn = rule.groups(X[300:])
+    for i, group in enumerate(groups):
+        assert group.hits == (scores[300:][drawn == i] <= rule.thresholds_[i]).sum()
 
 
 def test_named_groups_take_the_place_of_learned_ones(rng):
@@ -109,7 +172,7 @@ def test_groups_that_predict_asks_for(rng, rule):
     covered = scores[100:] <= rule.predict(X[100:], groups=members[100:])
     assert everybody.hits == covered.sum()
     assert (right.n, right.hits) == (members[100:, 0].sum(), covered[members[100:, 0]].sum())
-    with pytest.raises(ValueError, match="groups is None"):
+    with pytest.raises(ValueError, match="give those of these rows as rule_groups="):
         certify(rule, X[100:], scores[100:])
 
 
@@ -241,6 +304,8 @@ ROWS = np.zeros((3, 1))
     ("X", "y", "options", "message"),
     [
         (ROWS, [1.0, 2.0], {}, "X has 3 rows and y has 2: give one label or score a row"),
+        (None, [1.0, 2.0], {}, "X and y must be given"),
+        (ROWS, None, {}, "X and y must be given"),
         (ROWS[:0], [], {}, "0 rows: a certificate needs at least one row"),
         (ROWS, [1.0, np.nan, 2.0], {}, "y contains NaN"),
         (ROWS, [1.5, 1.6, 1.7], {"groups": [1, 2]}, r"groups must have shape \(3,\)"),
@@ -267,6 +332,20 @@ def test_what_is_not_fitted(rule):
 def test_what_is_no_rule(thing):
     with pytest.raises(ValueError, match="rule must be a fitted threshold rule"):
         certify(thing, ROWS, [1.0, 2.0, 3.0])
+
+
+def test_a_pipeline_is_told_what_to_give(rng):
+    X, scores = pairs(rng, 100)
+    pipeline = make_pipeline(StandardScaler(), SplitConformal()).fit(X, scores)
+    with pytest.raises(ValueError, match="got Pipeline: of a pipeline or a search give the rule"):
+        certify(pipeline, X, scores)
+
+
+def test_a_row_without_a_label(rng):
+    X, y = rng.normal(size=(100, 1)), np.repeat(["a", "b"], 50)
+    model = ConformalClassifier(LogisticRegression(), threshold=SplitConformal(), random_state=0)
+    with pytest.raises(ValueError, match="y has no label at row 1"):
+        certify(model.fit(X, y), X[:2], ["a", None])
 
 
 def test_a_label_that_the_model_does_not_know(rng):

@@ -9,13 +9,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp.certificate.fingerprint import fingerprint
 from plcp.certificate.members import groups_of, with_everybody
-from plcp.certificate.outcome import Outcome, cautions_of, check_kind, draws, outcome_of
+from plcp.certificate.outcome import (
+    Outcome,
+    cautions_of,
+    check_kind,
+    check_rows,
+    check_rule_groups,
+    draws,
+    outcome_of,
+)
 from plcp.certificate.record import Certificate, GroupBounds
 from plcp.certificate.surroundings import parameters_of, versions_of
 from plcp.certificate.verdicts import reaches, rows_to_decide, sentence
 from plcp.conformal.base import Conformal
 from plcp.metrics import coverage_by_group
-from plcp.rows import count, is_frame
+from plcp.metrics.grouping import Grouping, as_grouping
+from plcp.rows import is_frame
 from plcp.validation import check_share
 
 ASSUMPTIONS = (
@@ -93,8 +102,9 @@ def certify(
     alpha = _alpha(rule)
     target = 1 - alpha if target is None else check_share("target", target)
     stamp = _stamp(made_at)
-    outcome = outcome_of(rule, X, y, rule_groups)
-    named = groups_of(rule, X, rule_groups) if groups is None else groups
+    n, given = check_rows(X, y), check_rule_groups(rule, rule_groups)
+    named = groups_of(rule, X, n, given) if groups is None else as_grouping(groups, n)
+    outcome = outcome_of(rule, X, y, given)
     return Certificate(
         rule=type(rule).__name__,
         parameters=parameters_of(rule),
@@ -105,7 +115,7 @@ def certify(
         groups=tuple(_bounds(outcome, named, target, confidence)),
         assumptions=(*ASSUMPTIONS, *[DRAWN] * draws(rule)),
         cautions=tuple(cautions_of(outcome)),
-        n_rows=count(X),
+        n_rows=n,
         n_columns=int(X.shape[1]) if len(getattr(X, "shape", ())) == 2 else None,
         column_names=tuple(str(name) for name in X.columns) if is_frame(X) else None,
         outcomes="labels" if isinstance(rule, Conformal) else "scores",
@@ -129,12 +139,13 @@ def _stamp(made_at: datetime | None) -> str:
     return made_at.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _bounds(outcome: Outcome, groups: Any, target: float, confidence: float) -> list[GroupBounds]:
+def _bounds(
+    outcome: Outcome, groups: Grouping, target: float, confidence: float
+) -> list[GroupBounds]:
     """Exact bounds and a verdict for all rows together and for each group."""
-    n = len(outcome.covered)
-    size = np.zeros(n) if outcome.size is None else outcome.size
-    grouping = with_everybody(groups, n)
-    table = coverage_by_group(outcome.covered, size, grouping, confidence=confidence)
+    size = np.zeros(groups.n_rows) if outcome.size is None else outcome.size
+    everybody = with_everybody(groups)
+    table = coverage_by_group(outcome.covered, size, everybody, confidence=confidence)
     tail = (1 - confidence) / (table.n > 0).sum() / 2  # of one end of bounds for all at once
     needed = rows_to_decide(table.hits, table.n, target, tail)
     found = []

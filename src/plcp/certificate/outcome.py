@@ -1,6 +1,7 @@
 """What happened to each row: whether its set covers, how large it is, and what is odd about it."""
 
 import warnings
+from collections.abc import Mapping
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -26,26 +27,13 @@ class Outcome(NamedTuple):
     thresholds: FloatArray
 
 
-def outcome_of(rule: Any, X: Any, y: ArrayLike, rule_groups: ArrayLike | None) -> Outcome:
+def outcome_of(rule: Any, X: Any, y: ArrayLike, given: Mapping[str, ArrayLike]) -> Outcome:
     """Ask a rule for the sets of the rows, and whether they cover."""
-    _check_rows(X, y)
-    if rule_groups is not None:
-        _check_takes_groups(rule)
     if isinstance(rule, Conformal):
-        return _of_sets(rule, X, check_labels(y))
-    scores = check_scores(y)
-    given = {} if rule_groups is None else {"groups": rule_groups}
-    thresholds = rule.predict(X, **given)
+        sets, *made_of = rule.examine(X, y)
+        return Outcome(sets.contains(check_labels(y)), sets.size.astype(float), *made_of)
+    scores, thresholds = check_scores(y), rule.predict(X, **given)
     return Outcome(scores <= thresholds, None, scores[:, None], thresholds[:, None])
-
-
-def _of_sets(model: Any, X: Any, y: NDArray[Any]) -> Outcome:
-    sets = model.predict_set(X)
-    prediction = model.conformity_.ask(model.estimator_, X)
-    scores = model.conformity_(prediction, model._encode(y)).reshape(len(y), -1)
-    seen = model._select(X)
-    thresholds = np.column_stack([tail.predict(seen) for tail in model.thresholds_])
-    return Outcome(sets.contains(y), sets.size.astype(float), scores, thresholds)
 
 
 def cautions_of(outcome: Outcome) -> list[str]:
@@ -99,21 +87,35 @@ def check_kind(rule: Any) -> None:
     if not isinstance(rule, Conformal | ThresholdRule):
         raise ValueError(
             "rule must be a fitted threshold rule, ConformalRegressor or ConformalClassifier, "
-            f"got {rule!r}: for sets of another library use plcp.metrics.coverage_by_group"
+            f"got {type(rule).__name__}: of a pipeline or a search give the rule within, and X as "
+            "it sees it; for sets of another library use plcp.metrics.coverage_by_group"
         )
 
 
-def _check_rows(X: Any, y: Any) -> None:
+def check_rows(X: Any, y: Any) -> int:
+    """Return the number of rows, which must be that of the labels, and not zero."""
+    if X is None or y is None:
+        raise ValueError("X and y must be given, one of them is None: a certificate needs both")
     n, labels = count(X), count(y)
     if n != labels:
         raise ValueError(f"X has {n} rows and y has {labels}: give one label or score a row")
     if n == 0:
         raise ValueError("X and y are empty, 0 rows: a certificate needs at least one row")
+    return n
 
 
-def _check_takes_groups(rule: Any) -> None:
-    if "groups" not in signature(rule.predict).parameters:
+def check_rule_groups(rule: Any, rule_groups: ArrayLike | None) -> dict[str, ArrayLike]:
+    """Return what ``predict`` must be given besides X."""
+    if rule_groups is not None:
+        if "groups" not in signature(rule.predict).parameters:
+            raise ValueError(
+                f"rule_groups are for rules whose predict takes groups, which {type(rule).__name__}"
+                " does not: name groups to certify as groups="
+            )
+        return {"groups": rule_groups}
+    if getattr(rule, "groups", ()) is None and len(rule.groups_):
         raise ValueError(
-            f"rule_groups are for rules whose predict takes groups, which {type(rule).__name__} "
-            "does not: name groups to certify as groups="
+            f"this {type(rule).__name__} was fitted with groups given by hand: give those of these "
+            "rows as rule_groups="
         )
+    return {}

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,13 +24,23 @@ from sklearn.utils.validation import check_is_fitted
 from plcp.conformal.guarantees import set_guarantee
 from plcp.conformal.parts import check_parts
 from plcp.indices.levels import seeded
+from plcp.indices.tables import is_missing
 from plcp.models import MeanScalePair, QuantilePair
-from plcp.quantiles import IntArray
+from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import is_frame, is_module, take
 from plcp.scores import Score
 from plcp.thresholds import PLCP, ThresholdRule
+from plcp.thresholds.members import Members
 
 Features = Callable[[Any], Any] | list[Any] | str | int | None
+
+
+class Examined(NamedTuple):
+    """Sets of labelled rows, and scores beside thresholds, one column a tail."""
+
+    sets: Any
+    scores: FloatArray
+    thresholds: FloatArray
 
 
 class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
@@ -123,13 +133,35 @@ class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
         sentences = [tail.guarantee_ for tail in self.thresholds_]
         self.guarantee_ = set_guarantee(sentences, rule.alpha, score.learned)
 
-    def _invert(self, X: Any) -> Any:
-        """Prediction set of each row."""
+    def examine(self, X: Any, y: ArrayLike) -> Examined:
+        """Sets of labelled rows, beside the scores and thresholds that made them."""
         check_is_fitted(self)
+        codes = self._encode(check_labels(y))
+        prediction, thresholds = self._answers(X)
+        sets = self._invert(prediction, thresholds)
+        scores = self.conformity_(prediction, codes).reshape(len(codes), -1)
+        return Examined(sets, scores, thresholds)
+
+    def members(self, X: Any) -> Members:
+        """Rows of each group that the rule of each tail learned or was given, by name."""
+        check_is_fitted(self)
+        rows = self._select(X)
+        tails = [tail.members(rows) for tail in self.thresholds_]
+        if len(tails) == 1:
+            return tails[0]
+        named = ((i, name) for i, tail in enumerate(tails, start=1) for name in tail)
+        return {f"tail {i}, {name}": tails[i - 1][name] for i, name in named}
+
+    def _answers(self, X: Any) -> tuple[Any, FloatArray]:
+        """Prediction of the model, and thresholds of the rules, one column a tail."""
         prediction = self.conformity_.ask(self.estimator_, X)
         rows = self._select(X)
-        q = np.column_stack([tail.predict(rows) for tail in self.thresholds_])
-        return self.conformity_.invert(prediction, q if q.shape[1] > 1 else q[:, 0])
+        return prediction, np.column_stack([tail.predict(rows) for tail in self.thresholds_])
+
+    def _invert(self, prediction: Any, thresholds: FloatArray) -> Any:
+        """Prediction set of each row."""
+        one = thresholds.shape[1] == 1
+        return self.conformity_.invert(prediction, thresholds[:, 0] if one else thresholds)
 
     def _select(self, X: Any) -> Any:
         """Return what the threshold rule sees of X."""
@@ -181,7 +213,11 @@ def check_labels(y: ArrayLike) -> NDArray[Any]:
     """Return one finite label a row, of whatever type."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    return column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+    labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+    missing = np.flatnonzero(is_missing(labels))
+    if len(missing):
+        raise ValueError(f"y has no label at row {missing[0]}: drop the rows without one")
+    return labels
 
 
 def is_frozen(estimator: Any) -> bool:

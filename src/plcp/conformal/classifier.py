@@ -77,7 +77,11 @@ class ConformalClassifier(ClassifierMixin, Conformal):
 
     def predict_set(self, X: Any) -> LabelSets:
         """Prediction sets of labels: ``contains``, ``size``, ``to_lists``."""
-        return self._invert(X).with_classes(self.classes_)
+        check_is_fitted(self)
+        return self._invert(*self._answers(X))
+
+    def _invert(self, prediction: Any, thresholds: FloatArray) -> LabelSets:
+        return super()._invert(prediction, thresholds).with_classes(self.classes_)
 
     def _default_score(self) -> Score:
         return LabelProbability()

@@ -75,7 +75,8 @@ class ConformalRegressor(RegressorMixin, Conformal):
 
     def predict_set(self, X: Any) -> Intervals:
         """Prediction intervals as a set that can be asked: ``contains``, ``size``, ``clip``."""
-        return self._invert(X)
+        check_is_fitted(self)
+        return self._invert(*self._answers(X))
 
     def predict_interval(self, X: Any) -> Any:
         """Lower and upper ends, shape (n, 2); a data frame if ``set_output`` says so."""

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from plcp.quantiles import FloatArray, pinball_loss
+from plcp.thresholds.members import Members
 
 
 class ThresholdRule(RegressorMixin, BaseEstimator, ABC):
@@ -28,6 +29,10 @@ class ThresholdRule(RegressorMixin, BaseEstimator, ABC):
     @abstractmethod
     def predict(self, X: Any) -> FloatArray:
         """Thresholds q(x), one a row."""
+
+    def members(self, X: Any) -> Members:
+        """Rows of each group that the rule learned or was given, by name; a rule may have none."""
+        return {}
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Negative mean pinball loss of the thresholds: larger is better.

@@ -11,6 +11,7 @@ from plcp.programs.vertex import fit_vertex
 from plcp.quantiles import FloatArray
 from plcp.shifts.groups import Source, fit_groups
 from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.members import Members, members_of_matrix
 from plcp.validation import check_alpha, check_features, check_pairs, warn_if_small, warn_infinite
 
 TIE = 1e-8  # below one row in a hundred million: decides between optima, and nothing else
@@ -119,6 +120,11 @@ class BatchGCP(ThresholdRule):
                 "groups about which calibration points say nothing"
             )
         return thresholds
+
+    def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
+        """Rows of each group, by name."""
+        check_is_fitted(self)
+        return members_of_matrix(self.groups_, self._groups.transform(X, given=groups))
 
     def _thresholds(self, features: FloatArray) -> FloatArray:
         weights = self._span.coordinates(features) @ self._inverse

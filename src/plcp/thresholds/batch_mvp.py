@@ -11,6 +11,7 @@ from plcp.programs.linear import ProgramError
 from plcp.quantiles import FloatArray, IntArray
 from plcp.shifts.groups import Source, fit_groups
 from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.members import Members, members_of_matrix
 from plcp.validation import (
     check_alpha,
     check_count,
@@ -132,6 +133,11 @@ class BatchMVP(ThresholdRule):
         for group, old, new in self.patches_:
             levels[members[:, group] & (levels == old)] = new
         return np.asarray(self.levels_[levels])
+
+    def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
+        """Rows of each group, by name."""
+        check_is_fitted(self)
+        return members_of_matrix(self.groups_, self._groups.transform(X, given=groups))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,6 +19,7 @@ from plcp.shifts.groups import Groups, Source
 from plcp.shifts.smooth import KernelProgram, KernelShifts, fit_kernel_program
 from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.guarantees import conditional_guarantee
+from plcp.thresholds.members import Members, members_of_matrix
 from plcp.validation import (
     check_alpha,
     check_features,
@@ -166,6 +167,13 @@ class ConditionalCalibration(ThresholdRule):
         if not self.randomized:
             _warn_unbounded(thresholds)
         return thresholds
+
+    def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
+        """Rows of each group, by name; no group where none was given."""
+        check_is_fitted(self)
+        if self._groups is None:
+            return {}
+        return members_of_matrix(self.groups_, self._groups.transform(X, given=groups))
 
     def _solve(
         self,

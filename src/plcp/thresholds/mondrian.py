@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.quantiles import FloatArray, group_conformal_quantiles
+from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles
 from plcp.rows import count, is_frame
 from plcp.shifts.columns import check_kind, check_present, check_sortable, column, shown
 from plcp.shifts.groups import check_indicators
 from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.members import Members, members_of_codes
 from plcp.validation import (
     check_alpha,
     check_features,
@@ -96,16 +97,25 @@ class Mondrian(ThresholdRule):
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
         """Threshold of each row's group; infinite, with a warning, for a group never seen."""
-        check_is_fitted(self)
-        X = check_features(self, X, reset=False, allow_nan=True)
-        labels = self._labels(X, groups)
-        check_kind(self.groups_[0], labels[0], " of groups")
-        codes = np.minimum(np.searchsorted(self.groups_, labels), len(self.groups_) - 1)
-        unseen = self.groups_[codes] != labels
+        labels, codes = self._coded(X, groups)
+        unseen = codes == len(self.groups_)
         if unseen.any():
             new = np.unique(labels[unseen]).tolist()
             warn_infinite(f"groups {shortened(new)} were not seen in calibration")
-        return np.where(unseen, np.inf, self.thresholds_[codes])
+        return np.append(self.thresholds_, np.inf)[codes]
+
+    def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
+        """Rows of each group, by name; those of a group never seen are in none."""
+        return members_of_codes(map(shown, self.groups_), self._coded(X, groups)[1])
+
+    def _coded(self, X: Any, given: ArrayLike | None) -> tuple[NDArray[Any], IntArray]:
+        """Label of each row and its number, one beyond the last for a group never seen."""
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False, allow_nan=True)
+        labels = self._labels(X, given)
+        check_kind(self.groups_[0], labels[0], " of groups")
+        codes = np.minimum(np.searchsorted(self.groups_, labels), len(self.groups_) - 1)
+        return labels, np.where(self.groups_[codes] == labels, codes, len(self.groups_))
 
     def _labels(self, X: Any, given: ArrayLike | None) -> NDArray[Any]:
         """One label a row, from the array given or from X."""

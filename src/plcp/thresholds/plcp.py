@@ -27,6 +27,7 @@ from plcp.thresholds.learned.calibration import mean_level
 from plcp.thresholds.learned.evidence import Evidence, Pairs, Place, place_of
 from plcp.thresholds.learned.learning import learn
 from plcp.thresholds.learned.reading import Reading
+from plcp.thresholds.members import Members, members_of_codes
 from plcp.validation import (
     check_alpha,
     check_count,
@@ -185,6 +186,11 @@ class PLCP(ThresholdRule):
     def groups(self, X: Any) -> IntArray:
         """Learned group of each row, as numbered in ``thresholds_``."""
         return self._groups(self._place(X))
+
+    def members(self, X: Any) -> Members:
+        """Rows of each learned group, by name."""
+        names = (f"learned group {i}" for i in range(self.n_groups_))
+        return members_of_codes(names, self.groups(X))
 
     def memberships(self, X: Any) -> FloatArray:
         """Memberships h(x) of the learned groups, shape (n, n_groups_)."""
