@@ -100,3 +100,21 @@ def test_units_do_not_matter_however_small(rng):
     assert size_correlation(size * 2.0**-700, covered).estimate == pytest.approx(
         size_correlation(size, covered).estimate, rel=1e-13
     )
+
+
+def test_no_shorter_than_fishers_where_large_sets_are_hardly_ever_missed():
+    # 20 of 200 sets are large; 10 of the small ones are missed, of the large ones none
+    size, covered = np.repeat([1.0, 2.0], [180, 20]), np.arange(200) >= 10
+    found = size_correlation(size, covered)
+    reach = student.isf(0.025, 199) / np.sqrt(199)
+    ends = np.tanh(np.arctanh(found.estimate) + np.array([-reach, reach]))
+    assert_allclose([found.low, found.high], ends)
+
+
+def test_interval_holds_where_large_sets_are_hardly_ever_missed(rng):
+    runs, held = 1000, 0
+    for _ in range(runs):
+        size, covered = 1.0 + (rng.random(200) < 0.1), rng.random(200) < 0.95
+        found = size_correlation(size, covered)
+        held += found.low <= 0 <= found.high
+    assert held >= binomial_band(runs, 0.95)[0]

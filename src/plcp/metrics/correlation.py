@@ -9,6 +9,7 @@ from plcp.metrics.size_counts import SizeCounts, count_sizes
 from plcp.quantiles import FloatArray
 from plcp.validation import check_share
 
+FEW = 4  # times the product of the kurtoses: of fewer rows, influences do not tell their own spread
 MEANING = "the correlation that endless rows would show; the estimate is biased by O(1/n)"
 
 
@@ -30,6 +31,12 @@ def size_correlation(
     leverage, and from Student's law with as many degrees of freedom as the kurtosis of those
     influences leaves (Satterthwaite). Where all rows lie on one line no spread can be told, and
     the interval is [-1, 1].
+
+    Where hardly any large set is missed, those few rows make most of the spread, and may not be
+    among these rows: 200 rows, 5 % of them missed, 10 % of the sets large. There, where rows are
+    fewer than four times the product of both kurtoses, the interval is not shorter than Fisher's:
+    too long where there is no dependence, and still too short where misses are rarer and depend
+    on size (87 % for 2 % missed of 200 rows, instead of 95 %).
 
     Parameters
     ----------
@@ -66,6 +73,8 @@ def size_correlation(
     error, degrees = _error(
         influence / (1 - sizes**2 / counts.n) / (1 - hits**2 / counts.n), counts
     )
+    if counts.n < FEW * _fourth_moment(sizes, counts) * _fourth_moment(hits, counts):
+        error, degrees = max((error, degrees), ((1 - r**2) / np.sqrt(counts.n - 1), counts.n - 1))
     on_a_line = 1 - abs(r) < counts.n * np.finfo(float).eps
     low, high = (-1.0, 1.0) if on_a_line else _interval(r, error, degrees, confidence)
     return Measure(
@@ -99,6 +108,10 @@ def _standard_scores(counts: SizeCounts) -> tuple[FloatArray, FloatArray]:
     sizes = centred / np.sqrt(counts.rows @ centred**2 / counts.n)
     p = counts.n_hits / counts.n
     return sizes[:, None], (np.array([0.0, 1.0]) - p) / np.sqrt(p * (1 - p))
+
+
+def _fourth_moment(scores: FloatArray, counts: SizeCounts) -> float:
+    return float(np.sum(counts.cells * scores**4) / counts.n)
 
 
 def _error(influence: FloatArray, counts: SizeCounts) -> tuple[float, float]:
