@@ -107,8 +107,12 @@ def compare(
     What is hard about a row is hard for every method, so that differences are known far better
     than the methods' own intervals tell. Each interval is for one difference; the p-values are
     also corrected for their number (Holm). Differences of coverage have McNemar's test and Tango's
-    interval, others the mean of the rows' differences, corrected for skewness. With `hsic`, whose
-    rows are not independent terms but a linear approximation, count on a thousand rows or more.
+    interval, others the mean of the rows' differences, corrected for skewness.
+
+    Rows of `hsic` and `size_correlation` are no independent terms but linear approximations, and
+    their intervals only roughly as sure as they say: nominal 95 % ones held in simulations in 91 to
+    100 % of samples of 200 rows and 92 to 100 % of 1,000 with `hsic`, most where neither method
+    shows dependence; in 85 to 96 % and 91 to 97 % with `size_correlation`.
 
     Parameters
     ----------

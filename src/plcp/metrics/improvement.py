@@ -8,8 +8,9 @@ from plcp.metrics.paired import paired_terms
 from plcp.quantiles import FloatArray
 
 MEANING = (
-    "The interval holds the percentage that endless rows would show; the estimate is biased by "
-    "O(1/n), downwards where nearly all is gained."
+    "The interval holds the percentage that endless rows would show, and is too wide with HSIC "
+    "where little dependence is left; the estimate is biased by O(1/n), downwards where nearly all "
+    "is gained."
 )
 
 
@@ -19,8 +20,12 @@ def improvement(measure: Measure, reference: Measure) -> Measure:
     Meant for `hsic` or `size_correlation` of two methods on the same rows; 100 where no dependence
     is left, negative where there is more. The interval for the ratio m / r is Fieller's, of paired
     rows, and that of the percentage its image; where the reference itself can not be told from 0,
-    nothing but "at most 100" is known. With `hsic` the interval is too wide, not too narrow,
-    where nearly all is gained.
+    nothing but "at most 100" is known.
+
+    Fieller's interval takes both estimates for normal, which takes many rows: in simulations 95 %
+    intervals held in 89 to 100 % of samples of 200 rows with `size_correlation`, in 93 to 98 % of
+    1,000; with `hsic`, whose estimate is far from normal where little dependence is left, they
+    held in 99 to 100 % and in 96 to 100 %: too wide, not too narrow.
 
     Parameters
     ----------
