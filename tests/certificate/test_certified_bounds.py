@@ -133,11 +133,11 @@ def test_verdicts_in_words(rng):
 
     assert verdict(1.0, 200) == "covers at least 0.9"
     assert verdict(0.5, 200) == "falls short of 0.9"
-    assert verdict(1.0, 3) == "undecided: needs about 36 rows"  # 0.9^36 < 0.025 < 0.9^35
+    assert verdict(1.0, 3) == "undecided, needs about 36 rows"  # 0.9^36 < 0.025 < 0.9^35
     assert verdict(0.9, 200, target=0.7) == "covers at least 0.7"
     scores = np.r_[np.full(90, 0.4), np.full(10, 0.6)]
     even = certify(at_level(0.5), np.zeros((100, 1)), scores).groups[0]
-    assert even.verdict == "undecided: too close to 0.9 to tell"
+    assert even.verdict == "undecided, too close to 0.9 to tell"
 
 
 def test_a_group_without_rows_says_nothing(rng):
@@ -145,7 +145,7 @@ def test_a_group_without_rows_says_nothing(rng):
     nobody = certified(rng, 30, masks).groups[1]
     assert (nobody.n, nobody.hits, nobody.coverage, nobody.size) == (0, 0, None, None)
     assert (nobody.low, nobody.high, nobody.low_all, nobody.high_all) == (0, 1, 0, 1)
-    assert nobody.verdict == "undecided: holds no row"
+    assert nobody.verdict == "undecided, holds no row"
 
 
 @pytest.mark.parametrize(("threshold", "low", "high"), [(2.0, 0.025**0.1, 1.0), (-1.0, 0.0, None)])

@@ -120,11 +120,53 @@ def test_bounds_on_the_page_are_rounded_to_the_safe_side(certificate):
             assert low - 0.001 <= left <= low < high <= right <= high + 0.001
 
 
-@pytest.mark.parametrize("wrong", [{}, {"format": "plcp certificate 2"}])
-def test_what_is_no_certificate_is_refused(certificate, wrong):
-    values = {**certificate.to_dict(), **wrong} if wrong else {}
-    with pytest.raises(ValueError, match="give those of to_dict"):
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda values: values.update(format="plcp certificate 2"), "of format"),
+        (lambda values: values.clear(), r"without \['alpha'"),
+        (lambda values: values.update(note="fine"), r"with \['note'\]"),
+        (lambda values: values["groups"][1].pop("hits"), r"without \['hits'\]"),
+        (lambda values: values["groups"][1].update(note="fine"), r"with \['note'\]"),
+        (lambda values: values.update(groups=["all"]), "without"),
+    ],
+)
+def test_what_is_no_certificate_is_refused(certificate, change, fault):
+    values = certificate.to_dict()
+    change(values)
+    with pytest.raises(ValueError, match=f"no certificate but values {fault}.*those of to_dict"):
         Certificate.from_dict(values)
+
+
+def page_of(n, groups, **options):
+    """Page of a rule that covers nine of ten rows, on rows that show just that."""
+    rule = SplitConformal().fit(np.zeros((19, 1)), np.arange(19.0))
+    scores = np.arange(n) % 10 * 2.0
+    return certify(rule, np.zeros((n, 1)), scores, groups=groups, **options).to_text()
+
+
+def test_columns_that_would_say_nothing_are_left_out():
+    alone, two = page_of(400, None, target=0.5), page_of(400, np.arange(400) % 2, target=0.5)
+    assert "all at once" not in alone
+    assert "all at once" in two
+    assert "mean size" not in two  # scores alone have no sets
+    assert "rows needed" not in alone.lower()
+    assert "rows needed" in page_of(400, None, target=0.91).lower()
+
+
+def test_a_bound_of_zero_is_not_boasted_of():
+    few, many = (" ".join(page_of(400, np.arange(400) % k).split()) for k in (200, 2))
+    assert "in no group below" not in few
+    assert "in no group below" in many
+
+
+def test_names_of_groups_stay_in_their_line():
+    half = np.arange(20) < 10
+    text = page_of(20, {"two\n lines": half, "": ~half})
+    assert [line[:9] for line in text.splitlines() if line[:3] in ("two", "(no")] == [
+        "two lines",
+        "(no name)",
+    ]
 
 
 def test_json_that_is_not_strict_is_refused(certificate):

@@ -66,7 +66,8 @@ class Certificate:
     """How often a rule's sets cover, in each group, by rows it had not seen.
 
     Made by `plcp.certify`. It holds no row of the data, prints as a page, and can be handed on as a
-    dict, as JSON or as a frame; read back it equals itself.
+    dict, as JSON or as a frame; read back it equals itself. It is not signed: whoever must know
+    that nobody changed it certifies the same rule on the same rows again, and compares.
 
     Parameters
     ----------
@@ -122,12 +123,10 @@ class Certificate:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
         """Return the certificate that `to_dict` told."""
-        wanted = ["format", *(field.name for field in fields(cls))]
-        missing = [key for key in wanted if key not in values]
-        if missing or values["format"] != FORMAT:
-            fault = f"without {missing}" if missing else f"of format {values['format']!r}"
-            raise ValueError(f"no certificate but values {fault}: give those of to_dict")
-        kept = {key: _tupled(values[key]) for key in wanted[1:]}
+        _check_keys(values, {"format", *(field.name for field in fields(cls))})
+        if values["format"] != FORMAT:
+            _refuse_values(f"of format {values['format']!r}")
+        kept = {key: _tupled(value) for key, value in values.items() if key != "format"}
         kept["groups"] = tuple(_group(row) for row in values["groups"])
         return cls(**kept)
 
@@ -143,7 +142,7 @@ class Certificate:
         """Return the certificate of a JSON text, which begins with a brace, or of a file."""
         is_text = isinstance(source, str) and source.lstrip().startswith("{")
         text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
-        return cls.from_dict(json.loads(text, parse_constant=_refuse))
+        return cls.from_dict(json.loads(text, parse_constant=_refuse_constant))
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas frame, one row a group."""
@@ -159,7 +158,20 @@ class Certificate:
         return self.to_text()
 
 
+def _check_keys(values: Any, wanted: set[str]) -> None:
+    found = {*values} if isinstance(values, Mapping) else set()
+    if missing := sorted(wanted - found):
+        _refuse_values(f"without {missing}")
+    if extra := sorted(found - wanted):
+        _refuse_values(f"with {extra}")
+
+
+def _refuse_values(fault: str) -> NoReturn:
+    raise ValueError(f"no certificate but values {fault}: give those of to_dict")
+
+
 def _group(values: Mapping[str, Any]) -> GroupBounds:
+    _check_keys(values, {field.name for field in fields(GroupBounds)})
     size = values["size"]
     return GroupBounds(**{**values, "size": None if size is None else float(size)})
 
@@ -172,5 +184,5 @@ def _tupled(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _refuse(constant: str) -> NoReturn:
+def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"a certificate holds no {constant}: give what to_json wrote")

@@ -54,10 +54,10 @@ def sentence(covers: bool | None, target: float, needed: int | None, n: int) -> 
     if covers is not None:
         return f"covers at least {target:g}" if covers else f"falls short of {target:g}"
     if n == 0:
-        return "undecided: holds no row"
+        return "undecided, holds no row"
     if needed is None:
-        return f"undecided: too close to {target:g} to tell"
-    return f"undecided: needs about {rounded(needed):,} rows"
+        return f"undecided, too close to {target:g} to tell"
+    return f"undecided, needs about {rounded(needed):,} rows"
 
 
 def rounded(rows: int) -> int:
