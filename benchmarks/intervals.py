@@ -109,8 +109,8 @@ def approximate_cases(sample: Sample, seed: int) -> Iterator[tuple[str, Held]]:
     X = np.eye(6)[kind]
     for law, covered in ((COVERED, sample.covered), (np.full(6, 0.9), sample.alike)):
         name = "" if law is COVERED else ", covered alike"
-        yield f"HSIC{name}", within(metrics.hsic(size, covered), hsic_of_law(law))
-        correlation = metrics.size_correlation(size, covered)
+        yield f"HSIC{name}", within(metrics.hsic(covered, size), hsic_of_law(law))
+        correlation = metrics.size_correlation(covered, size)
         yield f"size correlation{name}", within(correlation, correlation_of_law(law))
         for loss in ("L1", "L2"):
             yield f"ERT in {loss}{name}", within(*foretold(X, covered, law, loss, seed))
@@ -175,7 +175,7 @@ def paired_cases(sample: Sample, size: np.ndarray) -> Iterator[tuple[str, Held]]
         ("HSIC", metrics.hsic, hsic_of_law),
         ("size correlation", metrics.size_correlation, correlation_of_law),
     ):
-        one, other = metric(size, sample.covered), metric(size, sample.other)
+        one, other = metric(sample.covered, size), metric(sample.other, size)
         yield f"difference of {name}", difference(one, other, law(OTHER) - law(COVERED))
         truth = 100 * (1 - abs(law(OTHER)) / abs(law(COVERED)))
         yield f"improvement of {name}", within(metrics.improvement(other, one), truth)

@@ -154,8 +154,8 @@ def measure(sets: LabelSets, sample: Sample) -> dict[str, Any]:
         "coverage": float(covered.mean()),
         "size": float(size.mean()),
         "empty": float(sets.is_empty.mean()),
-        "hsic": float(hsic(size, covered)),
-        "pearson": float(size_correlation(size, covered)),
+        "hsic": float(hsic(covered, size)),
+        "pearson": float(size_correlation(covered, size)),
     }
 
 

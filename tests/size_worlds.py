@@ -5,9 +5,9 @@ from scipy.stats import gamma
 
 
 def label_sets(rng, n=300):
-    """Sizes of label sets, and coverage that rises with them."""
+    """Coverage, and sizes of label sets, with which it rises."""
     size = rng.integers(0, 6, n)
-    return size, rng.uniform(size=n) < size / 6
+    return rng.uniform(size=n) < size / 6, size
 
 
 class SizeWorld:
@@ -19,7 +19,7 @@ class SizeWorld:
 
     def draw(self, rng, n):
         rows = rng.integers(0, 100, n)
-        return self.size[rows], rng.uniform(size=n) < self.coverage[rows]
+        return rng.uniform(size=n) < self.coverage[rows], self.size[rows]
 
     @property
     def hsic(self):

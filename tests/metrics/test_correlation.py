@@ -15,34 +15,34 @@ from strategies import few
 
 
 def test_size_correlation_is_that_of_pearson(rng):
-    size, covered = label_sets(rng)
-    found = size_correlation(size, covered)
+    covered, size = label_sets(rng)
+    found = size_correlation(covered, size)
     assert_allclose(found.estimate, pearsonr(size, covered).statistic)
-    turned = size_correlation(3 * size + 1, ~covered)
+    turned = size_correlation(~covered, 3 * size + 1)
     assert_allclose([turned.estimate, turned.low], [-found.estimate, -found.high])
     assert_allclose(size_correlation(covered, covered).estimate, 1)
 
 
 def test_terms_are_the_derivative_in_the_weight_of_a_row(rng):
-    size, covered = label_sets(rng, 50)
-    measure, counts = size_correlation(size, covered), np.full(50, 20_000)
+    covered, size = label_sets(rng, 50)
+    measure, counts = size_correlation(covered, size), np.full(50, 20_000)
     assert_allclose(measure.terms.mean(), measure.estimate)
     for row in range(5):
-        moved = size_correlation(size, covered, sample_weight=counts + (np.arange(50) == row))
+        moved = size_correlation(covered, size, sample_weight=counts + (np.arange(50) == row))
         change = (moved.estimate - measure.estimate) * 1e6
         # the second derivative is of the order of the fourth power of standard scores
         assert abs(change - (measure.terms[row] - measure.estimate)) < 100 / 1e6
 
 
 def test_interval_is_that_of_the_rows(rng):
-    size, covered = label_sets(rng, 30)
+    covered, size = label_sets(rng, 30)
     x, y = ((v - v.mean()) / v.std() for v in (size, covered))
     r, n = np.mean(x * y), 30
     influence = (x * y - r * (x**2 + y**2) / 2) / (1 - x**2 / n) / (1 - y**2 / n)
     # variance of a variance estimate: (kurtosis - 1) / n, and of Student's with d degrees 2 / d
     degrees = 2 * n / (kurtosis(influence, fisher=False) - 1 + 2 / n)
     reach = student.isf(0.025, min(degrees, n - 1)) * influence.std() / np.sqrt(n - 1)
-    found = size_correlation(size, covered)
+    found = size_correlation(covered, size)
     ends = np.arctanh([found.low, found.high])
     assert_allclose(ends, np.arctanh(r) + np.array([-1, 1]) * reach / (1 - r**2))
 
@@ -51,12 +51,12 @@ def test_interval_is_that_of_the_rows(rng):
 @given(st.integers(0, 2**32 - 1))
 def test_weights_are_copies_and_order_is_nothing(seed):
     rng = np.random.default_rng(seed)
-    size, covered = label_sets(rng, 20)
+    covered, size = label_sets(rng, 20)
     size[:2], covered[:2] = (1, 4), (True, False)
     counts = rng.integers(0, 4, 20) + (np.arange(20) < 2)
     copies = np.repeat(np.arange(20), counts)[::-1]
-    weighted = size_correlation(size, covered, sample_weight=counts)
-    copied = size_correlation(size[copies], covered[copies])
+    weighted = size_correlation(covered, size, sample_weight=counts)
+    copied = size_correlation(covered[copies], size[copies])
     for name in ("estimate", "low", "high", "standard_error"):
         assert_allclose(getattr(weighted, name), getattr(copied, name), rtol=1e-9, atol=1e-12)
     assert_allclose(weighted.terms[copies], copied.terms, atol=1e-12)
@@ -73,7 +73,7 @@ def test_interval_holds_for_skewed_sizes(rng, slope):
 
 @pytest.mark.parametrize("size", [[1, 2], [1, 1, 2, 2]])
 def test_rows_on_one_line_tell_no_spread(size):
-    measure = size_correlation(size, np.array(size) == 2)
+    measure = size_correlation(np.array(size) == 2, size)
     assert (measure.low, measure.high) == (-1, 1)
     assert measure.estimate == pytest.approx(1)
     assert np.isnan(measure.standard_error)
@@ -91,21 +91,21 @@ def test_rows_on_one_line_tell_no_spread(size):
 )
 def test_errors_name_the_value_and_the_remedy(size, covered, weights, message):
     with pytest.raises(ValueError, match=message):
-        size_correlation(size, covered, sample_weight=weights)
+        size_correlation(covered, size, sample_weight=weights)
 
 
 def test_units_do_not_matter_however_small(rng):
     size, covered = rng.integers(1, 9, 50) * 1.0, rng.random(50) < 0.8
     # powers of two change no digit, but squares of such numbers are 0
-    assert size_correlation(size * 2.0**-700, covered).estimate == pytest.approx(
-        size_correlation(size, covered).estimate, rel=1e-13
+    assert size_correlation(covered, size * 2.0**-700).estimate == pytest.approx(
+        size_correlation(covered, size).estimate, rel=1e-13
     )
 
 
 def test_no_shorter_than_fishers_where_large_sets_are_hardly_ever_missed():
     # 20 of 200 sets are large; 10 of the small ones are missed, of the large ones none
     size, covered = np.repeat([1.0, 2.0], [180, 20]), np.arange(200) >= 10
-    found = size_correlation(size, covered)
+    found = size_correlation(covered, size)
     reach = student.isf(0.025, 199) / np.sqrt(199)
     ends = np.tanh(np.arctanh(found.estimate) + np.array([-reach, reach]))
     assert_allclose([found.low, found.high], ends)
@@ -115,6 +115,6 @@ def test_interval_holds_where_large_sets_are_hardly_ever_missed(rng):
     runs, held = 1000, 0
     for _ in range(runs):
         size, covered = 1.0 + (rng.random(200) < 0.1), rng.random(200) < 0.95
-        found = size_correlation(size, covered)
+        found = size_correlation(covered, size)
         held += found.low <= 0 <= found.high
     assert held >= binomial_band(runs, 0.95)[0]

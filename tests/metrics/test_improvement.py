@@ -21,8 +21,8 @@ def correlation(effect, p=0.8):
 
 @pytest.mark.parametrize("metric", [hsic, size_correlation])
 def test_percentage_is_that_of_feldman(rng, metric):
-    size, covered = label_sets(rng)
-    reference, measure = metric(size, covered), metric(size % 3, covered)
+    covered, size = label_sets(rng)
+    reference, measure = metric(covered, size), metric(covered, size % 3)
     found = improvement(measure, reference)
     assert_allclose(found.estimate, 100 * (1 - abs(measure.estimate / reference.estimate)))
     assert_allclose(found.terms.mean(), found.estimate)
@@ -38,9 +38,9 @@ def test_a_method_gains_nothing_over_itself(rng):
 
 
 def test_sign_of_the_dependence_is_nothing(rng):
-    size, covered = label_sets(rng)
-    reference = size_correlation(size, covered)
-    up, down = size_correlation(size % 3, covered), size_correlation(2 - size % 3, covered)
+    covered, size = label_sets(rng)
+    reference = size_correlation(covered, size)
+    up, down = size_correlation(covered, size % 3), size_correlation(covered, 2 - size % 3)
     one, other = improvement(up, reference), improvement(down, reference)
     assert_allclose([one.low, one.high], [other.low, other.high])
     assert_allclose(one.terms, other.terms)
@@ -56,10 +56,10 @@ def test_ends_are_where_the_paired_difference_just_vanishes(rng):
 
 
 def test_weights_are_copies(rng):
-    (size, covered), counts = label_sets(rng, 30), rng.integers(0, 4, 30)
+    (covered, size), counts = label_sets(rng, 30), rng.integers(0, 4, 30)
     copies = np.repeat(np.arange(30), counts)
     weighted, copied = (
-        improvement(hsic(size % 3, c, sample_weight=w), hsic(size, c, sample_weight=w))
+        improvement(hsic(c, size % 3, sample_weight=w), hsic(c, size, sample_weight=w))
         for size, c, w in ((size, covered, counts), (size[copies], covered[copies], None))
     )
     for name in ("estimate", "low", "high", "standard_error"):
@@ -72,8 +72,8 @@ def test_interval_holds(rng, effect):
     truth = 100 * (1 - correlation(effect) / correlation(1.0))
     for _ in range(runs):
         covered = rng.uniform(size=400) < 0.8
-        reference = size_correlation(noisy_sizes(rng, covered, 1.0), covered)
-        found = improvement(size_correlation(noisy_sizes(rng, covered, effect), covered), reference)
+        reference = size_correlation(covered, noisy_sizes(rng, covered, 1.0))
+        found = improvement(size_correlation(covered, noisy_sizes(rng, covered, effect)), reference)
         held += found.low <= truth <= found.high
     assert binomial_band(runs, 0.94)[0] <= held <= binomial_band(runs, 0.97)[1]
 
@@ -82,29 +82,29 @@ def test_a_reference_that_may_be_zero_bounds_nothing(rng):
     covered = np.arange(200) % 10 > 0
     size = np.arange(200) // 10 % 5.0  # independent of coverage but for one row
     size[0] += 1
-    found = improvement(size_correlation(size + covered, covered), size_correlation(size, covered))
+    found = improvement(size_correlation(covered, size + covered), size_correlation(covered, size))
     assert (found.low, found.high) == (-np.inf, 100)
 
 
 def test_a_reference_of_one_size_is_refused(rng):
-    size, covered = label_sets(rng)
+    covered, size = label_sets(rng)
     with pytest.raises(ValueError, match=r"HSIC of the reference is exactly 0, .* clip its sets"):
-        improvement(hsic(size, covered), hsic(np.ones(300), covered))
+        improvement(hsic(covered, size), hsic(covered, np.ones(300)))
     with pytest.raises(ValueError, match=r"size is 1\.0 in all 300 rows"):
-        size_correlation(np.ones(300), covered)
+        size_correlation(covered, np.ones(300))
 
 
 def test_measures_of_other_rows_are_refused(rng):
-    size, covered = label_sets(rng)
+    covered, size = label_sets(rng)
     with pytest.raises(ValueError, match="differ in number of rows, 300 and 299"):
-        improvement(hsic(size, covered), hsic(size[1:], covered[1:]))
+        improvement(hsic(covered, size), hsic(covered[1:], size[1:]))
     with pytest.raises(ValueError, match="two rows at least, got 1"):
         improvement(coverage([True]), coverage([True]))
 
 
 def test_improvements_are_compared_too(rng):
-    size, covered = label_sets(rng)
-    reference = hsic(size, covered)
-    gains = {f"mod {k}": improvement(hsic(size % k, covered), reference) for k in (2, 3)}
+    covered, size = label_sets(rng)
+    reference = hsic(covered, size)
+    gains = {f"mod {k}": improvement(hsic(covered, size % k), reference) for k in (2, 3)}
     found = compare(gains).differences["mod 3"]
     assert_allclose(found.estimate, gains["mod 3"].estimate - gains["mod 2"].estimate)

@@ -14,8 +14,8 @@ MEANING = "the correlation that endless rows would show; the estimate is biased 
 
 
 def size_correlation(
-    size: ArrayLike,
     covered: ArrayLike,
+    size: ArrayLike,
     *,
     confidence: float = 0.95,
     sample_weight: ArrayLike | None = None,
@@ -40,10 +40,10 @@ def size_correlation(
 
     Parameters
     ----------
-    size : array-like of shape (n,)
-        Size of each set, finite.
     covered : array-like of bool, shape (n,)
-        Whether each set holds its label.
+        Whether each set holds its label: ``sets.contains(y)``.
+    size : array-like of shape (n,)
+        Size of each set, finite: ``sets.size``.
     confidence : float
         Probability with which the interval holds the correlation of endless rows.
     sample_weight : array-like of shape (n,), optional
@@ -61,11 +61,11 @@ def size_correlation(
 
     Examples
     --------
-    >>> print(size_correlation([1, 1, 2, 3] * 25, [True, True, False, True] * 25))
+    >>> print(size_correlation([True, True, False, True] * 25, [1, 1, 2, 3] * 25))
     size correlation: -0.1741, 95 % interval [-0.3004, -0.04171]
     """
     confidence = check_share("confidence", confidence)
-    counts = count_sizes(size, covered, sample_weight)
+    counts = count_sizes(covered, size, sample_weight)
     sizes, hits = _standard_scores(counts)
     r = float(np.clip(np.vdot(counts.cells, sizes * hits) / counts.n, -1, 1))
     influence = sizes * hits - r * (sizes**2 + hits**2) / 2

@@ -23,8 +23,8 @@ ALL_ALIKE = "all rows are covered, or none: nothing can be told of dependence"
 
 
 def hsic(
-    size: ArrayLike,
     covered: ArrayLike,
+    size: ArrayLike,
     *,
     confidence: float = 0.95,
     sample_weight: ArrayLike | None = None,
@@ -51,10 +51,10 @@ def hsic(
 
     Parameters
     ----------
-    size : array-like of shape (n,)
-        Size of each set, finite.
     covered : array-like of bool, shape (n,)
-        Whether each set holds its label.
+        Whether each set holds its label: ``sets.contains(y)``.
+    size : array-like of shape (n,)
+        Size of each set, finite: ``sets.size``.
     confidence : float
         Probability with which the interval holds the dependence of endless rows.
     sample_weight : array-like of shape (n,), optional
@@ -76,13 +76,13 @@ def hsic(
 
     Examples
     --------
-    >>> print(hsic([1, 1, 2, 3] * 25, [True, True, False, True] * 25))
+    >>> print(hsic([True, True, False, True] * 25, [1, 1, 2, 3] * 25))
     HSIC: 0.03755, 95 % interval [0.02294, 0.05868]
-    >>> float(hsic([1, 1, 2, 2], [True, False, True, False]))
+    >>> float(hsic([True, False, True, False], [1, 1, 2, 2]))
     0.0
     """
     confidence = check_share("confidence", confidence)
-    counts = count_sizes(size, covered, sample_weight)
+    counts = count_sizes(covered, size, sample_weight)
     n, hits = counts.n, counts.n_hits
     # n² times joint minus product frequency, in whole numbers: independence is 0 without rounding
     excess = (n * counts.hits - counts.rows * hits).astype(float)

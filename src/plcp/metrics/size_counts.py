@@ -74,7 +74,7 @@ class SizeCounts:
         }
 
 
-def count_sizes(size: ArrayLike, covered: ArrayLike, sample_weight: ArrayLike | None) -> SizeCounts:
+def count_sizes(covered: ArrayLike, size: ArrayLike, sample_weight: ArrayLike | None) -> SizeCounts:
     """Count rows and hits of each size; at least two rows must count."""
     indicator = check_covered(covered)
     sizes = check_size(size, len(indicator), finite=True)
