@@ -55,7 +55,8 @@ def log_covering_ordered(
 
     *Proof.* Up to what all logits share, moving g by a moves logit i by a c_i / τ² ≤ a G / τ², and
     moving c_i by b moves it by b |2g - c_i - c'_i| / (2 τ²) ≤ 2 G b / τ². Spend ε/2 on each:
-    a = B ‖w - w'‖ ≤ ε τ² / (2G), b ≤ ε τ² / (4G).
+    a = B ‖w - w'‖ ≤ ε τ² / (2G), b ≤ ε τ² / (4G). An interval of length 2G needs no more than
+    1 + G / b points, half of what a ball does.
 
     Examples
     --------
@@ -75,7 +76,9 @@ def log_covering_network(
 
     D layers of sizes ``widths`` = (d_0, …, d_D), d_0 features in and m = d_D logits out, with
     spectral norms at most ``norms`` = (s_1, …, s_D), activations that are 1-Lipschitz and keep
-    zero (ReLU, tanh), inputs of norm at most B = ``bound``. One layer: ``log_covering_softmax``.
+    zero (ReLU, tanh), inputs of norm at most B = ``bound``. Layers have no biases; for those of the
+    first count a feature that is always 1. One layer with norms of its rows bounded instead:
+    ``log_covering_softmax``.
 
     *Proof.* Changing the layers one by one moves the logits by at most
     B Π s Σ_l ‖W_l - W'_l‖ / s_l; give each layer ε / D of it.

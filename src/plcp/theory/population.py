@@ -32,7 +32,7 @@ def msce_bound(excess: ArrayLike, lipschitz: ArrayLike) -> FloatArray:
     -----
     The claim in the paper's proof, equation (18), is printed with "≤" and must read
     γ(x, q) - γ(x, q_{1-α}) ≥ γ'(x, q)² / (2L), which is what is then proved and used; with "≤" it
-    is false wherever the density is below L.
+    is false wherever the density between q_{1-α} and q is below L.
 
     Examples
     --------
@@ -93,7 +93,6 @@ def sharp_population_excess(
         min( M σ min(1/√m, tan(π/(m+3))),  L r² / (8 m²) ).
 
     The second needs Assumptions 3.2 and 3.4; leave ``lipschitz`` infinite to do without it.
-    (Its proof asks of r only that the interval hold all conditional quantiles.)
     The first needs a finite variance alone, and m = 1 is allowed. 1/m is its true order: if S is
     a function of x, spread evenly over an interval, the excess is α(1-α) √3 σ / m exactly.
 
