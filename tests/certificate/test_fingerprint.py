@@ -104,6 +104,7 @@ def test_images_and_data_sets(rng):
     changed[3, 0, 2, 2] += 1
     data, other = (TensorDataset(torch.as_tensor(x)) for x in (images, changed))
     assert fingerprint(images, y) != fingerprint(changed, y)
+    assert fingerprint(images, y) == fingerprint(data, y)
     assert fingerprint(data, y) == fingerprint(TensorDataset(torch.as_tensor(images)), y)
     assert fingerprint(data, y) != fingerprint(other, y)
 

@@ -18,7 +18,8 @@ def fingerprint(X: Any, y: Any) -> str:
     """SHA-256 of all values of X and y in the order of the rows, as 64 hexadecimal digits.
 
     Numbers count as doubles and all else as text, so that an array, a pandas and a polars frame of
-    the same values have one fingerprint on every machine. Names of columns have no part in it. It
+    the same values have one fingerprint on every machine, and so have images in an array and in a
+    data set. Names of columns have no part in it. It
     tells whether two data sets are the same, and nothing else of them, unless rows are so few and
     simple that somebody can try all that they may be.
 
@@ -38,7 +39,7 @@ def fingerprint(X: Any, y: Any) -> str:
 
 
 def _columns(X: Any) -> Iterator[NDArray[Any]]:
-    """One vector at a time: the columns of a table, or the rows of a data set."""
+    """One vector at a time: the columns of a table, or the rows of images and of a data set."""
     if is_dataset(X):
         items = (X[row] for row in range(count(X)))
         parts = (item[0] if isinstance(item, tuple | list) else item for item in items)
@@ -49,7 +50,7 @@ def _columns(X: Any) -> Iterator[NDArray[Any]]:
         yield from (X[:, [j]].toarray()[:, 0] for j in range(X.shape[1]))
     else:
         array = np.asarray(plain(X))
-        yield from array.reshape(len(array), -1).T
+        yield from map(np.ravel, array) if array.ndim > 2 else array.reshape(len(array), -1).T
 
 
 def _encoded(values: NDArray[Any]) -> bytes:
