@@ -16,7 +16,7 @@ from plcp.metrics import (
     quantile_bins,
     size_stratified_coverage,
 )
-from plcp.metrics.combination import mean_gap_bounds
+from plcp.metrics.mean_gap import mean_gap_bounds
 from strategies import few, scores_with_counts
 
 ALPHA, DATA_SETS = 0.1, 2000
@@ -165,6 +165,7 @@ def test_infinite_sizes_have_a_stratum():
         (lambda: feature_stratified_coverage([1], ["a"], confidence=1), "confidence must lie"),
         (lambda: size_stratified_coverage([1, 0], [1]), r"size must have shape \(2,\)"),
         (lambda: size_stratified_coverage([1], [np.nan]), "got nan at row 0"),
+        (lambda: size_stratified_coverage([1], [1], bins=True), "n_bins .* whole .* got True"),
         (lambda: size_stratified_coverage([1], [1], bins=0), "n_bins must be a whole number"),
         (lambda: size_stratified_coverage([1], [1], bins=[2, 1]), "edges must be finite"),
         (lambda: coverage_gap([1], ["a"], 1.5), "alpha must lie"),

@@ -4,6 +4,7 @@ from plcp.metrics.bins import cut_bins, quantile_bins
 from plcp.metrics.comparison import Comparison, compare
 from plcp.metrics.correlation import size_correlation
 from plcp.metrics.coverage import coverage, mean_size
+from plcp.metrics.coverage_gap import coverage_gap
 from plcp.metrics.ert import ert
 from plcp.metrics.group_coverage import GroupCoverage, coverage_by_group
 from plcp.metrics.grouping import Grouping, column_groups
@@ -13,12 +14,9 @@ from plcp.metrics.interval_score import interval_score
 from plcp.metrics.measure import Measure
 from plcp.metrics.msce import estimated_msce, msce, msce_of_law
 from plcp.metrics.pinball_excess import pinball_excess_bound
-from plcp.metrics.slab import Slab, WorstSlab, worst_slab
-from plcp.metrics.strata import (
-    coverage_gap,
-    feature_stratified_coverage,
-    size_stratified_coverage,
-)
+from plcp.metrics.slab import Slab
+from plcp.metrics.strata import feature_stratified_coverage, size_stratified_coverage
+from plcp.metrics.worst_slab import WorstSlab, worst_slab
 
 __all__ = [
     "Comparison",

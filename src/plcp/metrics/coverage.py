@@ -46,18 +46,19 @@ def coverage(
     estimate, error, _ = mean_and_error(terms, weights)
     n = len(terms) if weights is None else int(weights.sum())
     hits = int(terms.sum() if weights is None else terms @ weights)
-    low, high = clopper_pearson(hits, n, confidence)
+    low, high = (float(end) for end in clopper_pearson(hits, n, confidence))
+    columns = {"n": n, "hits": hits, "coverage": estimate, "low": low, "high": high}
     return Measure(
         "coverage",
         estimate,
-        float(low),
-        float(high),
+        low,
+        high,
         confidence,
         error,
         exact=True,
         meaning="The interval holds the probability that a new row is covered by such a set; the "
         "estimate has no bias.",
-        table={"n": np.array([n]), "hits": np.array([hits])},
+        table={key: np.array([value]) for key, value in columns.items()},
         terms=terms,
         weights=weights,
     )

@@ -188,8 +188,8 @@ def _calibration(
     seen = coverage_by_group(covered, p, bins, confidence=confidence, sample_weight=counts)
     return {
         "foretold": seen.size,
+        "n": seen.n,
         "coverage": seen.coverage,
         "low": seen.low,
         "high": seen.high,
-        "n": seen.n,
     }

@@ -151,8 +151,8 @@ def estimated_msce(
 
 
 def _quantile_table(inside: FloatArray, counts: FloatArray | None) -> Table:
-    tenths = np.arange(11)
+    percent = np.arange(0, 101, 10)
     return {
-        "share": tenths / 10,
-        "conditional_coverage": count_quantiles(inside, tenths, 10, counts),
+        "percent": percent,
+        "conditional_coverage": count_quantiles(inside, percent, 100, counts),
     }

@@ -37,6 +37,14 @@ def test_measured_is_what_lies_in_the_slab_in_the_other_half(rng):
     assert worst.to_dict()["slab"]["coefficients"] == worst.slab.coefficients.tolist()
 
 
+def test_the_slab_holds_its_mass_and_no_row_more():
+    x = np.arange(200.0)[:, None]
+    choosing = np.flatnonzero(worst_slab(x, x[:, 0] >= 0).weights == 0)
+    # one row is missed, so the smallest slab around it is the worst; in floats 0.07 · 100 is over 7
+    worst = worst_slab(x, x[:, 0] != choosing[len(choosing) // 2], mass=0.07)
+    assert worst.table["n"][0] == 7
+
+
 def test_the_slab_finds_the_stripe(rng):
     X, covered, stripe = striped(rng)
     inside = worst_slab(X, covered).slab.contains(X)
@@ -149,3 +157,8 @@ X, MASK = np.zeros((4, 1)), [True, False, True, True]
 def test_errors_name_the_value_and_the_remedy(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_slab_is_one_of_its_own_columns():
+    with pytest.raises(ValueError, match="X has 1 columns, but the slab is one of 2"):
+        Slab(np.ones(2), 0.0, 1.0).contains([[0.5]])
