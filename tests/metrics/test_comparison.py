@@ -122,6 +122,7 @@ HALF = coverage([True, False])
 @pytest.mark.parametrize(
     ("results", "options", "message"),
     [
+        ([HALF, HALF], {}, "results must be a mapping of names to measures, got list: pass"),
         ({"a": HALF}, {}, r"two methods at least, got \['a'\]"),
         ({"a": HALF, "b": HALF}, {"reference": "c"}, r"one of \['a', 'b'\], got 'c'"),
         ({"a": HALF, "b": HALF}, {"confidence": 0}, r"confidence must lie in \(0, 1\), got 0"),
@@ -145,3 +146,7 @@ HALF = coverage([True, False])
 def test_errors_name_the_value_and_the_remedy(results, options, message):
     with pytest.raises(ValueError, match=message):
         compare(results, **options)
+
+
+def test_names_may_be_anything():
+    assert "\n2 " in str(compare({1: HALF, 2: HALF}))

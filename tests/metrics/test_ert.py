@@ -258,6 +258,7 @@ class Bad(DummyClassifier):
     [
         (lambda: ert(X, MASK[:3], 0.1), r"inconsistent numbers of samples: \[4, 3\]"),
         (lambda: ert(X[:0], [], 0.1), r"covered must have shape \(n,\), n at least 1, got \(0,\)"),
+        (lambda: ert(None, [1, 1, 1], 0.1), "X is None: give what coverage may depend on"),
         (lambda: ert(X, [1, 0, 1, np.nan], 0.1), "covered must be True or False, got nan at row 3"),
         (lambda: ert(X[:1], [True], 0.1), "one row counts, but some must teach"),
         (lambda: ert(X, MASK, 0.1, sample_weight=[5, 0, 0, 0]), "one row counts"),

@@ -132,13 +132,18 @@ ONE = [0.5, 0.6]
         (lambda: msce(ONE, 0.1, confidence=2), r"confidence must lie in \(0, 1\), got 2"),
         (lambda: msce(ONE, 0.1, sample_weight=[1]), r"sample_weight must have shape \(2,\)"),
         (lambda: msce_of_law([np.nan], norm(), 0.1), "thresholds must be a number, got nan"),
-        (lambda: msce_of_law(ONE, norm([0, 1, 2], 1), 0.1), "shape|broadcast"),
+        (
+            lambda: msce_of_law(ONE, norm([0, 1, 2], 1), 0.1),
+            r"law has shape \(3,\), .* \(2,\): give",
+        ),
+        (lambda: msce_of_law([1], norm([0, 1], 1), 0.1), r"law has shape \(2,\), but .* \(1,\)"),
         (lambda: pinball_excess_bound([], [], [], 0.1, 1), "scores is empty"),
         (lambda: pinball_excess_bound(ONE, [1], ONE, 0.1, 1), r"thresholds must have shape \(2,\)"),
         (lambda: pinball_excess_bound(ONE, [1, np.inf], ONE, 0.1, 1), "finite, got inf at row 1"),
         (lambda: pinball_excess_bound(ONE, ONE, [1], 0.1, 1), "best_thresholds must have shape"),
         (lambda: pinball_excess_bound(ONE, ONE, ONE, 0.1, 0), "positive and finite, got 0: give"),
         (lambda: pinball_excess_bound(ONE, ONE, ONE, 0.1, np.inf), "and finite, got inf"),
+        (lambda: pinball_excess_bound(ONE, ONE, ONE, 0.1, "1"), "and finite, got '1'"),
     ],
 )
 def test_errors_name_the_value_and_the_remedy(call, message):

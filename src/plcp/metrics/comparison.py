@@ -81,13 +81,13 @@ class Comparison:
         return {**{key: getattr(self, key) for key in kept}, "table": columns}
 
     def __str__(self) -> str:
-        width = max(6, *map(len, self.measures))
+        width = max(6, *(len(str(name)) for name in self.measures))
         less = f"less {self.reference}"
         level = f"{100 * self.confidence:g} % interval"
         head = f"{'method':{width}s}{self.metric:>20s}{less:>20s}{level:>24s}{'p (Holm)':>10s}"
         lines = [head]
         for name, measure in self.measures.items():
-            line = f"{name:{width}s}{measure.estimate:20.4g}"
+            line = f"{name!s:{width}s}{measure.estimate:20.4g}"
             if name in self.differences:
                 difference = self.differences[name]
                 interval = f"[{difference.low:.4g}, {difference.high:.4g}]"
@@ -143,6 +143,11 @@ def compare(
     PLCP                   0.9                 0.1       [0.06567, 0.1494]   7.7e-06
     """
     confidence = check_share("confidence", confidence)
+    if not isinstance(results, Mapping):
+        raise ValueError(
+            f"results must be a mapping of names to measures, got {type(results).__name__}: pass "
+            '{"split": one, "PLCP": other}'
+        )
     if len(results) < 2:
         raise ValueError(f"a comparison needs two methods at least, got {list(results)}")
     reference = next(iter(results)) if reference is None else reference

@@ -103,6 +103,8 @@ def ert(
     indicator = check_covered(covered)
     alpha, confidence = check_alpha(alpha), check_share("confidence", confidence)
     norm, cv = check_option("norm", norm, tuple(MEANINGS)), check_count("cv", cv, least=1)
+    if X is None:  # what no classifier looks at has no length to check
+        raise ValueError("X is None: give what coverage may depend on, one row for each covered")
     check_lengths(X, indicator)
     counts = check_counts(sample_weight, len(indicator))
     told = foretell_coverage(

@@ -103,6 +103,11 @@ def msce_of_law(
     True
     """
     q = check_numbers("thresholds", thresholds, finite=False)
+    laws = np.shape(law.cdf(0.0))
+    if laws not in ((), q.shape):
+        raise ValueError(
+            f"law has shape {laws}, but thresholds {q.shape}: give one law a row, or one for all"
+        )
     return msce(law.cdf(q), alpha, confidence=confidence, sample_weight=sample_weight)
 
 

@@ -1,5 +1,7 @@
 """The bound of the MSCE by the excess pinball loss."""
 
+from numbers import Real
+
 from numpy.typing import ArrayLike
 
 from plcp.metrics.mean import mean_measure
@@ -62,9 +64,9 @@ def pinball_excess_bound(
     n = len(s)
     q = check_numbers("thresholds", thresholds, n, source="rule.predict(X)")
     best = check_numbers("best_thresholds", best_thresholds, n, source="the true quantiles")
-    if not 0 < lipschitz <= LARGEST:
+    if not (isinstance(lipschitz, Real) and 0 < lipschitz <= LARGEST):
         raise ValueError(
-            f"lipschitz must be positive and finite, got {lipschitz}: "
+            f"lipschitz must be positive and finite, got {lipschitz!r}: "
             "give the largest density of the score given x"
         )
     counts = check_counts(sample_weight, n)
