@@ -284,3 +284,20 @@ class Bad(DummyClassifier):
 def test_errors_name_the_value_and_the_remedy(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_frame_of_any_columns_goes_to_the_default_classifier(rng):
+    kind, day = rng.choice(["a", "b"], 600), rng.integers(0, 300, 600)
+    frame = pd.DataFrame(
+        {
+            "kind": np.where(day > 250, None, kind),
+            "code": pd.Categorical(kind),
+            "day": pd.Timestamp("2026-01-01") + pd.to_timedelta(day, unit="D"),
+            "number": pd.array(np.where(day > 200, None, day), dtype="Int64"),
+        }
+    )
+    covered = rng.uniform(size=600) < np.where(kind == "a", 0.99, 0.6)
+    measure = ert(frame, covered, 0.1)
+    assert measure.low > 0
+    renamed = frame.assign(kind=frame["kind"].replace({"a": "z"}))  # names tell nothing
+    assert_allclose(ert(renamed, covered, 0.1).estimate, measure.estimate)

@@ -66,7 +66,8 @@ def ert(
     norm : {"L1", "L2"}, default="L1"
         Distance of coverage from its target: absolute, or squared.
     classifier : classifier with predict_proba, optional
-        Boosted trees unless given, which take missing values.
+        Boosted trees unless given, which take missing values, and of a frame also strings,
+        categories and dates.
     cv : int, default=5
         How many classifiers are fitted and tested.
     random_state : int, default=0

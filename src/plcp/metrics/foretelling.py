@@ -10,9 +10,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
+from plcp.indices.tables import TableEncoder
 from plcp.metrics.outcomes import check_numbers
 from plcp.quantiles import FloatArray, IntArray
-from plcp.rows import take
+from plcp.rows import is_frame, take
 
 
 class Foretold(NamedTuple):
@@ -39,7 +40,9 @@ def foretell_coverage(
     coverage depends on x little or not at all, their mean spreads up to √2 times as widely as
     independent terms would, and nominal 95 % intervals hold in 82 to 90 % of samples.
     """
-    classifier = default_classifier(random_state) if classifier is None else classifier
+    if classifier is None:
+        X, categorical = _readable(X)
+        classifier = default_classifier(random_state, categorical)
     _check_classifier(classifier, weighted=counts is not None)
     rows = np.arange(len(covered)) if counts is None else np.flatnonzero(counts)
     if len(rows) < 2:
@@ -52,15 +55,26 @@ def foretell_coverage(
     return Foretold(*(np.concatenate(parts) for parts in zip(*told, strict=True)))
 
 
-def default_classifier(random_state: int | None) -> HistGradientBoostingClassifier:
+def default_classifier(
+    random_state: int | None, categorical: NDArray[np.bool_] | None = None
+) -> HistGradientBoostingClassifier:
     """Boosted trees, which take missing values and any units; small ones, as misses are few."""
     return HistGradientBoostingClassifier(
+        categorical_features=categorical,
         max_iter=100,
         max_leaf_nodes=8,
         min_samples_leaf=40,
         learning_rate=0.05,
         random_state=random_state,
     )
+
+
+def _readable(X: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Numbers for trees, and which columns of them are codes; arrays as they are."""
+    if not is_frame(X):
+        return X, None
+    encoder = TableEncoder().fit(X)
+    return encoder.transform(X), encoder.categorical_
 
 
 def _check_classifier(classifier: Any, *, weighted: bool) -> None:
@@ -93,9 +107,7 @@ def _probability(
     new: IntArray,
 ) -> FloatArray:
     outcomes = covered[known].astype(int)
-    if (
-        outcomes.min() == outcomes.max()
-    ):  # nothing to tell apart, and many classifiers refuse one class
+    if outcomes.all() or not outcomes.any():  # many classifiers refuse a single class
         return np.full(len(new), float(outcomes[0]))
     weight = {} if counts is None else {"sample_weight": counts[known]}
     fitted = clone(classifier).fit(take(X, known), outcomes, **weight)

@@ -50,8 +50,8 @@ class Measure:
     >>> measure = Measure("MSCE", 0.25, 0.2, 0.3, 0.95, standard_error=0.02, exact=False)
     >>> print(measure)
     MSCE: 0.25, 95 % interval [0.2, 0.3]
-    >>> float(measure)
-    0.25
+    >>> float(measure), f"{measure:.3f}"
+    (0.25, '0.250')
     """
 
     name: str
@@ -80,6 +80,9 @@ class Measure:
 
     def __float__(self) -> float:
         return self.estimate
+
+    def __format__(self, spec: str) -> str:
+        return format(self.estimate, spec) if spec else str(self)
 
     def __str__(self) -> str:
         interval = f"[{self.low:.4g}, {self.high:.4g}]"
