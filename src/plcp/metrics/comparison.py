@@ -81,19 +81,26 @@ class Comparison:
         return {**{key: getattr(self, key) for key in kept}, "table": columns}
 
     def __str__(self) -> str:
-        width = max(6, *(len(str(name)) for name in self.measures))
-        less = f"less {self.reference}"
         level = f"{100 * self.confidence:g} % interval"
-        head = f"{'method':{width}s}{self.metric:>20s}{less:>20s}{level:>24s}{'p (Holm)':>10s}"
-        lines = [head]
-        for name, measure in self.measures.items():
-            line = f"{name!s:{width}s}{measure.estimate:20.4g}"
-            if name in self.differences:
-                difference = self.differences[name]
-                interval = f"[{difference.low:.4g}, {difference.high:.4g}]"
-                line += f"{difference.estimate:20.4g}{interval:>24s}{self.p_holm[name]:10.2g}"
-            lines.append(line)
-        return "\n".join(lines)
+        head = ["method", self.metric, f"minus {self.reference}", level, "p (Holm)"]
+        rows = [head, *(self._cells(name) for name in self.measures)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            "  ".join(
+                [name.ljust(widths[0])]
+                + [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
+            ).rstrip()
+            for name, *cells in rows
+        )
+
+    def _cells(self, name: str) -> list[str]:
+        """Return the row of one method in the printed table."""
+        estimate = f"{self.measures[name].estimate:.4g}"
+        if name not in self.differences:
+            return [str(name), estimate, "", "", ""]
+        found = self.differences[name]
+        interval = f"[{found.low:.4g}, {found.high:.4g}]"
+        return [str(name), estimate, f"{found.estimate:.4g}", interval, f"{self.p_holm[name]:.2g}"]
 
 
 def compare(
@@ -138,9 +145,9 @@ def compare(
     >>> split = coverage(~hard)
     >>> ours = coverage(~hard | (np.arange(200) % 2 == 0))
     >>> print(compare({"split": split, "PLCP": ours}))
-    method            coverage          less split           95 % interval  p (Holm)
-    split                  0.8
-    PLCP                   0.9                 0.1       [0.06567, 0.1494]   7.7e-06
+    method  coverage  minus split      95 % interval  p (Holm)
+    split        0.8
+    PLCP         0.9          0.1  [0.06567, 0.1494]   7.7e-06
     """
     confidence = check_share("confidence", confidence)
     if not isinstance(results, Mapping):
