@@ -1,6 +1,8 @@
 """Bins of a number: even where they can be, ties together, weights as copies."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,3 +94,10 @@ def test_bad_values_are_refused():
         quantile_bins([1, np.nan])
     with pytest.raises(ValueError, match=r"values must have shape \(4,\)"):
         cut_bins([[1, 2], [3, 4]], [1])
+
+
+@pytest.mark.parametrize("series", [pd.Series, lambda v, name: pl.Series(name, v)])
+def test_bins_of_a_column_carry_its_name(series):
+    ages = series([20, 30, 40, 50], name="age")
+    assert quantile_bins(ages, 2).names.tolist() == ["age [20, 30]", "age (30, 50]"]
+    assert cut_bins(ages, [30]).names.tolist() == ["age <= 30", "age > 30"]

@@ -67,11 +67,9 @@ def test_grows_with_n_and_is_larger_where_the_bound_is_sharper():
     assert sharp[0] > chosen[0]
 
 
-@pytest.mark.parametrize("settings", [(np.inf, 0.0), (0.1, np.inf)])
-def test_refuses_a_bound_that_is_infinite(settings):
-    variance, log_covering = settings
+def test_refuses_a_bound_that_is_infinite():
     with pytest.raises(ValueError, match="infinite at m = 1: give a finite"):
-        best_m(100, variance, 0.05, log_covering)
+        best_m(100, 0.1, 0.05, np.inf)
 
 
 def test_n_is_one_number():

@@ -79,6 +79,16 @@ def test_theorem_3_6_needs_two_groups():
         theory.population_excess(1, 0.1)
 
 
+@pytest.mark.parametrize("name", ["finite_msce", "sharp_finite_excess", "best_m", "sharp_best_m"])
+def test_no_scores_of_this_range_vary_so_much(name):
+    """As those in dollars whose range was forgotten do."""
+    call = getattr(theory, name)
+    assert np.isfinite(call(**GOOD[name] | {"variance": 0.25}))
+    with pytest.raises(ValueError, match=r"variance .* got 0.26 and 1.0: give the length"):
+        call(**GOOD[name] | {"variance": 0.26})
+    assert np.isfinite(call(**GOOD[name] | {"variance": 0.26, "score_range": 2.0}))
+
+
 def test_no_law_has_a_smaller_density_than_the_even_one():
     with pytest.raises(ValueError, match=r"at least 1 / score_range.*no law on so short"):
         theory.sharp_population_excess(2, 0.1, alpha=0.1, lipschitz=0.9)

@@ -17,6 +17,7 @@ def quantile_bins(
     """Bins of a number that hold about as many rows each.
 
     Equal values stay in one bin, so ties make bins uneven or fewer. Infinite values are allowed.
+    Bins of a frame's column carry its name.
 
     Examples
     --------
@@ -31,7 +32,8 @@ def quantile_bins(
     least, *rest = count_quantiles(numbers, np.arange(n_bins + 1), n_bins, counts)
     edges = np.unique(rest)
     first, *others = _texts(np.array([least, *edges]))
-    return _binned(numbers, edges[:-1], [f"[{first}, {others[0]}]", *_between(others)])
+    names = [f"[{first}, {others[0]}]", *_between(others)]
+    return _binned(numbers, edges[:-1], _titled(values, names))
 
 
 def cut_bins(values: ArrayLike, edges: ArrayLike) -> Grouping:
@@ -51,7 +53,7 @@ def cut_bins(values: ArrayLike, edges: ArrayLike) -> Grouping:
         )
     texts = _texts(cuts)
     names = [f"<= {texts[0]}", *_between(texts), f"> {texts[-1]}"]
-    return _binned(check_numbers("values", values, finite=False), cuts, names)
+    return _binned(check_numbers("values", values, finite=False), cuts, _titled(values, names))
 
 
 def count_quantiles(
@@ -77,6 +79,12 @@ def count_quantiles(
 def _binned(values: FloatArray, edges: FloatArray, names: list[str]) -> Grouping:
     codes = np.searchsorted(edges, values, side="left")
     return Grouping(np.array(names), codes, None, len(values))
+
+
+def _titled(values: ArrayLike, names: list[str]) -> list[str]:
+    """Names after that of the column, if the values are one."""
+    title = getattr(values, "name", None)
+    return [f"{title} {name}" for name in names] if title else names
 
 
 def _between(texts: list[str]) -> list[str]:

@@ -63,6 +63,11 @@ def msce(
     0.01
     """
     alpha, confidence = check_alpha(alpha), check_share("confidence", confidence)
+    if np.asarray(conditional_coverage).dtype == bool:
+        raise ValueError(
+            "conditional_coverage is True or False, but must be the probability of it: from what "
+            "was seen estimate it by estimated_msce(X, covered, alpha)"
+        )
     inside = check_numbers("conditional_coverage", conditional_coverage, least=0.0, most=1.0)
     counts = check_counts(sample_weight, len(inside))
     return mean_measure(

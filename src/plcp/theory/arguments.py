@@ -32,6 +32,20 @@ def check_positive(name: str, value: ArrayLike) -> FloatArray:
     return numbers
 
 
+def check_variance(variance: ArrayLike, score_range: ArrayLike) -> FloatArray:
+    """Return a variance that numbers on an interval of this length can have (Popoviciu 1935)."""
+    numbers, length = (
+        check_not_negative("variance", variance),
+        check_positive("score_range", score_range),
+    )
+    if (numbers > length**2 / 4).any():
+        raise ValueError(
+            f"variance must not exceed score_range² / 4, got {variance!r} and {score_range!r}: "
+            "give the length of an interval that holds all scores as score_range"
+        )
+    return numbers
+
+
 def check_shares(name: str, value: ArrayLike, *, one: bool = False) -> FloatArray:
     """Numbers in (0, 1), or in (0, 1] where ``one`` is allowed."""
     numbers = _numbers(name, value)

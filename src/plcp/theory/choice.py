@@ -92,7 +92,7 @@ def _least(
     """Return the m ≤ n of the least bound, looked for in stretches of twice the length each."""
     best, least = 1, float(bound(np.array([1]))[0])
     if least == np.inf:
-        raise ValueError("the bound is infinite at m = 1: give a finite log_covering and variance")
+        raise ValueError("the bound is infinite at m = 1: give a finite log_covering")
     start = 2
     while start <= n and learning(np.array([start]))[0] < least:
         m = np.arange(start, min(2 * start, n + 1))

@@ -12,6 +12,7 @@ from plcp.theory.arguments import (
     check_not_negative,
     check_positive,
     check_shares,
+    check_variance,
     check_whole,
 )
 from plcp.theory.population import msce_bound
@@ -86,7 +87,7 @@ def finite_excess(
     >>> float(finite_excess(5, 10_000, 0.01, delta=0.05, log_covering=0.0).round(3))
     0.795
     """
-    variance, gap = check_not_negative("variance", variance), check_not_negative("gap", gap)
+    variance, gap = check_variance(variance, score_range), check_not_negative("gap", gap)
     learning = learning_error(m, n, delta, log_covering, score_range=score_range)
     return learning + 2 * np.sqrt(variance / np.asarray(m)) + gap
 

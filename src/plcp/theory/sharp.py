@@ -8,6 +8,7 @@ from plcp.theory.arguments import (
     check_not_negative,
     check_positive,
     check_shares,
+    check_variance,
     check_whole,
 )
 from plcp.theory.population import msce_bound, sharp_population_excess
@@ -90,6 +91,7 @@ def sharp_finite_excess(
     """
     shared = {"alpha": alpha, "score_range": score_range}
     learning = sharp_learning_error(m, n, delta, log_covering, hard=hard, **shared)
+    variance = check_variance(variance, score_range)
     population = sharp_population_excess(m, variance, lipschitz=lipschitz, **shared)
     return learning + population + check_not_negative("gap", gap)
 
