@@ -118,3 +118,11 @@ def test_interval_holds_where_large_sets_are_hardly_ever_missed(rng):
         found = size_correlation(covered, size)
         held += found.low <= 0 <= found.high
     assert held >= binomial_band(runs, 0.95)[0]
+
+
+def test_shorter_than_fishers_where_there_are_rows_enough():
+    # 300 of 500 small sets are covered and 495 of as many large ones: those vary less than normal
+    size, covered = np.repeat([1.0, 2.0], 500), np.arange(1000) % 500 >= np.repeat([200, 5], 500)
+    found = size_correlation(covered, size)
+    ends = np.arctanh([found.low, found.high])
+    assert ends[1] - ends[0] < 2 * student.isf(0.025, 999) / np.sqrt(999)
