@@ -112,6 +112,19 @@ def test_rows_needed_decide_as_often_as_said():
         assert chance(rows, share) >= CHANCE > chance(rows - 1, share)
 
 
+def test_rows_needed_are_those_of_bounds_for_all_at_once(rng):
+    """All rows and two groups share the chance of an error; a group without rows takes none."""
+    half = np.arange(100) < 50
+    masks = {"one": half, "other": ~half, "nobody": np.zeros(100, dtype=bool)}
+    *found, _ = certified(rng, 100, masks, threshold=0.95, confidence=0.9).groups
+    counts = [[group.hits for group in found], [group.n for group in found]]
+    needed = rows_to_decide(*counts, 0.9, 0.1 / 3 / 2)
+    open_ = [group for group in found if group.covers is None]
+    assert open_
+    for group, rows in zip(found, needed, strict=True):
+        assert group.rows_needed == (int(rows) or None if group.covers is None else None)
+
+
 def test_no_number_of_rows_tells_a_share_from_itself():
     near = 9 * 10**5 + 1
     hits, n = [90, 0, near, near + 99], [100, 0, 10**6, 10**6]

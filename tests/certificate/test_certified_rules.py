@@ -34,7 +34,7 @@ from plcp import (
     TreePartition,
     certify,
 )
-from plcp.certificate.outcome import rows_met
+from plcp.certificate.outcome import Outcome, cautions_of, rows_met
 from plcp.partitions.base import CollapseWarning
 from plcp.thresholds import ThresholdRule
 from test_estimator_checks import RULES, sign
@@ -214,20 +214,21 @@ def test_classifier_of_frames(rng, frame):
 
 def test_two_tails(rng):
     """Each tail has groups of its own, and alpha is that of both together."""
-    X, noise = pairs(rng, 600)
+    X, noise = pairs(rng, 1800)
     rule = PLCP(OrderedPartition(LinearQuantile()), n_groups=2, random_state=0)
     model = ConformalRegressor(LinearRegression(), SignedResidual("both"), rule, random_state=0)
-    model.fit(X[:300], noise[:300])
-    certificate = certify(model, X[300:], noise[300:])
+    model.fit(X[:1500], noise[:1500])
+    certificate = certify(model, X[1500:], noise[1500:])
     everybody, *groups = certificate.groups
     assert [group.group for group in groups] == [
         f"tail {tail}, learned group {i}"
         for tail, rule in enumerate(model.thresholds_, start=1)
         for i in range(rule.n_groups_)
     ]
-    assert sum(group.n for group in groups if group.group.startswith("tail 1")) == 300
-    assert sum(group.n for group in groups if group.group.startswith("tail 2")) == 300
-    assert everybody.hits == model.predict_set(X[300:]).contains(noise[300:]).sum()
+    own = [tail.groups(X[1500:]) for tail in model.thresholds_]
+    assert (own[0] != own[1]).any()
+    assert [group.n for group in groups] == [*np.bincount(own[0]), *np.bincount(own[1])]
+    assert everybody.hits == model.predict_set(X[1500:]).contains(noise[1500:]).sum()
     assert (certificate.alpha, certificate.target) == (0.1, 0.9)
 
 
@@ -277,6 +278,18 @@ def test_rows_that_calibrated_are_noticed(rng, rule):
     assert certify(rule, X[200:], scores[200:]).cautions == ()
     twice = np.r_[X, X], np.r_[scores, scores]
     assert certify(rule, *twice).cautions == ()  # where scores tie, a threshold met says nothing
+
+
+def test_a_score_at_its_threshold_is_covered():
+    (everybody,) = certify(FITTED, ROWS, [FITTED.threshold_, FITTED.threshold_, 99.0]).groups
+    assert everybody.hits == 2
+
+
+def test_one_open_side_is_enough_for_a_caution():
+    scores = np.array([[0.1, 0.2], [0.3, 0.4]])
+    thresholds = np.array([[1.0, np.inf], [1.0, 1.0]])
+    (caution,) = cautions_of(Outcome(np.ones(2, dtype=bool), None, scores, thresholds))
+    assert caution.startswith("1 of 2 rows have an infinite threshold")
 
 
 def test_a_threshold_met_but_for_rounding():

@@ -145,10 +145,28 @@ def page_of(n, groups, **options):
     return certify(rule, np.zeros((n, 1)), scores, groups=groups, **options).to_text()
 
 
+def test_the_first_lines_say_it_all():
+    """One group covered for sure, one not for sure, one open, of bounds that hold at once."""
+    rule = SplitConformal().fit(np.zeros((19, 1)), np.arange(19.0))
+    scores = np.r_[np.zeros(300), np.full(300, 99.0), np.zeros(3)]
+    groups = np.repeat(["good", "bad", "few"], [300, 300, 3])
+    found = certify(rule, np.zeros((603, 1)), scores, groups=groups)
+    flat = " ".join(found.to_text().split())
+    assert "Here 303 of 603 did. With 95 % confidence the true probability lies between" in flat
+    assert "Verdict on all rows together: falls short of 0.9." in flat
+    assert "Of 3 groups, 1 sure to cover at least 0.9, 1 sure to fall short of it, 1 und" in flat
+    assert "Groups that fall short: bad." in flat
+    kept = groups != "bad"
+    without = certify(rule, np.zeros((303, 1)), scores[kept], groups=groups[kept])
+    least = np.floor(1000 * without.groups[1].low_all) / 1000
+    assert f"and in no group below {least:.3f} (few)" in " ".join(without.to_text().split())
+
+
 def test_columns_that_would_say_nothing_are_left_out():
     alone, two = page_of(400, None, target=0.5), page_of(400, np.arange(400) % 2, target=0.5)
     assert "all at once" not in alone
     assert "all at once" in two
+    assert "all at once" in page_of(400, np.zeros(400, dtype=int))
     assert "mean size" not in two  # scores alone have no sets
     assert "rows needed" not in alone.lower()
     assert "rows needed" in page_of(400, None, target=0.91).lower()

@@ -30,7 +30,7 @@ from plcp.validation import check_share
 ASSUMPTIONS = (
     "The rows were drawn independently from the population that coverage is claimed of.",
     "None of them was used to train, tune or calibrate the rule: this cannot be seen from here.",
-    "Groups were settled without a look at which of these rows are covered.",
+    "Groups and target were settled without a look at which of these rows are covered.",
 )
 DRAWN = "The rule draws at random: coverage is that of the sets as drawn, over rows and draws."
 
