@@ -12,6 +12,7 @@ from plcp.metrics.mean import mean_measure
 from plcp.metrics.measure import Measure, Table
 from plcp.metrics.outcomes import check_counts, check_numbers
 from plcp.quantiles import FloatArray
+from plcp.rows import plain
 from plcp.validation import check_alpha, check_share
 
 
@@ -63,7 +64,7 @@ def msce(
     0.01
     """
     alpha, confidence = check_alpha(alpha), check_share("confidence", confidence)
-    if np.asarray(conditional_coverage).dtype == bool:
+    if np.asarray(plain(conditional_coverage)).dtype == bool:
         raise ValueError(
             "conditional_coverage is True or False, but must be the probability of it: from what "
             "was seen estimate it by estimated_msce(X, covered, alpha)"
