@@ -166,7 +166,7 @@ def test_columns_that_would_say_nothing_are_left_out():
     alone, two = page_of(400, None, target=0.5), page_of(400, np.arange(400) % 2, target=0.5)
     assert "all at once" not in alone
     assert "all at once" in two
-    assert "all at once" in page_of(400, np.zeros(400, dtype=int))
+    assert "% bounds  all at once" in page_of(400, np.zeros(400, dtype=int))  # the column itself
     assert "mean size" not in two  # scores alone have no sets
     assert "rows needed" not in alone.lower()
     assert "rows needed" in page_of(400, None, target=0.91).lower()
