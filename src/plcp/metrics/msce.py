@@ -145,7 +145,7 @@ def estimated_msce(
     >>> x = np.repeat([[0.0], [1.0]], 500, axis=0)
     >>> covered = (np.arange(1000) % 5 > 0) | (x[:, 0] == 1)  # 0.8 left, 1.0 right: 0.01
     >>> print(estimated_msce(x, covered, alpha=0.1))
-    MSCE, estimated: 0.007622, 95 % interval [0.002563, 0.01324]
+    MSCE, estimated: 0.007622, 95 % interval [0.002263, 0.01324]
     """
     measure = ert(
         X,
