@@ -276,6 +276,9 @@ def test_rows_that_calibrated_are_noticed(rng, rule):
         certificate = certify(rule, X, scores)
     assert "no bound here holds" in certificate.cautions[0]
     assert certify(rule, X[200:], scores[200:]).cautions == ()
+    few_tie = np.r_[X, X[-3:]], np.r_[scores, scores[-3:]]
+    with pytest.warns(UserWarning, match="hardly two rows have the same score"):
+        certify(rule, *few_tie)
     twice = np.r_[X, X], np.r_[scores, scores]
     assert certify(rule, *twice).cautions == ()  # where scores tie, a threshold met says nothing
 
@@ -366,3 +369,22 @@ def test_a_label_that_the_model_does_not_know(rng):
     model = ConformalClassifier(LogisticRegression(), threshold=SplitConformal(), random_state=0)
     with pytest.raises(ValueError, match=r"labels \['c'\] are not among the classes"):
         certify(model.fit(X, y), X[:2], ["a", "c"])
+
+
+@pytest.mark.parametrize(
+    ("groups", "names"),
+    [
+        ("sex", ["sex=f", "sex=m"]),
+        (["sex", "old"], ["sex=f", "sex=m", "old"]),
+        ({"kind": "sex", "aged": lambda X: X["age"] > 60}, ["kind=f", "kind=m", "aged"]),
+        (["f", "m"] * 20, ["f", "m"]),
+    ],
+    ids=["column", "columns", "functions", "labels"],
+)
+def test_groups_may_be_columns_of_the_rows(rng, groups, names):
+    people = pd.DataFrame({"sex": ["f", "m"] * 20, "age": np.arange(40) + 30.0})
+    people["old"] = people["age"] > 50
+    rule = SplitConformal(0.2).fit(people, rng.exponential(size=40))
+    certificate = certify(rule, people, rng.exponential(size=40), groups=groups)
+    assert [row.group for row in certificate.groups] == ["all", *names]
+    assert certificate.groups[1].n == 20

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.certificate.fingerprint import fingerprint
-from plcp.certificate.members import groups_of, with_everybody
+from plcp.certificate.members import groups_of, named_groups, with_everybody
 from plcp.certificate.outcome import (
     Outcome,
     cautions_of,
@@ -23,7 +23,7 @@ from plcp.certificate.surroundings import parameters_of, versions_of
 from plcp.certificate.verdicts import reaches, rows_to_decide, sentence
 from plcp.conformal.base import Conformal
 from plcp.metrics import coverage_by_group
-from plcp.metrics.grouping import Grouping, as_grouping
+from plcp.metrics.grouping import Grouping
 from plcp.rows import is_frame
 from plcp.validation import check_share
 
@@ -60,9 +60,10 @@ def certify(
         rule whose threshold is the very score of a row given here is warned of.
     y : array-like of shape (n,)
         Labels, for a conformal estimator; scores, for a threshold rule.
-    groups : labels, boolean matrix, dict of name to booleans, frame, or None
-        Groups to speak of, as in `plcp.metrics.coverage_by_group`; they may overlap. None: those
-        that the rule learned or was given. All rows together always come first.
+    groups : labels, boolean matrix, dict of name to booleans, frame, columns of X, or None
+        Groups to speak of, as in `plcp.metrics.coverage_by_group`, or columns and functions of X,
+        as in `plcp.Groups`; they may overlap. None: those that the rule learned or was given. All
+        rows together always come first.
     rule_groups : array-like or None
         What ``rule.predict`` takes as ``groups``, for a rule that was fitted with such.
     target : float or None
@@ -103,7 +104,7 @@ def certify(
     target = 1 - alpha if target is None else check_share("target", target)
     stamp = _stamp(made_at)
     n, given = check_rows(X, y), check_rule_groups(rule, rule_groups)
-    named = groups_of(rule, X, n, given) if groups is None else as_grouping(groups, n)
+    named = groups_of(rule, X, n, given) if groups is None else named_groups(groups, X, n)
     outcome = outcome_of(rule, X, y, given)
     return Certificate(
         rule=type(rule).__name__,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plcp.metrics.grouping import Grouping
+from plcp.metrics.grouping import Grouping, as_grouping, column_groups
 from plcp.quantiles import IntArray
 from plcp.shifts.columns import shown
 from plcp.thresholds.members import distinct
@@ -18,6 +18,20 @@ def groups_of(rule: Any, X: Any, n: int, given: Mapping[str, ArrayLike]) -> Grou
     codes = np.repeat(np.arange(len(members)), [len(rows) for rows in members.values()])
     rows = np.concatenate([np.zeros(0, dtype=np.intp), *members.values()])
     return _by_row(np.array([*members], dtype=str), codes, rows, n)
+
+
+def named_groups(groups: Any, X: Any, n: int) -> Grouping:
+    """Groups in any form that metrics take, or by columns and functions of X."""
+    sources = groups.values() if isinstance(groups, Mapping) else groups
+    is_list = isinstance(groups, Mapping) or (isinstance(groups, list) and len(groups) != n)
+    # a list as long as X is one of labels
+    if _is_source(groups) or (is_list and any(_is_source(source) for source in sources)):
+        return column_groups(X, groups)
+    return as_grouping(groups, n)
+
+
+def _is_source(value: Any) -> bool:
+    return isinstance(value, str) or callable(value)
 
 
 def with_everybody(groups: Grouping) -> Grouping:

@@ -15,6 +15,7 @@ from plcp.rows import count
 from plcp.thresholds import ThresholdRule
 from plcp.validation import check_scores
 
+MOST_TIED = 0.05  # share of scores that may tie, and about the chance of a false alarm
 ROUNDING = 4 * np.finfo(float).eps  # of a threshold that is put together from parts
 
 
@@ -42,9 +43,9 @@ def cautions_of(outcome: Outcome) -> list[str]:
     n, met = len(outcome.covered), rows_met(outcome.scores, outcome.thresholds)
     if met:
         cautions.append(
-            f"{met} of {n} scores equal their threshold, though no two rows have the same score: "
-            "rows that calibrated the rule seem to be among these, and if they are, no bound here "
-            "holds."
+            f"{met} of {n} scores equal their threshold, though hardly two rows have the same "
+            "score: rows that calibrated the rule seem to be among these, and if they are, no "
+            "bound here holds."
         )
         warnings.warn(cautions[0], UserWarning, stacklevel=3)
     unbounded = int(np.isposinf(outcome.thresholds).any(axis=1).sum())
@@ -57,10 +58,11 @@ def cautions_of(outcome: Outcome) -> list[str]:
 
 
 def rows_met(scores: FloatArray, thresholds: FloatArray) -> int:
-    """Number of rows whose score is their threshold, where scores do not tie.
+    """Number of rows whose score is their threshold and no other row's, where few scores tie.
 
     A conformal threshold is the score of a calibration row, which a new score of a continuous law
-    meets with probability zero. Where scores tie it says nothing, and neither does no row met.
+    meets with probability zero, and one with atoms about as often as scores tie: where more than
+    one in twenty does, a threshold met says nothing. Neither does no row met, ever.
 
     Examples
     --------
@@ -70,9 +72,16 @@ def rows_met(scores: FloatArray, thresholds: FloatArray) -> int:
     >>> rows_met(np.array([[2.0], [2.0], [3.0]]), thresholds)
     0
     """
-    untied = [len(np.unique(column)) == len(column) for column in scores.T]
-    met = np.isclose(scores, thresholds, rtol=ROUNDING, atol=0.0)[:, untied]
+    single = np.column_stack([_is_single(column) for column in scores.T])
+    telling = single.mean(axis=0) >= 1 - MOST_TIED
+    met = single & telling & np.isclose(scores, thresholds, rtol=ROUNDING, atol=0.0)
     return int(met.any(axis=1).sum())
+
+
+def _is_single(scores: FloatArray) -> NDArray[np.bool_]:
+    """Whether each score is that of one row alone."""
+    _, codes, times = np.unique(scores, return_inverse=True, return_counts=True)
+    return np.asarray(times[codes] == 1)
 
 
 def draws(rule: Any) -> bool:
