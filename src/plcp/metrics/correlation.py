@@ -10,7 +10,10 @@ from plcp.quantiles import FloatArray
 from plcp.validation import check_share
 
 FEW = 4  # times the product of the kurtoses: of fewer rows, influences do not tell their own spread
-MEANING = "the correlation that endless rows would show; the estimate is biased by O(1/n)"
+MEANING = (
+    "The interval holds the correlation that endless rows would show; the estimate is biased by "
+    "O(1/n)."
+)
 
 
 def size_correlation(

@@ -16,10 +16,10 @@ from plcp.validation import check_share
 CONTRAST = 1 - math.exp(-1)
 LIMIT = CONTRAST / 4  # half of the rows covered, and no covered one near a missed one
 MEANING = (
-    "the dependence that endless rows would show; the estimate is too large by O(1/n), "
-    "the interval is not"
+    "The interval holds the dependence that endless rows would show; the estimate is too large by "
+    "O(1/n), and may lie above the interval."
 )
-ALL_ALIKE = "all rows are covered, or none: nothing can be told of dependence"
+ALL_ALIKE = "All rows are covered, or none: nothing can be told of dependence."
 
 
 def hsic(
@@ -39,7 +39,8 @@ def hsic(
 
     Where all x are covered alike, coverage depends on nothing, not on the size either; so a
     dependence shows that they are not, and its absence shows nothing. Independent pairs give
-    O(1/n) rather than 0, and the kernel knows the units of size: compare on the same rows.
+    O(1/n) rather than 0, and the kernel knows the units of size, of which one is near and six are
+    far: divide sizes in dollars by a typical one first, and compare on the same rows.
 
     The interval inverts a test, as Wilson's does: all values θ that differ from the unbiased
     estimate (Song et al. 2012) by no more than the quantile of Student's law times √(4 θ σ² + τ²),

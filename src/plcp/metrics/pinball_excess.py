@@ -2,8 +2,10 @@
 
 from numbers import Real
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from plcp.metrics.bins import quantile_bins
 from plcp.metrics.mean import mean_measure
 from plcp.metrics.measure import Measure
 from plcp.metrics.outcomes import LARGEST, check_counts, check_numbers
@@ -49,7 +51,6 @@ def pinball_excess_bound(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from scipy.stats import expon
     >>> from plcp.metrics import msce_of_law
     >>> scores = expon.ppf(np.linspace(0.005, 0.995, 100))
@@ -71,6 +72,13 @@ def pinball_excess_bound(
         )
     counts = check_counts(sample_weight, n)
     terms = 2 * lipschitz * (pinball_loss(q, s, alpha) - pinball_loss(best, s, alpha))
+    bins = quantile_bins(q, sample_weight=counts)
+    rows = bins.sums(np.ones(n), counts)
     return mean_measure(
-        "pinball-excess bound of the MSCE", terms, counts, meaning=MEANING, confidence=confidence
+        "pinball-excess bound of the MSCE",
+        terms,
+        counts,
+        meaning=MEANING,
+        confidence=confidence,
+        table={"threshold": bins.names, "n": rows, "bound": bins.sums(terms, counts) / rows},
     )
