@@ -2,7 +2,7 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainccinv, betaincinv
+from scipy.special import betaincinv
 from scipy.stats import binom
 
 from plcp.quantiles import FloatArray
@@ -34,10 +34,12 @@ def tail_bounds(hits: ArrayLike, n: ArrayLike, tail: ArrayLike) -> tuple[FloatAr
     """Bounds on a probability, each of which errs with probability at most ``tail``."""
     hits, n = np.asarray(hits, dtype=float), np.asarray(n, dtype=float)
     misses = n - hits
-    # at the ends the beta law has no density; its limits are 0 and 1
-    low = np.where(hits == 0, 0.0, betaincinv(np.maximum(hits, 1), misses + 1, tail))
-    high = np.where(misses == 0, 1.0, betainccinv(hits + 1, np.maximum(misses, 1), tail))
-    return low, high
+    return _lower_bound(hits, misses, tail), 1 - _lower_bound(misses, hits, tail)
+
+
+def _lower_bound(hits: FloatArray, misses: FloatArray, tail: ArrayLike) -> FloatArray:
+    # without a hit the beta law has no density; its limit is 0
+    return np.where(hits == 0, 0.0, betaincinv(np.maximum(hits, 1), misses + 1, tail))
 
 
 def shortfall_p_values(hits: ArrayLike, n: ArrayLike, target: float) -> FloatArray:
