@@ -1,4 +1,4 @@
-"""Certificates of every rule and model: counts against predict itself, groups, draws, misuse."""
+"""Certificates of every rule and model: counts against predict itself, groups, draws."""
 
 import warnings
 
@@ -9,11 +9,8 @@ import polars as pl
 import pytest
 from lightgbm import LGBMRegressor
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from plcp import (
     PLCP,
@@ -24,17 +21,14 @@ from plcp import (
     CumulativeProbability,
     InfiniteThresholdWarning,
     LinearQuantile,
-    LocalCP,
     Mondrian,
     OrderedPartition,
-    Rectified,
     SignedResidual,
     SoftmaxPartition,
     SplitConformal,
     TreePartition,
     certify,
 )
-from plcp.certificate.outcome import Outcome, cautions_of, rows_met
 from plcp.partitions.base import CollapseWarning
 from plcp.thresholds import ThresholdRule
 from test_estimator_checks import RULES, sign
@@ -256,119 +250,6 @@ def test_the_models_own_library_is_named(rng):
     model = ConformalRegressor(FrozenEstimator(base), threshold=SplitConformal())
     versions = certify(model.fit(X[100:200], noise[100:200]), X[200:], noise[200:]).versions
     assert versions["lightgbm"] == lightgbm.__version__
-
-
-KNOWN_BY_THEIR_THRESHOLD = [
-    SplitConformal(),
-    Mondrian(sign),
-    BatchGCP(sign),
-    LocalCP(bandwidth=np.inf),
-    Rectified(FrozenEstimator(LinearQuantile().fit([[0.0] * 3, [1.0] * 3], [1.0, 2.0]))),
-    PLCP(OrderedPartition(LinearQuantile()), n_groups=2, calibration="split", random_state=0),
-]
-
-
-@pytest.mark.parametrize("rule", KNOWN_BY_THEIR_THRESHOLD, ids=lambda rule: type(rule).__name__)
-def test_rows_that_calibrated_are_noticed(rng, rule):
-    X, scores = pairs(rng, 400)
-    rule.fit(X[:200], scores[:200])
-    with pytest.warns(UserWarning, match="rows that calibrated the rule seem to be among these"):
-        certificate = certify(rule, X, scores)
-    assert "no bound here holds" in certificate.cautions[0]
-    assert certify(rule, X[200:], scores[200:]).cautions == ()
-    few_tie = np.r_[X, X[-3:]], np.r_[scores, scores[-3:]]
-    with pytest.warns(UserWarning, match="hardly two rows have the same score"):
-        certify(rule, *few_tie)
-    twice = np.r_[X, X], np.r_[scores, scores]
-    assert certify(rule, *twice).cautions == ()  # where scores tie, a threshold met says nothing
-
-
-def test_a_score_at_its_threshold_is_covered():
-    (everybody,) = certify(FITTED, ROWS, [FITTED.threshold_, FITTED.threshold_, 99.0]).groups
-    assert everybody.hits == 2
-
-
-def test_one_open_side_is_enough_for_a_caution():
-    scores = np.array([[0.1, 0.2], [0.3, 0.4]])
-    thresholds = np.array([[1.0, np.inf], [1.0, 1.0]])
-    (caution,) = cautions_of(Outcome(np.ones(2, dtype=bool), None, scores, thresholds))
-    assert caution.startswith("1 of 2 rows have an infinite threshold")
-
-
-def test_a_threshold_met_but_for_rounding():
-    assert rows_met(np.array([[0.3], [0.5]]), np.array([[0.1 + 0.2], [0.4]])) == 1
-
-
-def test_rows_that_calibrated_a_model_are_noticed(rng):
-    X, noise = pairs(rng, 400)
-    base = FrozenEstimator(LinearRegression().fit(X[:100], noise[:100]))
-    model = ConformalRegressor(base, threshold=SplitConformal()).fit(X[100:200], noise[100:200])
-    with pytest.warns(UserWarning, match="1 of 100 scores equal their threshold"):
-        certify(model, X[100:200], noise[100:200])
-    assert certify(model, X[200:], noise[200:]).cautions == ()
-
-
-FITTED = SplitConformal().fit(np.zeros((20, 1)), np.arange(20))
-MODEL = ConformalRegressor(
-    FrozenEstimator(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])), threshold=SplitConformal()
-).fit(np.arange(20.0)[:, None], np.arange(20.0) + 0.1)
-ROWS = np.zeros((3, 1))
-
-
-@pytest.mark.parametrize("rule", [FITTED, MODEL], ids=["rule", "model"])
-@pytest.mark.parametrize(
-    ("X", "y", "options", "message"),
-    [
-        (ROWS, [1.0, 2.0], {}, "X has 3 rows and y has 2: give one label or score a row"),
-        (None, [1.0, 2.0], {}, "X and y must be given"),
-        (ROWS, None, {}, "X and y must be given"),
-        (ROWS[:0], [], {}, "0 rows: a certificate needs at least one row"),
-        (ROWS, [1.0, np.nan, 2.0], {}, "y contains NaN"),
-        (ROWS, [1.5, 1.6, 1.7], {"groups": [1, 2]}, r"groups must have shape \(3,\)"),
-        (ROWS, [1.5, 1.6, 1.7], {"groups": {"a": [True]}}, "mask of group 'a' must have shape"),
-        (ROWS, [1.5, 1.6, 1.7], {"groups": {}}, "groups names no group"),
-        (ROWS, [1.5, 1.6, 1.7], {"confidence": 1.0}, r"confidence must lie in \(0, 1\), got 1.0"),
-        (ROWS, [1.5, 1.6, 1.7], {"confidence": "high"}, r"confidence must lie in \(0, 1\)"),
-        (ROWS, [1.5, 1.6, 1.7], {"target": 0.0}, r"target must lie in \(0, 1\), got 0.0"),
-        (ROWS, [1.5, 1.6, 1.7], {"rule_groups": [0, 1, 1]}, "rule_groups are for rules whose"),
-    ],
-)
-def test_bad_input(rule, X, y, options, message):
-    with pytest.raises(ValueError, match=message):
-        certify(rule, X, y, **options)
-
-
-@pytest.mark.parametrize("rule", [PLCP(), ConformalRegressor(LinearRegression())])
-def test_what_is_not_fitted(rule):
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        certify(rule, ROWS, [1.0, 2.0, 3.0])
-
-
-@pytest.mark.parametrize("thing", [LinearRegression(), "plcp", None])
-def test_what_is_no_rule(thing):
-    with pytest.raises(ValueError, match="rule must be a fitted threshold rule"):
-        certify(thing, ROWS, [1.0, 2.0, 3.0])
-
-
-def test_a_pipeline_is_told_what_to_give(rng):
-    X, scores = pairs(rng, 100)
-    pipeline = make_pipeline(StandardScaler(), SplitConformal()).fit(X, scores)
-    with pytest.raises(ValueError, match="got Pipeline: of a pipeline or a search give the rule"):
-        certify(pipeline, X, scores)
-
-
-def test_a_row_without_a_label(rng):
-    X, y = rng.normal(size=(100, 1)), np.repeat(["a", "b"], 50)
-    model = ConformalClassifier(LogisticRegression(), threshold=SplitConformal(), random_state=0)
-    with pytest.raises(ValueError, match="y has no label at row 1"):
-        certify(model.fit(X, y), X[:2], ["a", None])
-
-
-def test_a_label_that_the_model_does_not_know(rng):
-    X, y = rng.normal(size=(100, 1)), np.repeat(["a", "b"], 50)
-    model = ConformalClassifier(LogisticRegression(), threshold=SplitConformal(), random_state=0)
-    with pytest.raises(ValueError, match=r"labels \['c'\] are not among the classes"):
-        certify(model.fit(X, y), X[:2], ["a", "c"])
 
 
 @pytest.mark.parametrize(
