@@ -25,7 +25,7 @@ def improvement(measure: Measure, reference: Measure) -> Measure:
     Fieller's interval takes both estimates for normal, which takes many rows: in simulations 95 %
     intervals held in 89 to 100 % of samples of 200 rows with `size_correlation`, in 93 to 98 % of
     1,000; with `hsic`, whose estimate is far from normal where little dependence is left, they
-    held in 99 to 100 % and in 96 to 100 %: too wide, not too narrow.
+    held in 99 to 100 % and in 95 to 100 %: too wide, not too narrow.
 
     Parameters
     ----------
