@@ -1,0 +1,1 @@
+"""Predictors made of layers, which the experiments on images and sensors need; these need torch."""

@@ -1,0 +1,131 @@
+"""A report on disk: Markdown and JSON to read, SVG and PNG to show."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plcp.experiments.experiment import Record
+from plcp.experiments.report import Numbers, Report, Table, spread
+
+
+def write_page(name: str, report: Report, records: Sequence[Record], out: Path) -> list[Path]:
+    """Write ``name.md``, ``name.json`` and the figures into a directory; the files' paths."""
+    out.mkdir(parents=True, exist_ok=True)
+    page, numbers = out / f"{name}.md", out / f"{name}.json"
+    page.write_text(to_markdown(name, report, records))
+    numbers.write_text(json.dumps(to_dict(name, report, records), indent=1) + "\n")
+    drawn = [
+        path
+        for title, draw in report.figures.items()
+        for path in save_figure(draw(), out / file_stem(name, report, title))
+    ]
+    return [page, numbers, *drawn]
+
+
+def file_stem(name: str, report: Report, title: str) -> str:
+    """Name of a figure's files: the first has the experiment's."""
+    return name if title == next(iter(report.figures)) else f"{name}-{title}"
+
+
+def save_figure(figure: Any, stem: Path) -> list[Path]:
+    """Save a figure as SVG and PNG; the same figure gives the same SVG."""
+    import matplotlib
+
+    paths = [stem.with_name(stem.name + ending) for ending in (".svg", ".png")]
+    with matplotlib.rc_context({"svg.hashsalt": "plcp", "svg.fonttype": "path"}):
+        figure.savefig(paths[0], metadata={"Date": None})
+        figure.savefig(paths[1], dpi=150)
+    return paths
+
+
+def to_markdown(name: str, report: Report, records: Sequence[Record]) -> str:
+    """Return the page as Markdown."""
+    figures = [
+        f"![{report.title}]({file_stem(name, report, title)}.svg)" for title in report.figures
+    ]
+    parts = [f"# {report.title}", " ".join(report.reading), *figures]
+    if report.lines:
+        parts.append(comparison(report).to_markdown())
+    parts += [table.to_markdown() for table in report.tables]
+    if report.claims:
+        parts.append("\n".join(["**What was to be reached**", "", *_claims(report)]))
+    if report.notes:
+        parts.append("\n".join(["**Notes**", "", *(f"- {note}" for note in report.notes)]))
+    parts.append(_origin(name, records))
+    return "\n\n".join(parts) + "\n"
+
+
+def comparison(report: Report) -> Table:
+    """The paper's figures beside ours."""
+    rows = [
+        [line.quantity, line.paper, *_ours(line.published, line.default, line.digits)]
+        for line in report.lines
+    ]
+    header = ["", "paper", "PLCP, as published", "PLCP, default"]
+    return Table("The paper's figures and ours (mean, lowest to highest trial)", header, rows)
+
+
+def _ours(published: Numbers, default: Numbers, digits: int) -> list[str]:
+    return [spread(values, digits) if len(values) else "–" for values in (published, default)]
+
+
+def _claims(report: Report) -> list[str]:
+    return [
+        f"- {'reached' if claim.holds else '**not reached**'}: {claim.text} ({claim.measured})"
+        for claim in report.claims
+    ]
+
+
+def _origin(name: str, records: Sequence[Record]) -> str:
+    """How many trials, of what software, and how long they took."""
+    seconds = np.array([record["seconds"] for record in records])
+    known = [f"{key} {value}" for key, value in _common(records, "versions").items()]
+    n = len(records)
+    return (
+        f"{n} {'trial' if n == 1 else 'trials'}, seeds {records[0]['seed']} to "
+        f"{records[-1]['seed']}, {np.median(seconds):.0f} s each (median) on one thread; "
+        f"{', '.join(known)}. `plcp reproduce {name}`; a line a trial in "
+        f"[{name}.jsonl]({name}.jsonl)."
+    )
+
+
+def _common(records: Sequence[Record], key: str) -> dict[str, str]:
+    """What all records have, and all the values where they differ."""
+    names = dict.fromkeys(name for record in records for name in record[key])
+    return {
+        name: " and ".join(dict.fromkeys(str(record[key].get(name)) for record in records))
+        for name in names
+    }
+
+
+def to_dict(name: str, report: Report, records: Sequence[Record]) -> dict[str, Any]:
+    """Return the page as JSON values."""
+    return {
+        "name": name,
+        "title": report.title,
+        "reading": list(report.reading),
+        "settings": records[0]["settings"],
+        "seeds": [record["seed"] for record in records],
+        "versions": _common(records, "versions"),
+        "lines": [
+            {
+                "quantity": line.quantity,
+                "paper": line.paper,
+                "published": [float(value) for value in line.published],
+                "default": [float(value) for value in line.default],
+                "digits": line.digits,
+            }
+            for line in report.lines
+        ],
+        "tables": [
+            {"caption": t.caption, "header": list(t.header), "rows": [list(r) for r in t.rows]}
+            for t in report.tables
+        ],
+        "claims": [
+            {"text": c.text, "measured": c.measured, "holds": c.holds} for c in report.claims
+        ],
+        "notes": list(report.notes),
+    }

@@ -1,0 +1,38 @@
+"""What tells one run from another: versions of the software, and the commit if there is one."""
+
+import platform
+import subprocess
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+PACKAGES = ("plcp", "numpy", "scipy", "scikit-learn", "torch")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that numbers depend on, as far as they are there."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    commit = _commit()
+    return found | ({"commit": commit} if commit else {})
+
+
+def _commit() -> str | None:
+    """Commit of the checkout that this file lies in; None where it was installed."""
+    here = Path(__file__).resolve().parent
+    try:
+        said = subprocess.run(
+            ["git", "log", "-1", "--format=%h", "--", "."],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return said.stdout.strip() or None

@@ -1,0 +1,88 @@
+"""From a name to trials, and from trials to a page, figures and tables."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from plcp.experiments.catalogue import find_experiment
+from plcp.experiments.experiment import Experiment, Record, Settings
+from plcp.experiments.ledger import Ledger
+from plcp.experiments.overview import write_overview
+from plcp.experiments.page import write_page
+from plcp.experiments.report import Report
+from plcp.experiments.trials import run_trials
+
+QUICK_TRIALS = 2
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came of an experiment: its report, its records, and the files that were written."""
+
+    report: Report
+    records: list[Record]
+    files: list[Path]
+
+
+def reproduce(
+    name: str,
+    trials: int | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    data_dir: str | Path | None = None,
+    out: str | Path = "results",
+    quick: bool = False,
+    verbose: bool = False,
+) -> Reproduction:
+    """Run an experiment of the paper, or go on with it, and write what came of it.
+
+    Every finished trial is a line of ``<out>/<name>.jsonl`` at once. Trials that are there, of the
+    same settings and data, are not run again, so an interrupted call goes on where it stopped.
+
+    Parameters
+    ----------
+    name : str
+        One of ``plcp.experiments.NAMES``.
+    trials : int or None
+        How many, of seeds ``seed``, ``seed + 1``, …; None: as many as the experiment has by itself,
+        two if ``quick``.
+    seed : int, default=0
+        Of the first trial.
+    n_jobs : int or None
+        Trials at once, as joblib counts them; a joblib backend for Dask or Ray spreads them. Each
+        runs on one thread, so that results do not depend on it.
+    data_dir : path or None
+        Where data files lie; None: the variable ``PLCP_DATA``, else the user's cache.
+    out : path, default="results"
+        Directory of the results.
+    quick : bool, default=False
+        Small settings that take seconds: to see that it works, not for its numbers.
+    verbose : bool, default=False
+        Show a progress bar (needs the extra ``progress``).
+    """
+    experiment = find_experiment(name)
+    count = check_trials(experiment.trials if trials is None and not quick else trials)
+    directory = None if data_dir is None else Path(data_dir)
+    settings = full_settings(experiment, quick, directory)
+    ledger = Ledger(Path(out) / f"{name}.jsonl")
+    seeds = range(seed, seed + count)
+    records = run_trials(experiment, settings, seeds, ledger, directory, n_jobs, verbose)
+    report = experiment.report(records)
+    files = write_page(name, report, records, Path(out))
+    return Reproduction(report, records, [ledger.path, *files, write_overview(Path(out))])
+
+
+def full_settings(experiment: Experiment, quick: bool, data_dir: Path | None) -> Settings:
+    """Settings of an experiment with the SHA-256 of its data: all that tells its records apart."""
+    settings = experiment.quick if quick else experiment.settings
+    files = experiment.files(data_dir)
+    return settings | ({"data": files} if files else {})
+
+
+def check_trials(trials: Any) -> int:
+    """Return a number of trials; None is two, as quick runs have it."""
+    if trials is None:
+        return QUICK_TRIALS
+    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
+        raise ValueError(f"trials={trials!r}: must be a whole number, one or more")
+    return trials
