@@ -1,43 +1,136 @@
 """The command ``plcp``."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
+from typing import Any
+
+MOST_JOBS = 4  # by default: a trial may take a gigabyte
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit code is 0 if it worked."""
-    parser = argparse.ArgumentParser(
-        prog="plcp", description="Prediction sets that hold for each kind of input."
-    )
-    parser.add_argument("--version", action="store_true", help="print the version and stop")
-    commands = parser.add_subparsers(dest="command")
-    demo = commands.add_parser("demo", help="Split beside PLCP on generated data: table and plot")
-    demo.add_argument("--out", type=Path, default=Path("demo.png"), help="where the plot goes")
-    demo.add_argument("--seed", type=int, default=0)
+    parser = _parser()
     options = parser.parse_args(arguments)
     if options.version:
         from plcp import __version__
 
         print(__version__)
-    elif options.command == "demo":
-        _demo(options.out, options.seed)
-    else:
+        return 0
+    if options.command is None:
         parser.print_help()
-    return 0
+        return 0
+    return options.run(options)
 
 
-def _demo(out: Path, seed: int) -> None:
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="plcp", description="Prediction sets that hold for each kind of input."
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and stop")
+    commands = parser.add_subparsers(dest="command")
+    _add_demo(commands)
+    _add_reproduce(commands)
+    return parser
+
+
+def _add_demo(commands: Any) -> None:
+    demo = commands.add_parser("demo", help="Split beside PLCP on generated data: table and plot")
+    demo.add_argument("--out", type=Path, default=Path("demo.png"), help="where the plot goes")
+    demo.add_argument("--seed", type=int, default=0)
+    demo.set_defaults(run=_demo)
+
+
+def _demo(options: argparse.Namespace) -> int:
     """Print the table at once; a plot without matplotlib is said to be missing, not a failure."""
     from plcp.demo import format_table, plot_demo, run_demo
 
     print("The paper's synthetic task: 100 covariates, noise that grows with ten of them.")
     print("A linear model, 10,000 calibration rows, target coverage 0.9. Nobody says which ten.\n")
-    outcomes = run_demo(seed=seed)
+    outcomes = run_demo(seed=options.seed)
     print(format_table(outcomes))
     try:
-        plot_demo(outcomes, out)
+        plot_demo(outcomes, options.out)
     except ImportError:
         print("\nno plot: pip install 'plcp[plot]'", file=sys.stderr)
     else:
-        print(f"\nplot saved to {out}")
+        print(f"\nplot saved to {options.out}")
+    return 0
+
+
+def _add_reproduce(commands: Any) -> None:
+    from plcp.experiments.catalogue import NAMES
+
+    command = commands.add_parser(
+        "reproduce",
+        help="an experiment of the paper: figure, table, and what they say",
+        description="Run an experiment of the paper beside the default of this library. Finished "
+        "trials are kept: the same command, given again, goes on where it was stopped.",
+    )
+    command.add_argument("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
+    command.add_argument("--trials", type=_count, help="how many; the paper's number by default")
+    command.add_argument("--seed", type=_seed, default=0, help="of the first trial (default 0)")
+    command.add_argument(
+        "--jobs",
+        type=int,
+        default=min(MOST_JOBS, os.cpu_count() or 1),
+        help="trials at once, -1 for one a core (default %(default)s); results do not depend on it",
+    )
+    command.add_argument(
+        "--data-dir", type=Path, help="where data files lie (default: PLCP_DATA, else the cache)"
+    )
+    command.add_argument(
+        "--out", type=Path, default=Path("results"), help="where results go (default ./results)"
+    )
+    command.add_argument(
+        "--quick", action="store_true", help="small settings: seconds, to see that it works"
+    )
+    command.set_defaults(run=_reproduce)
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    """Print what came of it; what is missing or cannot be written is said in one line."""
+    from plcp.experiments import reproduce
+    from plcp.experiments.page import to_text
+
+    try:
+        done = reproduce(
+            options.name,
+            options.trials,
+            options.seed,
+            options.jobs,
+            options.data_dir,
+            options.out,
+            options.quick,
+            verbose=True,
+        )
+    except (OSError, ImportError, RuntimeError) as error:
+        print(f"plcp: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(
+            "\nplcp: stopped; finished trials are kept, the same command goes on", file=sys.stderr
+        )
+        return 130
+    print(to_text(done.report))
+    print("\n" + "\n".join(f"wrote {path}" for path in done.files))
+    return 0
+
+
+def _count(text: str) -> int:
+    return _whole(text, least=1)
+
+
+def _seed(text: str) -> int:
+    return _whole(text, least=0)
+
+
+def _whole(text: str, least: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} up")
+    return value

@@ -1,6 +1,8 @@
 """Names of the experiments, and the module that holds each."""
 
 from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 
 from plcp.experiments.experiment import Experiment
 
@@ -10,10 +12,28 @@ _MODULES = {"synthetic-deviation": "synthetic"}
 
 
 def find_experiment(name: str) -> Experiment:
-    """Return the experiment of this name.
-
-    """
+    """Return the experiment of this name."""
     if name not in NAMES:
         raise ValueError(f"no experiment is called {name!r}: take one of {', '.join(NAMES)}")
-    module = import_module(f"plcp.experiments.{_MODULES.get(name, name).replace('-', '_')}")
+    module = _module(f"plcp.experiments.{_MODULES.get(name, name).replace('-', '_')}")
     return next(one for one in module.EXPERIMENTS if one.name == name)
+
+
+def check_installed(*packages: str) -> None:
+    """Say before any work what its end would lack."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise _lacking(package)
+
+
+def _module(path: str) -> ModuleType:
+    try:
+        return import_module(path)
+    except ModuleNotFoundError as error:
+        raise _lacking(str(error.name)) from error
+
+
+def _lacking(package: str) -> ImportError:
+    return ImportError(
+        f"experiments need {package}, which is not here: pip install 'plcp[experiments]'"
+    )

@@ -56,7 +56,8 @@ class Ledger:
         from filelock import FileLock, Timeout
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(f"{self.path}.lock", timeout=0)
+        # a file of its own: locking would empty the records; the system frees it if we are killed
+        lock = FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=0)
         try:
             lock.acquire()
         except Timeout:

@@ -46,7 +46,19 @@ def to_markdown(name: str, report: Report, records: Sequence[Record]) -> str:
     figures = [
         f"![{report.title}]({file_stem(name, report, title)}.svg)" for title in report.figures
     ]
-    parts = [f"# {report.title}", " ".join(report.reading), *figures]
+    reading, *rest = _parts(report)
+    parts = [f"# {report.title}", reading, *figures, *rest, _origin(name, records)]
+    return "\n\n".join(parts) + "\n"
+
+
+def to_text(report: Report) -> str:
+    """Return what a terminal shows: the page without its figures."""
+    return "\n\n".join([report.title, *_parts(report)])
+
+
+def _parts(report: Report) -> list[str]:
+    """Reading, comparison, tables, claims and notes: those that there are."""
+    parts = [" ".join(report.reading)]
     if report.lines:
         parts.append(comparison(report).to_markdown())
     parts += [table.to_markdown() for table in report.tables]
@@ -54,8 +66,7 @@ def to_markdown(name: str, report: Report, records: Sequence[Record]) -> str:
         parts.append("\n".join(["**What was to be reached**", "", *_claims(report)]))
     if report.notes:
         parts.append("\n".join(["**Notes**", "", *(f"- {note}" for note in report.notes)]))
-    parts.append(_origin(name, records))
-    return "\n\n".join(parts) + "\n"
+    return parts
 
 
 def comparison(report: Report) -> Table:

@@ -23,15 +23,17 @@ def versions() -> dict[str, str]:
 
 
 def _commit() -> str | None:
-    """Commit of the checkout that this file lies in; None where it was installed."""
-    here = Path(__file__).resolve().parent
+    """Commit of the checkout that the library lies in, and whether it was changed since."""
+    commit, changes = _git("log", "-1", "--format=%h"), _git("status", "--porcelain")
+    return f"{commit} with changes" if commit and changes else commit
+
+
+def _git(*command: str) -> str | None:
+    """What git says of the library's own files; None where it was installed, not checked out."""
+    library = Path(__file__).resolve().parents[1]
     try:
         said = subprocess.run(
-            ["git", "log", "-1", "--format=%h", "--", "."],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            check=True,
+            ["git", *command, "--", "."], cwd=library, capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
         return None

@@ -1,10 +1,11 @@
 """From a name to trials, and from trials to a page, figures and tables."""
 
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from plcp.experiments.catalogue import find_experiment
+from plcp.experiments.catalogue import check_installed, find_experiment
 from plcp.experiments.experiment import Experiment, Record, Settings
 from plcp.experiments.ledger import Ledger
 from plcp.experiments.overview import write_overview
@@ -60,6 +61,7 @@ def reproduce(
     verbose : bool, default=False
         Show a progress bar (needs the extra ``progress``).
     """
+    check_installed("filelock", "matplotlib")
     experiment = find_experiment(name)
     count = check_trials(experiment.trials if trials is None and not quick else trials)
     directory = None if data_dir is None else Path(data_dir)
@@ -73,10 +75,10 @@ def reproduce(
 
 
 def full_settings(experiment: Experiment, quick: bool, data_dir: Path | None) -> Settings:
-    """Settings of an experiment with the SHA-256 of its data: all that tells its records apart."""
+    """All that tells records apart but the seed: settings, SHA-256 of the data, our version."""
     settings = experiment.quick if quick else experiment.settings
     files = experiment.files(data_dir)
-    return settings | ({"data": files} if files else {})
+    return settings | {"plcp": version("plcp")} | ({"data": files} if files else {})
 
 
 def check_trials(trials: Any) -> int:

@@ -1,0 +1,56 @@
+"""A small experiment of our own: tosses of a coin, as slow as is wanted.
+
+Run as a program it tosses until it is done or killed: ``python coin_tosses.py LEDGER PAUSE JOBS``.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from plcp.experiments.experiment import Experiment
+from plcp.experiments.ledger import Ledger
+from plcp.experiments.report import Claim, Line, Report, Table
+from plcp.experiments.trials import run_trials
+
+SEEDS = range(12)
+
+
+def toss(settings, seed, data_dir):
+    time.sleep(settings["pause"])
+    if seed == settings.get("bad_seed"):
+        raise ArithmeticError(f"the coin of seed {seed} stood on its edge")
+    heads = np.random.default_rng(seed).binomial(settings["tosses"], 0.5)
+    return {"heads": int(heads), "process": os.getpid()}
+
+
+def draw():
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(2, 1))
+
+
+def report(records):
+    heads = [record["results"]["heads"] for record in records]
+    return Report(
+        title="Tosses",
+        reading=[f"{np.mean(heads):.1f} heads on average."],
+        tables=[Table("Heads", ["seed", "heads"], [[str(s), str(h)] for s, h in enumerate(heads)])],
+        figures={"main": draw, "again": draw},
+        lines=[Line("heads", "five", heads, [], 1)],
+        claims=[Claim("some heads", f"{max(heads)}", max(heads) > 0)],
+        notes=["A coin is no experiment of the paper."],
+    )
+
+
+def coin(**options):
+    settings = {"tosses": 10, "pause": 0.0, "alpha": 0.1, **options}
+    return Experiment("coin", "Tosses", settings, settings | {"tosses": 2}, 12, toss, report)
+
+
+if __name__ == "__main__":
+    slow = coin(pause=float(sys.argv[2]))
+    ledger = Ledger(Path(sys.argv[1]))
+    run_trials(slow, slow.settings, SEEDS, ledger, n_jobs=int(sys.argv[3]))
