@@ -1,4 +1,4 @@
-"""Sections of docs/results.md about metrics, their intervals, and the theory's bounds."""
+"""Sections of docs/benchmarks.md about metrics, their intervals, and the theory's bounds."""
 
 from typing import Any
 

@@ -89,7 +89,7 @@ def facts(results: Any) -> str:
 
 
 def rivals_section(rivals: dict[str, Any]) -> str:
-    """Return the section of docs/results.md about every method under one roof."""
+    """Return the section of docs/benchmarks.md about every method under one roof."""
     records = rivals["table"]["results"]
     text = "\n## Every method under one roof\n\n"
     text += f"Commit {rivals['table']['provenance']['commit']}. "

@@ -1,4 +1,4 @@
-"""The tables of docs/results.md and README.md, written from the JSON of the benchmarks alone.
+"""The tables of docs/benchmarks.md and README.md, written from the JSON of the benchmarks alone.
 
 python benchmarks/tables.py
 """
@@ -193,7 +193,7 @@ def results_page(
         (neural["gas"], "Networks, not tuned on: batches of drifting gas sensors", shifted),
         (neural["synthetic"], "Networks: the paper's synthetic task", neural_synthetic),
     ]
-    text = "# Results\n\nWritten by `benchmarks/tables.py` from `benchmarks/results/*.json`.\n"
+    text = "# Benchmarks\n\nWritten by `benchmarks/tables.py` from `benchmarks/results/*.json`.\n"
     for entry, title, draw in parts:
         text += f"\n## {title}\n\nCommit {entry['provenance']['commit']}.\n\n"
         text += draw(entry["results"])
@@ -229,7 +229,7 @@ def load() -> dict[str, dict[str, Any]]:
 
 def main() -> None:
     results = load()
-    (ROOT / "docs" / "results.md").write_text(results_page(**results))
+    (ROOT / "docs" / "benchmarks.md").write_text(results_page(**results))
     readme = ROOT / "README.md"
     drawn = {name: results[name] for name in ("conditional", "neural", "rivals")}
     text = readme_with_tables(readme.read_text(), **drawn)

@@ -10,7 +10,7 @@ import tables  # noqa: E402
 
 
 def test_results_page_is_drawn_from_the_records():
-    assert (ROOT / "docs" / "results.md").read_text() == tables.results_page(**tables.load())
+    assert (ROOT / "docs" / "benchmarks.md").read_text() == tables.results_page(**tables.load())
 
 
 def test_tables_of_the_readme_are_drawn_from_the_records():
