@@ -90,11 +90,18 @@ def _cell(summary: Summary, method: str, group: int, digits: int) -> str:
 
 
 def overall_table(
-    summary: Summary, caption: str, columns: Mapping[str, str], digits: int = 3
+    summary: Summary,
+    caption: str,
+    columns: Mapping[str, str],
+    digits: int | Mapping[str, int] = 3,
 ) -> Table:
-    """Numbers of the whole test set, mean and range over trials; ``columns``: key → heading."""
+    """Numbers of the whole test set, mean and range over trials; ``columns``: key → heading.
+
+    ``digits`` may name some of the keys; the others have three.
+    """
+    shown = dict.fromkeys(columns, digits) if isinstance(digits, int) else digits
     rows = [
-        [method, *(spread(summary.overall[method][key], digits) for key in columns)]
+        [method, *(spread(summary.overall[method][key], shown.get(key, 3)) for key in columns)]
         for method in summary.methods
     ]
     return Table(caption, ["", *columns.values()], rows)

@@ -1,4 +1,4 @@
-"""The paper's figure: coverage by group at the left, mean size at the right."""
+"""The paper's figure: coverage by group and mean size, side by side or, if crowded, stacked."""
 
 from typing import Any
 
@@ -6,9 +6,11 @@ import numpy as np
 
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT, Floats, Summary
 
-COLORS = {SPLIT: "#8c8c8c", PUBLISHED: "#e08214", DEFAULT: "#1f6fb4"}
-OTHERS = ("#5aae61", "#9970ab", "#c51b7d", "#35978f", "#8c510a")
-MARKERS = "osD^vP*X"
+COLORS = {SPLIT: "#7f7f7f", PUBLISHED: "#e08214", DEFAULT: "#1f6fb4"}
+OTHERS = ("#4d9a52", "#9970ab", "#c51b7d", "#35978f", "#8c510a")
+MARKERS = "osD^vPX*"
+CROWDED = 48  # points that a panel of half the width can show apart
+LEGEND_LETTERS = 110  # names that fit in one line of the legend, with their marks
 
 
 def draw_by_group(
@@ -22,26 +24,24 @@ def draw_by_group(
     from matplotlib.figure import Figure
 
     shown = methods or summary.methods
-    figure = Figure(figsize=(12, 4.4), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    stacked = len(summary.groups) * len(shown) > CROWDED
+    figure = Figure(figsize=(12, 8) if stacked else (12, 4.8), layout="constrained")
+    coverage, size = figure.subplots(*((2, 1) if stacked else (1, 2)))
     for place, method in enumerate(shown):
-        shift = (place - (len(shown) - 1) / 2) * 0.7 / len(shown)
+        shift = (place - (len(shown) - 1) / 2) * 0.76 / len(shown)
         style = {"color": color_of(method, shown), "marker": MARKERS[place % len(MARKERS)]}
-        _points(left, summary.coverage[method], shift, method, style)
-        _points(right, summary.size[method], shift, method, style)
-    left.axhline(1 - summary.alpha, color="black", linewidth=1, linestyle="--", zorder=0)
-    left.set(ylabel="coverage")
-    right.set(ylabel=size_label)
+        _points(coverage, summary.coverage[method], shift, method, style)
+        _points(size, summary.size[method], shift, method, style)
+    coverage.axhline(1 - summary.alpha, color="black", linewidth=1.2, linestyle="--", zorder=1)
+    coverage.set_ylabel("coverage", fontsize=13)
+    size.set_ylabel(size_label, fontsize=13)
     if log_size:
-        right.set_yscale("log")
+        size.set_yscale("log")
     else:
-        right.set_ylim(bottom=0)
-    for axes in (left, right):
-        _name_groups(axes, summary.groups, group_label)
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside upper center", ncols=min(len(shown), 7), frameon=False
-    )
+        size.set_ylim(bottom=0)
+    for axes in (coverage, size):
+        _name_groups(axes, summary.groups, "" if stacked and axes is coverage else group_label)
+    _legend(figure, coverage, len(summary.counts))
     return figure
 
 
@@ -51,21 +51,48 @@ def color_of(method: str, methods: list[str]) -> str:
     return COLORS.get(method) or OTHERS[others.index(method) % len(OTHERS)]
 
 
+def tidy(axes: Any) -> None:
+    """Text to be read from the back row, and no frame but the two axes."""
+    axes.tick_params(labelsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def _points(axes: Any, values: Floats, shift: float, label: str, style: dict[str, Any]) -> None:
     middle = values.mean(axis=0)
     bars = np.abs(np.array([values.min(axis=0), values.max(axis=0)]) - middle)
     places = np.arange(values.shape[1]) + shift
     axes.errorbar(
-        places, middle, bars, label=label, linestyle="none", markersize=4.5, linewidth=1, **style
+        places, middle, bars, label=label, linestyle="none", markersize=5.5, elinewidth=1.6, **style
     )
 
 
 def _name_groups(axes: Any, groups: list[str], label: str) -> None:
-    crowded = sum(map(len, groups)) > 60
+    width = max(len(line) for group in groups for line in group.split("\n"))
+    slanted = len(groups) * width > 60 and width > 2
     axes.set_xticks(
-        range(len(groups)), groups, **({"rotation": 45, "ha": "right"} if crowded else {})
+        range(len(groups)), groups, **({"rotation": 35, "ha": "right"} if slanted else {})
     )
-    axes.set_xlabel(label)
-    axes.margins(x=0.02)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", linewidth=0.4, alpha=0.5)
+    axes.set_xlabel(label, fontsize=13)
+    axes.set_xlim(-0.5, len(groups) - 0.5)
+    for place in range(1, len(groups), 2):
+        axes.axvspan(place - 0.5, place + 0.5, color="black", alpha=0.045, linewidth=0, zorder=0)
+    axes.grid(axis="y", linewidth=0.5, alpha=0.6)
+    tidy(axes)
+
+
+def _legend(figure: Any, axes: Any, trials: int) -> None:
+    """Names of the methods above all, in as few lines as their letters allow."""
+    handles, labels = axes.get_legend_handles_labels()
+    lines = -(-sum(len(label) + 6 for label in labels) // LEGEND_LETTERS)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=-(-len(labels) // lines),
+        frameon=False,
+        fontsize=12,
+        title=f"mean of {trials} trials, bars from the lowest to the highest"
+        if trials > 1
+        else None,
+        title_fontsize=11,
+    )
