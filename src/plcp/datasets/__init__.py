@@ -1,5 +1,27 @@
-"""Data with known noise, so that conditional coverage can be computed and not only estimated."""
+"""Data: simulated with known noise, so that coverage can be computed, and the paper's own."""
 
+from plcp.datasets.census import Census, census_files, fetch_census
+from plcp.datasets.census_codes import RACES, SEXES, STATES
+from plcp.datasets.digits import BlurredDigits, fetch_blurred_mnist, mnist_files, read_idx
+from plcp.datasets.gas import GasDrift, fetch_gas_drift, gas_drift_files
 from plcp.datasets.synthetic import ScoreTask, make_nonlinear, make_synthetic, make_toy
 
-__all__ = ["ScoreTask", "make_nonlinear", "make_synthetic", "make_toy"]
+__all__ = [
+    "RACES",
+    "SEXES",
+    "STATES",
+    "BlurredDigits",
+    "Census",
+    "GasDrift",
+    "ScoreTask",
+    "census_files",
+    "fetch_blurred_mnist",
+    "fetch_census",
+    "fetch_gas_drift",
+    "gas_drift_files",
+    "make_nonlinear",
+    "make_synthetic",
+    "make_toy",
+    "mnist_files",
+    "read_idx",
+]
