@@ -125,8 +125,8 @@ def to_dict(name: str, report: Report, records: Sequence[Record]) -> dict[str, A
             {
                 "quantity": line.quantity,
                 "paper": line.paper,
-                "published": [float(value) for value in line.published],
-                "default": [float(value) for value in line.default],
+                "published": _rounded(line.published),
+                "default": _rounded(line.default),
                 "digits": line.digits,
             }
             for line in report.lines
@@ -140,3 +140,8 @@ def to_dict(name: str, report: Report, records: Sequence[Record]) -> dict[str, A
         ],
         "notes": list(report.notes),
     }
+
+
+def _rounded(values: Numbers) -> list[float]:
+    """Ten digits: the last of sixteen depend on the processor."""
+    return [float(f"{value:.10g}") for value in values]
