@@ -97,7 +97,8 @@ def fetch_blurred_mnist(
     _check_counts(n_train, n_shifted, len(images))
     rng = check_random_state(random_state)
     rows = rng.permutation(len(images))[: n_train + n_shifted]
-    X, y = images[rows, None] / np.float32(255), labels[rows].astype(np.int64)
+    X, y = images[rows, None].astype(np.float32), labels[rows].astype(np.int64)
+    X /= 255
     level = rng.permutation(np.arange(n_shifted) % len(scales))
     return BlurredDigits(
         X_train=X[:n_train],

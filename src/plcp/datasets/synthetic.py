@@ -33,7 +33,9 @@ class ScoreTask:
 
 
 def make_toy(n: int, random_state: Any = None) -> ScoreTask:
-    """Figure 1 of the paper: x uniform on [-1, 1], noise N(0, 1) left of zero, N(0, 2) right.
+    """Figure 1 of the paper: y = x + noise, x uniform on [-1, 1].
+
+    The noise is N(0, 1) left of zero and N(0, 2) right of it; two is a variance.
 
     Examples
     --------
@@ -42,23 +44,44 @@ def make_toy(n: int, random_state: Any = None) -> ScoreTask:
     """
     rng = check_random_state(random_state)
     X = rng.uniform(-1, 1, (n, 1))
-    return _draw(X, np.zeros(n), np.where(X[:, 0] < 0, 1.0, np.sqrt(2.0)), rng)
+    return _draw(X, X[:, 0], np.where(X[:, 0] < 0, 1.0, np.sqrt(2.0)), rng)
 
 
 def make_synthetic(
-    n: int, random_state: Any = None, coef_state: Any = 0, variance: float = 0.1
+    n: int,
+    random_state: Any = None,
+    coef_state: Any = 0,
+    variance: float = 0.1,
+    noise: str = "variance",
 ) -> ScoreTask:
-    """Task of section 4.2: ten binary and ninety Gaussian covariates, variance 0.1 + Σ i X_i.
+    """Task of section 4.2: ten binary and ninety Gaussian covariates, noise that grows with ten.
 
-    The sum runs over the ten binary covariates, since a variance must stay positive; the paper
-    (and Jung et al. 2023, who proposed the task) leaves that unsaid. θ is drawn from
-    ``coef_state``, the same for every sample of one task.
+    The noise depends on the ten binary covariates, since a variance must stay positive; the paper
+    (and Jung et al. 2023, who proposed the task) leaves that unsaid.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    random_state : int, RandomState or None
+        Draws rows.
+    coef_state : int, RandomState or None, default=0
+        Draws θ: the same for every sample of one task.
+    variance : float, default=0.1
+        Of the Gaussian covariates, and of the least noise.
+    noise : {"variance", "deviation"}, default="variance"
+        ``"variance"``: that of y is ``variance`` + Σ i X_i, as the paper's text says.
+        ``"deviation"``: its standard deviation is 0.25 + Σ i X_i, as in Jung et al.'s own code.
     """
+    if noise not in ("variance", "deviation"):
+        raise ValueError(f"noise={noise!r}: must be 'variance' or 'deviation'")
     rng = check_random_state(random_state)
     binary = rng.randint(0, 2, (n, 10)).astype(float)
     X = np.hstack([binary, rng.normal(0, np.sqrt(variance), (n, 90))])
     coef = check_random_state(coef_state).normal(size=100)
-    return _draw(X, X @ coef, np.sqrt(variance + binary @ np.arange(1, 11)), rng)
+    growth = binary @ np.arange(1, 11)
+    sigma = np.sqrt(variance + growth) if noise == "variance" else 0.25 + growth
+    return _draw(X, X @ coef, sigma, rng)
 
 
 def make_nonlinear(n: int, random_state: Any = None) -> ScoreTask:
