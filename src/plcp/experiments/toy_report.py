@@ -1,0 +1,167 @@
+"""What the toy example shows: Split's coverage left and right, and the boundary that PLCP finds."""
+
+import numpy as np
+
+from plcp.experiments.by_group import (
+    DEFAULT,
+    PUBLISHED,
+    SPLIT,
+    Floats,
+    Summary,
+    group_table,
+    overall_table,
+    summarise,
+)
+from plcp.experiments.experiment import Record, Settings
+from plcp.experiments.report import Claim, Line, Report, Table, spread
+from plcp.experiments.toy_figure import draw_toy
+from plcp.experiments.toy_law import boundary_distance, marginal_quantile, side_coverage
+
+LEFT, RIGHT = "x < 0", "x ≥ 0"
+ORDERED, LEAVES = "PLCP, two ordered groups", "PLCP, two leaves of a tree"
+TWO_GROUPS = (PUBLISHED, ORDERED, LEAVES)
+AGREEMENT = 0.95  # share of points on their own side that a drawn group is to reach
+CHANCE = 0.001  # of a claim about the boundary failing though all is well
+
+
+def report(records: list[Record]) -> Report:
+    """Figure 1, the boundary by class H and number of points, and coverage on both sides."""
+    summary = summarise(records)
+    settings = records[0]["settings"]
+    return Report(
+        title="Figure 1: the toy example, and the boundary PLCP finds",
+        reading=_reading(summary, records),
+        tables=[
+            group_table(summary, "Coverage (and mean length) left and right, mean over trials"),
+            overall_table(
+                summary,
+                "All test points (mean, lowest to highest trial)",
+                {
+                    "coverage": "coverage",
+                    "msce": "exact MSCE",
+                    "agreement": "points with the threshold of sign(x)",
+                },
+                {"msce": 5},
+            ),
+            _boundary_table(records),
+        ],
+        figures={"four-panels": lambda: draw_toy(records)},
+        lines=_lines(summary, records),
+        claims=_claims(summary, records),
+        notes=_notes(settings),
+    )
+
+
+def boundary_error(changes: list[float]) -> float:
+    """Distance from zero of the farthest change of group; 1, all there is, if there is none.
+
+    Examples
+    --------
+    >>> boundary_error([-0.25, 0.5]), boundary_error([])
+    (0.5, 1.0)
+    """
+    return max(map(abs, changes), default=1.0)
+
+
+def boundary_errors(records: list[Record], method: str, size: int = -1) -> Floats:
+    """Those distances in all trials, at one of the sizes (the largest)."""
+    found = [record["results"]["about"]["changes"][method][size] for record in records]
+    return np.array([boundary_error(changes) for changes in found])
+
+
+def _boundary_table(records: list[Record]) -> Table:
+    sizes = records[0]["settings"]["sizes"]
+    rows = [
+        [method, *(spread(boundary_errors(records, method, at), 4) for at in range(len(sizes)))]
+        for method in TWO_GROUPS
+    ]
+    return Table(
+        "Distance of the boundary from zero (mean, lowest to highest trial; 1: none found)",
+        ["", *(f"{n:,} points" for n in sizes)],
+        rows,
+    )
+
+
+def _reading(summary: Summary, records: list[Record]) -> list[str]:
+    sides = {m: summary.coverage[m].mean(axis=0) for m in (SPLIT, PUBLISHED, DEFAULT)}
+    covered = [f"{method} {left:.3f} and {right:.3f}" for method, (left, right) in sides.items()]
+    return [
+        f"As published, PLCP changes group {boundary_errors(records, PUBLISHED).mean():.4f} from "
+        "zero on average over trials, where h(x) = sign(x) does, and gives "
+        f"{summary.overall[PUBLISHED]['agreement'].mean():.1%} of the points the threshold of "
+        "their side.",
+        f"Coverage left and right of zero: {', '.join(covered)}.",
+    ]
+
+
+def _lines(summary: Summary, records: list[Record]) -> list[Line]:
+    split = side_coverage(marginal_quantile(summary.alpha))
+    level = f"{1 - summary.alpha:g} (Split {{:.3f}})"
+    coverage, overall = summary.coverage, summary.overall
+    return [
+        Line(
+            "distance of the boundary from zero",
+            "0, h(x) = sign(x)",
+            boundary_errors(records, PUBLISHED),
+            [],
+            digits=4,
+        ),
+        *(
+            Line(
+                f"coverage, {side}",
+                level.format(split[at]),
+                coverage[PUBLISHED][:, at],
+                coverage[DEFAULT][:, at],
+            )
+            for at, side in enumerate(summary.groups)
+        ),
+        Line("exact MSCE", "0", overall[PUBLISHED]["msce"], overall[DEFAULT]["msce"], digits=5),
+    ]
+
+
+def _claims(summary: Summary, records: list[Record]) -> list[Claim]:
+    n = records[0]["settings"]["sizes"][-1]
+    distance = boundary_distance(n, summary.alpha, CHANCE / len(records))
+    found = boundary_errors(records, PUBLISHED)
+    agreement = summary.overall[PUBLISHED]["agreement"].mean()
+    return [
+        Claim(
+            f"{PUBLISHED} finds h(x) = sign(x): its boundary within {distance:.3f} of zero in "
+            f"every trial, as that of the best boundary of {n:,} points is but for a chance of "
+            f"{CHANCE:g}",
+            f"at most {found.max():.4f} away",
+            bool(found.max() <= distance),
+        ),
+        Claim(
+            f"{AGREEMENT:.0%} of the test points, or more, drawn into the group of their side",
+            f"{agreement:.1%}",
+            bool(agreement >= AGREEMENT),
+        ),
+        *(_side_claim(summary, method) for method in (PUBLISHED, DEFAULT)),
+    ]
+
+
+def _side_claim(summary: Summary, method: str) -> Claim:
+    ours, split = summary.gap(method), summary.gap(SPLIT)
+    return Claim(
+        f"coverage of {method} nearer to {1 - summary.alpha:g} than {SPLIT}'s on both sides",
+        " and ".join(f"{a:.4f} against {b:.4f} away" for a, b in zip(ours, split, strict=True)),
+        bool((ours < split).all()),
+    )
+
+
+def _notes(settings: Settings) -> list[str]:
+    return [
+        "The paper supposes infinitely many points; here calibration and test have "
+        f"{settings['sizes'][-1]:,} and {settings['n_test']:,}. The model is the paper's, "
+        "f(x) = x; panel (b) and Split's line in (c) are exact.",
+        "As published: two groups, softmax of a line, descended on all points until nothing is "
+        "gained, groups drawn from h(x). Near zero memberships are soft, so that some points draw "
+        "the group of the other side; a step would have none, and is the optimum, since a soft "
+        "boundary is a mixture of steps.",
+        "The threshold of sign(x) is the one nearer to the true quantile of the point's side. The "
+        "default has more than two groups, and no one boundary; beside it, two groups of the same "
+        "index, and the two leaves of a tree.",
+        "The best boundary's distance is Chernoff's bound for a random walk of the costs of points "
+        "on the wrong side, at the true thresholds (`plcp.experiments.toy_law`).",
+    ]
