@@ -37,7 +37,7 @@ def draw_by_group(
     size.set_ylabel(size_label, fontsize=13)
     if log_size:
         size.set_yscale("log")
-    else:
+    elif _far_apart([summary.size[method] for method in shown]):
         size.set_ylim(bottom=0)
     for axes in (coverage, size):
         _name_groups(axes, summary.groups, "" if stacked and axes is coverage else group_label)
@@ -49,6 +49,11 @@ def color_of(method: str, methods: list[str]) -> str:
     """Return a method's colour: Split grey, PLCP orange and blue, the others as they come."""
     others = [name for name in methods if name not in COLORS]
     return COLORS.get(method) or OTHERS[others.index(method) % len(OTHERS)]
+
+
+def _far_apart(sizes: list[Floats]) -> bool:
+    """Whether sizes differ so much that nothing is lost by showing zero too."""
+    return bool(min(map(np.min, sizes)) < max(map(np.max, sizes)) / 2)
 
 
 def tidy(axes: Any) -> None:

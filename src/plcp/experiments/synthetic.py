@@ -41,8 +41,7 @@ def run(settings: Settings, seed: int, data_dir: Path | None) -> dict[str, Any]:
 
 def draw(settings: Settings, part: str, coef_state: int, state: int) -> ScoreTask:
     """Draw one part of the data: ``n_train``, ``n_calibration`` or ``n_test`` rows."""
-    noise = {} if settings["noise"] == "variance" else {"noise": settings["noise"]}
-    return make_synthetic(settings[part], state, coef_state, **noise)
+    return make_synthetic(settings[part], state, coef_state, noise=settings["noise"])
 
 
 def _fitted_model(settings: Settings, coef_state: int, state: int) -> LinearRegression:
@@ -97,13 +96,26 @@ def _judged(
     start = time.perf_counter()
     threshold = np.asarray(rule.fit(X, scores).predict(test.X), dtype=np.float64)
     seconds = time.perf_counter() - start
+    inside = test.conditional_coverage(threshold, prediction)
+    draws = isinstance(rule, PLCP) and rule.assignment == "sample"
+    inside_over_draws = coverage_over_draws(rule, test, prediction) if draws else inside
     return outcome(
         np.abs(test.y - prediction) <= threshold,
         2 * threshold,
         groups,
-        msce=float(msce(test.conditional_coverage(threshold, prediction), rule.alpha)),
+        msce=float(msce(inside, rule.alpha)),
+        msce_over_draws=float(msce(inside_over_draws, rule.alpha)),
         seconds=round(seconds, 3),
     )
+
+
+def coverage_over_draws(rule: PLCP, test: ScoreTask, prediction: Floats) -> Floats:
+    """P(covered | x) = Σ h_i(x) P(S ≤ q_i | x), the group of x not yet drawn."""
+    memberships = rule.memberships(test.X)
+    inside = np.zeros(len(test.X))
+    for group, threshold in enumerate(rule.thresholds_):
+        inside += memberships[:, group] * test.conditional_coverage(threshold, prediction)
+    return np.clip(inside, 0.0, 1.0)  # memberships add up to one but for rounding
 
 
 def _experiment(name: str, noise: str) -> Experiment:
