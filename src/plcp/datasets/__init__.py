@@ -1,5 +1,6 @@
 """Data: simulated with known noise, so that coverage can be computed, and the paper's own."""
 
+from plcp.datasets.cells import CellImages, CellOutputs, CellSites, fetch_rxrx1, rxrx1_files
 from plcp.datasets.census import Census, census_files, fetch_census
 from plcp.datasets.census_codes import RACES, SEXES, STATES
 from plcp.datasets.digits import BlurredDigits, fetch_blurred_mnist, mnist_files, read_idx
@@ -11,6 +12,9 @@ __all__ = [
     "SEXES",
     "STATES",
     "BlurredDigits",
+    "CellImages",
+    "CellOutputs",
+    "CellSites",
     "Census",
     "GasDrift",
     "ScoreTask",
@@ -18,10 +22,12 @@ __all__ = [
     "fetch_blurred_mnist",
     "fetch_census",
     "fetch_gas_drift",
+    "fetch_rxrx1",
     "gas_drift_files",
     "make_nonlinear",
     "make_synthetic",
     "make_toy",
     "mnist_files",
     "read_idx",
+    "rxrx1_files",
 ]

@@ -131,14 +131,14 @@ def _read_file(path: Path) -> Any:
     columns = dict.fromkeys((*NUMBERS, *CATEGORIES, *LEAST))
     with reading(path):
         if path.suffix == ".csv":
-            frame = pandas.read_csv(path, usecols=list(columns), dtype="float64")
+            frame = pandas.read_csv(path, usecols=list(columns))
         else:
             needed("pyarrow")
             frame = pandas.read_parquet(path)
             frame = frame[[name for name in columns if name in frame or name not in OPTIONAL]]
-        if frame.empty or frame["PINCP"].notna().sum() == 0:
+        if not frame["PINCP"].notna().any():
             raise ValueError("it has no row with an income")
-    return frame
+        return frame.astype("Int64")  # whole numbers, or blank
 
 
 def _notes(X: Any, found: Found) -> tuple[str, ...]:

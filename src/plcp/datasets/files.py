@@ -3,8 +3,6 @@
 import gzip
 import hashlib
 import os
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -149,10 +147,14 @@ def reading(path: Path) -> Iterator[None]:
     """Name the file, and the remedy, in whatever goes wrong while it is read."""
     try:
         yield
-    except (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile) as error:
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{path} is not there, though others of its kind are: copy or unpack them all again"
+        ) from None
+    except Exception as error:  # readers raise what they like: a broken PNG is a SyntaxError
         raise ValueError(
-            f"{path} cannot be read ({error}): it is damaged or another file; remove it, and fetch "
-            "or put there the right one"
+            f"{path} cannot be read ({error}): it is damaged, or not what its name says. Remove it "
+            "and run again: the right one is then downloaded, or you are told where it is to be had"
         ) from error
 
 
