@@ -125,7 +125,7 @@ def _experiment(name: str, noise: str) -> Experiment:
         title=f"20 overlapping groups of a synthetic regression, {LAWS[noise]}",
         settings=common
         | {"n_train": 150_000, "n_calibration": 50_000, "n_test": 50_000, "n_groups": 25},
-        quick=common | {"n_train": 2_000, "n_calibration": 1_000, "n_test": 2_000, "n_groups": 3},
+        quick=common | {"n_train": 2_000, "n_calibration": 600, "n_test": 2_000, "n_groups": 3},
         trials=100,
         run=run,
         report=report,
