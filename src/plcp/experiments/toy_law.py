@@ -1,6 +1,7 @@
 """Figure 1's law: scores |N(0, 1)| left of zero and |N(0, 2)| right of it, x uniform on [-1, 1]."""
 
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -56,6 +57,7 @@ def boundary_distance(n: int, alpha: float, chance: float) -> float:
     return 1.0 if excess(1.0) > 0 else float(brentq(excess, 0.0, 1.0))
 
 
+@cache
 def _return_rate(side: int, alpha: float) -> float:
     """Chernoff's ρ = min_t E exp(-tD) of a point of this side under the other's threshold."""
     quantiles = side_quantiles(alpha)
