@@ -10,7 +10,7 @@ from plcp.metrics import hsic, size_correlation
 MEASURES = {"hsic": "HSIC", "pearson": "Pearson"}
 
 
-def dependence(covered: NDArray[np.bool_], size: NDArray[np.int64]) -> dict[str, float]:
+def dependence(covered: NDArray[np.bool_], size: NDArray[np.int64] | Floats) -> dict[str, float]:
     """HSIC and correlation of size and coverage; zero where one of them is the same everywhere.
 
     Examples

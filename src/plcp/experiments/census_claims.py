@@ -1,0 +1,111 @@
+"""What is asked of each group of the census, beside what chance allows there."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from plcp.experiments.by_group import DEFAULT, PUBLISHED, Floats, Summary
+from plcp.experiments.census_chance import chance_outside, independent_people
+from plcp.experiments.census_people import DOCTORATE, NAMED, OVER_60, TEST_SHARE
+from plcp.experiments.dependence import gain
+from plcp.experiments.report import Claim, Table
+from plcp.metrics.binomial import clopper_pearson
+
+PAPER = {"hsic": 56.07, "pearson": 64.06}  # per cent, of the table captioned "2018 US Census"
+WITHIN = 0.03
+SURE = 0.05  # a group in which chance alone fails more often cannot be judged
+
+
+def named_places(summary: Summary) -> list[int]:
+    """Places of the groups by race, sex and state."""
+    return [place for place, name in enumerate(summary.groups) if name in NAMED]
+
+
+def table_of_chance(summary: Summary) -> Table:
+    """Each group's people, what chance does to so few, and the default's coverage with bounds."""
+    people, outside = _chance(summary)
+    coverage = summary.coverage[DEFAULT].mean(axis=0)
+    low, high = clopper_pearson(coverage * people, people)
+    rows = [
+        [
+            name,
+            f"{summary.counts[:, g].mean():,.0f}",
+            f"{people[g]:,.0f}",
+            f"{outside[g]:.3f}",
+            f"{coverage[g]:.3f}",
+            f"{low[g]:.3f} to {high[g]:.3f}",
+        ]
+        for g, name in enumerate(summary.groups)
+    ]
+    header = [
+        "",
+        "people in a test part",
+        "independent people in all trials",
+        f"chance that a perfect rule is more than {WITHIN:g} off",
+        f"coverage, {DEFAULT}",
+        "95 % bounds (Clopper–Pearson)",
+    ]
+    return Table("What chance allows in each group", header, rows)
+
+
+def _chance(summary: Summary) -> tuple[Floats, Floats]:
+    people = independent_people(summary.counts, TEST_SHARE)
+    return people, chance_outside(people, 1 - summary.alpha, WITHIN)
+
+
+def claims(summary: Summary) -> list[Claim]:
+    """What is to be reached, and whether it is."""
+    named = named_places(summary)
+    outside = _chance(summary)[1]
+    tellable = [g for g in named if outside[g] <= SURE]
+    unnamed = [g for g, name in enumerate(summary.groups) if name in (OVER_60, DOCTORATE)]
+    near = f"within {WITHIN:g} of {1 - summary.alpha:g} on average over trials, {DEFAULT}"
+    found = [_within(f"coverage of every race, sex and state {near}", summary, named)]
+    if 0 < len(tellable) < len(named):
+        too_few = [summary.groups[g] for g in named if g not in tellable]
+        found.append(
+            _within(
+                f"the same of groups so large that a perfect rule is that near with probability "
+                f"{1 - SURE:g}; not of {', '.join(too_few)}",
+                summary,
+                tellable,
+            )
+        )
+    if unnamed:
+        found.append(
+            _within(
+                f"coverage of over-60s and of doctorates, whom nobody named, {near}",
+                summary,
+                unnamed,
+            )
+        )
+    return [*found, *(_gain_claim(summary, method) for method in (PUBLISHED, DEFAULT))]
+
+
+def _within(text: str, summary: Summary, places: Sequence[int]) -> Claim:
+    gaps, coverage = summary.gap(DEFAULT), summary.coverage[DEFAULT].mean(axis=0)
+    people = independent_people(summary.counts, TEST_SHARE)
+    low, high = clopper_pearson(coverage * people, people)
+    off = [g for g in places if gaps[g] > WITHIN]
+    worst = max(places, key=lambda g: gaps[g])
+    measured = "; ".join(
+        f"{summary.groups[g]} {coverage[g]:.3f}, bounds {low[g]:.3f} to {high[g]:.3f}"
+        for g in off or [worst]
+    )
+    return Claim(text, measured if off else f"furthest: {measured}", not off)
+
+
+def _gain_claim(summary: Summary, method: str) -> Claim:
+    gains = {measure: gain(summary, method, measure) for measure in PAPER}
+    return Claim(
+        f"the paper's gains of 56 and 64 %, {method}",
+        " and ".join(map(_with_error, gains.values())),
+        all(values.mean() >= PAPER[measure] for measure, values in gains.items()),
+    )
+
+
+def _with_error(values: Floats) -> str:
+    """Mean over trials, and its standard error where there are several."""
+    n = len(values)
+    error = f" ± {values.std(ddof=1) / np.sqrt(n):.1f}" if n > 1 else ""
+    return f"{values.mean():.1f}{error} %"
