@@ -13,7 +13,9 @@ from plcp.datasets.files import Found, Kind, locate, needed, reading
 OUTPUTS = "rxrx1/rxrx1_outputs.npz"
 KAGGLE = "rxrx1/rxrx1_kaggle_metadata.parquet"
 FOLDERS = ("rxrx1", "rxrx1_v1.0")
-COLUMNS = ("cell_type", "dataset", "experiment", "plate", "well", "site", "sirna_id")
+COLUMNS = dict.fromkeys(("cell_type", "dataset", "experiment", "well"), "str") | dict.fromkeys(
+    ("plate", "site", "sirna_id"), "int64"
+)
 SPLITS = {"train", "val", "test"}
 BUNDLE = (
     "https://worksheets.codalab.org/rest/bundles/0x6b7a05a3056a434498f0bb1252eb8440/contents/blob/"
@@ -137,10 +139,11 @@ def _locate(data_dir: str | Path | None) -> Found:
 def _read_sites(path: Path) -> Any:
     pandas = needed("pandas")
     with reading(path):
-        table = pandas.read_csv(path, usecols=list(COLUMNS))
-        if table.empty or not set(table["dataset"]) <= SPLITS:
+        table = pandas.read_csv(path, usecols=list(COLUMNS), dtype=COLUMNS)
+        if table.empty or table.isna().any(axis=None):
+            raise ValueError(f"it is empty, or a cell of {', '.join(COLUMNS)} is")
+        if not set(table["dataset"]) <= SPLITS:
             raise ValueError(f"its column dataset must hold {', '.join(sorted(SPLITS))} only")
-        table = table.astype({"plate": "int64", "site": "int64", "sirna_id": "int64"})
     again = (table["dataset"] == "train") & (table["site"] == 2)
     place = table["experiment"] + "/Plate" + table["plate"].astype(str)
     table["path"] = place + "/" + table["well"] + "_s" + table["site"].astype(str) + ".png"

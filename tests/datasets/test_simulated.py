@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import kstest, norm
+from scipy.stats import kstest, norm, uniform
 
 from bands import FALSE_ALARM, binomial_band
 from plcp.datasets import ScoreTask, make_nonlinear, make_synthetic, make_toy
@@ -60,7 +60,9 @@ def test_coverage_of_a_wrong_prediction_is_smaller_and_exact(rng):
 
 def test_laws_of_the_paper():
     toy = make_toy(1000, random_state=0)
-    assert_array_equal(toy.sigma**2, np.where(toy.X[:, 0] < 0, 1.0, 2.0000000000000004))
+    assert_array_equal(toy.mean, toy.X[:, 0])
+    assert_allclose(toy.sigma**2, np.where(toy.X[:, 0] < 0, 1, 2))
+    assert kstest(toy.X[:, 0], uniform(-1, 2).cdf).pvalue > FALSE_ALARM
     synthetic = make_synthetic(1000, random_state=0)
     binary = synthetic.X[:, :10]
     assert set(np.unique(binary)) == {0.0, 1.0}
@@ -68,6 +70,20 @@ def test_laws_of_the_paper():
     again = make_synthetic(1000, random_state=5)
     coef = np.linalg.lstsq(synthetic.X, synthetic.mean)[0]
     assert_allclose(again.X @ coef, again.mean)  # one θ for every sample of a task
+
+
+def test_noise_by_deviation_is_that_of_jung_and_others_code():
+    ours, theirs = (make_synthetic(500, random_state=3, noise=n) for n in ("variance", "deviation"))
+    assert_allclose(theirs.sigma, 0.25 + theirs.X[:, :10] @ np.arange(1, 11))
+    assert_array_equal(theirs.X, ours.X)
+    assert_array_equal(theirs.mean, ours.mean)
+    # the same draws of noise, on another scale
+    assert_allclose((theirs.y - theirs.mean) / theirs.sigma, (ours.y - ours.mean) / ours.sigma)
+
+
+def test_noise_of_no_kind_is_refused():
+    with pytest.raises(ValueError, match="noise='sd': must be 'variance' or 'deviation'"):
+        make_synthetic(5, noise="sd")
 
 
 def test_a_task_is_frozen():
