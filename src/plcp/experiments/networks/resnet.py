@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 BLOCKS, WIDTH, EXPANSION = (3, 4, 6, 3), 64, 4
+STAGES = ("layer1", "layer2", "layer3", "layer4")
 ASKED_AT_ONCE = 64
 
 
@@ -63,12 +64,12 @@ class ResNet(nn.Module):
         self.relu = nn.ReLU()
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
         given = width
-        for stage, count in enumerate(blocks):
+        for stage, (name, count) in enumerate(zip(STAGES, blocks, strict=True)):
             inner, stride = width * 2**stage, 1 if stage == 0 else 2
             wide = inner * EXPANSION
             first = Bottleneck(given, inner, stride)
             others = [Bottleneck(wide, inner, 1) for _ in range(count - 1)]
-            self.add_module(f"layer{stage + 1}", nn.Sequential(first, *others))
+            self.add_module(name, nn.Sequential(first, *others))
             given = wide
         self.avgpool = nn.AdaptiveAvgPool2d(1)
         self.fc = nn.Linear(given, n_classes)
@@ -76,8 +77,8 @@ class ResNet(nn.Module):
     def features(self, x: Tensor) -> Tensor:
         """Channels of the last stage, averaged over the image: 2048 of them in ResNet50."""
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
-        for stage in (self.layer1, self.layer2, self.layer3, self.layer4):
-            x = stage(x)
+        for name in STAGES:
+            x = self.get_submodule(name)(x)
         return torch.flatten(self.avgpool(x), 1)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -112,8 +113,8 @@ def _weights(state: dict[str, Any]) -> dict[str, Any]:
 
 def _blocks(state: dict[str, Any]) -> list[int]:
     """Number of bottlenecks in each stage, by their names ``layer<stage>.<block>.…``."""
-    names = {tuple(name.split(".")[:2]) for name in state if name.startswith("layer")}
-    return [sum(stage == f"layer{k}" for stage, _ in names) for k in (1, 2, 3, 4)]
+    found = {tuple(name.split(".")[:2]) for name in state if name.startswith("layer")}
+    return [sum(stage == name for stage, _ in found) for name in STAGES]
 
 
 def standardise(images: Tensor) -> Tensor:
