@@ -14,7 +14,6 @@ MNIST's; else they are the 1,797 that come with scikit-learn, and nothing is dow
 """
 
 import argparse
-import gzip
 import os
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from plcp import PLCP, LabelProbability, Mondrian, OrderedPartition, SplitConformal
+from plcp.datasets import read_idx
 from plcp.metrics import coverage_by_group
 from plcp.partitions.torch import TorchQuantile, small_cnn
 
@@ -48,13 +48,6 @@ torch.set_num_threads(1)  # more gain little on small networks, and stall on a b
 # ------
 # Images are arrays of shape (n, channels, height, width). The small ones of scikit-learn are
 # enlarged to 20 by 20 pixels and given a margin, which is the layout of MNIST.
-
-
-def read_idx(path):
-    """Array in a gzipped idx file: four bytes, of which the last counts dimensions, shape, data."""
-    content = gzip.decompress(path.read_bytes())
-    shape = np.frombuffer(content, ">i4", count=content[3], offset=4)
-    return np.frombuffer(content, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
 
 
 def load_images(data_dir):

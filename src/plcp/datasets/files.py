@@ -149,7 +149,7 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{path} is not there, though others of its kind are: copy or unpack them all again"
+            f"{path} is not there: put the whole data set there, or name another directory"
         ) from None
     except Exception as error:  # readers raise what they like: a broken PNG is a SyntaxError
         raise ValueError(
