@@ -25,7 +25,7 @@ MODULES = [
     "plcp.scores",
     "plcp.theory",
 ]
-EXTRAS = ["torch", "dask", "lightgbm", "matplotlib", "pandas", "polars", "pyarrow", "tqdm"]
+EXTRAS = ["torch", "dask", "lightgbm", "matplotlib", "pandas", "polars", "pyarrow", "pooch", "tqdm"]
 
 
 def run(code):
