@@ -126,7 +126,7 @@ EXPERIMENTS = (
             "n_train": 600,
             "n_calibration": 600,
             "n_test": 500,
-            "channels": [8, 16, 16],
+            "channels": [4, 8, 8],
             "predictor_epochs": 30,
             "n_groups": 4,
             "epochs": 2,

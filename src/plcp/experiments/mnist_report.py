@@ -18,17 +18,12 @@ from plcp.experiments.dependence import MEASURES, gain, gain_cell
 from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.experiment import Record
 from plcp.experiments.mnist_images import draw_images, unpack
-from plcp.experiments.mnist_notes import explain_gains, notes
-from plcp.experiments.mnist_rules import CQR, LOCAL, ORACLE
+from plcp.experiments.mnist_notes import TABLE_2, explain_gains, notes
+from plcp.experiments.mnist_rules import ORACLE
 from plcp.experiments.report import Claim, Line, Report, Table
 
 OURS = (PUBLISHED, DEFAULT)
 WITHIN, LARGER = 0.03, 1.03  # of 1 - alpha at every level; than the oracle's sets
-# the paper's table captioned MNIST: per cent of Split's dependence
-TABLE_2 = {
-    "hsic": {PUBLISHED: 73.36, CQR: 58.01, LOCAL: 40.88},
-    "pearson": {PUBLISHED: 86.08, CQR: 75.19, LOCAL: 47.51},
-}
 
 
 def report(records: list[Record]) -> Report:

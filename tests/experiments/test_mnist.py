@@ -1,0 +1,139 @@
+"""Blurred digits from files to a page, on scikit-learn's digits in MNIST's layout."""
+
+import gzip
+
+import numpy as np
+import pytest
+from scipy.ndimage import zoom
+from sklearn.datasets import load_digits
+
+from bands import beta_binomial_band
+from plcp.experiments import find_experiment, reproduce
+from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.mnist import _thresholds
+from plcp.experiments.mnist_images import draw_images, one_of_each
+from plcp.experiments.mnist_rules import CQR, LOCAL, ORACLE, PLAIN, Images, Method, methods
+from plcp.quantiles import conformal_rank
+
+METHODS = [SPLIT, PUBLISHED, PLAIN, DEFAULT, CQR, LOCAL, ORACLE]
+QUICK = find_experiment("mnist").quick
+
+
+def write_idx(path, values):
+    """Write small whole numbers in the format of MNIST."""
+    header = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">i4").tobytes()
+    path.write_bytes(gzip.compress(header + values.astype(np.uint8).tobytes()))
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """Two quick trials, and all that they wrote."""
+    directory = tmp_path_factory.mktemp("digits")
+    (directory / "mnist").mkdir()
+    digits = load_digits()
+    images = np.pad(zoom(digits.images, (1, 2.5, 2.5), order=1), ((0, 0), (4, 4), (4, 4)))
+    write_idx(directory / "mnist" / "train-images-idx3-ubyte.gz", images * 255 / 16)
+    write_idx(directory / "mnist" / "train-labels-idx1-ubyte.gz", digits.target)
+    return reproduce("mnist", data_dir=directory, out=directory / "out", quick=True)
+
+
+@pytest.fixture(params=["methods", "never_empty"])
+def judged(done, request):
+    """Results of both trials and the methods' part of them, with empty sets or without."""
+    return [(record["results"], record["results"][request.param]) for record in done.records]
+
+
+def draw_blurred(rng, n=40):
+    X = rng.uniform(size=(n, 1, 28, 28)).astype(np.float32)
+    return Images(X, rng.integers(0, 10, n), rng.integers(0, 5, n), rng.normal(size=(n, 10)))
+
+
+def test_page_and_both_figures_are_written(done):
+    names = {path.name for path in done.files}
+    figures = {f"{stem}.{kind}" for stem in ("mnist", "mnist-images") for kind in ("svg", "png")}
+    assert names >= {"mnist.md", "mnist.json"} | figures
+    assert all(path.stat().st_size > 0 for path in done.files)
+    assert done.records[0]["results"]["methods"] != done.records[1]["results"]["methods"]
+
+
+def test_levels_make_up_the_whole(judged):
+    for results, own in judged:
+        counts = np.array(list(results["groups"].values()))
+        assert counts.sum() == QUICK["n_test"]
+        assert list(own) == METHODS
+        for found in own.values():
+            for key in ("coverage", "size"):
+                whole = counts @ found[key] / counts.sum()
+                assert whole == pytest.approx(found["overall"][key], rel=1e-12)
+            assert found["overall"]["coverage"] <= 1 - found["overall"]["empty"]
+
+
+def test_the_oracle_covers_each_level_and_split_the_whole_as_their_laws_say(done):
+    rows = (QUICK["n_calibration"] + QUICK["n_test"]) // len(QUICK["sigmas"])
+    for record in done.records:
+        results = record["results"]
+        n_test = np.array(list(results["groups"].values()))
+        pairs = zip(n_test, rows - n_test, results["methods"][ORACLE]["coverage"], strict=True)
+        whole = results["methods"][SPLIT]["overall"]["coverage"]
+        for n, n_cal, coverage in [*pairs, (n_test.sum(), QUICK["n_calibration"], whole)]:
+            low, high = beta_binomial_band(n, n_cal, conformal_rank(n_cal, QUICK["alpha"]))
+            assert low <= round(n * coverage) <= high
+
+
+def test_sets_that_are_never_empty_cover_what_the_predictor_reads_right(done):
+    for record in done.records:
+        accuracy = record["results"]["about"]["accuracy"]
+        for found in record["results"]["never_empty"].values():
+            assert found["overall"]["empty"] == 0
+            assert np.all(np.array(found["coverage"]) >= accuracy)
+            assert min(found["size"]) >= 1
+
+
+def test_shares_of_groups_sum_to_one_where_a_method_has_groups(done):
+    for record in done.records:
+        shares = record["results"]["about"]["shares"]
+        assert shares.keys() >= {PUBLISHED, PLAIN, DEFAULT}
+        assert all(sum(own) == pytest.approx(1) for own in shares.values())
+        assert all(len(shares[name]) <= QUICK["n_groups"] for name in (PUBLISHED, PLAIN))
+
+
+def test_only_oracle_and_split_are_shown_the_level():
+    images = draw_blurred(np.random.default_rng(0))
+    other = Images(images.X, images.y, images.level + 1, images.logits)
+    told = {
+        name
+        for name, method in methods(QUICK, 0).items()
+        if not np.array_equal(method.sees(images), method.sees(other))
+    }
+    assert told == {SPLIT, ORACLE}
+
+
+def test_thresholds_are_not_below_any_score():
+    class Low:
+        def fit(self, X, y):
+            self.seen = X, y
+
+        def predict(self, X):
+            return np.linspace(-1, 1, len(X))
+
+    images, rule = draw_blurred(np.random.default_rng(0)), Low()
+    found = _thresholds(Method(rule, lambda rows: rows.level), images, np.ones(40), images[:5])
+    assert np.array_equal(found, [0, 0, 0, 0.5, 1])
+    assert np.array_equal(rule.seen[0], images.level)
+
+
+def test_the_first_image_of_each_label_is_shown():
+    images = np.arange(5, dtype=np.float32)[:, None, None, None] / 255 * np.ones((1, 1, 28, 28))
+    found = one_of_each(images, np.array([2, 0, 2, 1, 0]))
+    assert found[:, 0, 0].tolist() == [1, 3, 0]
+
+
+def test_the_sheet_has_a_row_a_level_that_blur_makes_flatter():
+    images = np.random.default_rng(0).integers(0, 256, (3, 28, 28)).astype(np.uint8)
+    figure = draw_images(images, [0, 1, 2], ["a", "b", "c"], ["x", "y", "z"])
+    rows = [np.asarray(axes.images[0].get_array()) for axes in figure.axes]
+    assert np.array_equal(rows[0], np.hstack(list(images)))
+    assert [axes.get_ylabel() for axes in figure.axes] == ["a", "b", "c"]
+    # blur moves ink about, and loses none of it
+    assert [row.sum() for row in rows] == pytest.approx([rows[0].sum()] * 3)
+    assert rows[0].std() > rows[1].std() > rows[2].std()
