@@ -1,0 +1,70 @@
+"""The stand-in for RxRx1, from a small file in the layout of the gas sensors."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from plcp.datasets import fetch_gas_drift
+from plcp.experiments import find_experiment, reproduce
+from plcp.experiments.gas_drift import later_batches, standardised
+from shifted_worlds import write_gas
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    root = tmp_path_factory.mktemp("data")
+    write_gas(root, seed=0)
+    return root
+
+
+def test_the_quick_version_runs_and_is_named_a_stand_in(data_dir, tmp_path):
+    done = reproduce("gas-drift", data_dir=data_dir, out=tmp_path, quick=True)
+    page = (tmp_path / "gas-drift.md").read_text()
+    assert "stand-in" in page.splitlines()[0]
+    assert len(done.records) == 2
+    assert list(done.records[0]["results"]["groups"]) == ["4", "5", "6"]
+    assert json.loads((tmp_path / "gas-drift.json").read_text())["claims"]
+    for stem in ("gas-drift", "gas-drift-ties-broken"):
+        assert (tmp_path / f"{stem}.svg").exists()
+        assert (tmp_path / f"{stem}.png").exists()
+
+
+def test_only_later_batches_are_held_out_and_early_ones_set_the_scale(data_dir):
+    data, settings = fetch_gas_drift(data_dir), find_experiment("gas-drift").quick
+    rows = later_batches(data, settings, seed=0)
+    later = data.batch > 3
+    assert (rows.experiment == data.batch[later]).all()
+    assert (rows.label == data.y[later]).all()
+    expected = (data.X - data.X[~later].mean(axis=0)) / data.X[~later].std(axis=0)
+    assert_allclose(rows.features, expected[later])
+
+
+def test_a_row_of_the_board_is_a_sensor(data_dir):
+    rows = later_batches(fetch_gas_drift(data_dir), find_experiment("gas-drift").quick, seed=0)
+    assert rows.inputs.shape[1:] == (1, 16, 8)
+    for sensor in (0, 7, 15):  # its eight features stand side by side in the table
+        columns = rows.features[:, 8 * sensor : 8 * sensor + 8]
+        assert (rows.inputs[:, 0, sensor] == columns.astype(np.float32)).all()
+
+
+def test_the_predictor_learns_from_early_rows_alone_and_repeats(data_dir):
+    data, settings = fetch_gas_drift(data_dir), find_experiment("gas-drift").quick
+    first, again = (later_batches(data, settings, seed=0).logits for _ in range(2))
+    assert (first == again).all()
+    assert (first != later_batches(data, settings, seed=1).logits).any()
+    data.y[data.batch > 3] = 0  # what later rows are does not matter
+    assert (first == later_batches(data, settings, seed=0).logits).all()
+
+
+def test_a_feature_that_never_changes_early_on_is_left_on_its_scale():
+    X = np.array([[1.0, 5.0], [3.0, 5.0], [4.0, 7.0]])
+    found = standardised(X, np.array([True, True, False]))
+    assert_allclose(found, [[-1, 0], [1, 0], [2, 2]])
+
+
+def test_without_its_file_it_fails_at_once_and_says_where_to_put_it(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"gas_drift/gas_drift\.parquet"):
+        reproduce("gas-drift", data_dir=tmp_path, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,209 @@
+"""RxRx1's protocol on made-up rows: its laws, its floor, and claims that follow the numbers."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from bands import beta_binomial_band, binomial_band
+from plcp.experiments.broken_ties import BrokenTies
+from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.shifted import (
+    CONDITIONAL,
+    ORACLE,
+    HeldOut,
+    compare_rules,
+    fitted,
+    least_coverage,
+    split_at_random,
+)
+from plcp.experiments.shifted_report import Wording, report_shifted
+from plcp.partitions.torch import mlp
+from plcp.scores import CumulativeProbability
+from shifted_worlds import held_out
+
+SETTINGS = {"alpha": 0.1, "n_groups": 3, "partition_epochs": 3, "break_ties": True}
+N = 800
+
+
+def halves_of(rows, seed=0, **settings):
+    return split_at_random(rows, mlp(4), SETTINGS | settings, seed)
+
+
+@pytest.fixture(scope="module")
+def halves():
+    return halves_of(held_out(N, seed=1))
+
+
+@pytest.fixture(scope="module")
+def results(halves):
+    return compare_rules(halves)
+
+
+def test_halves_are_disjoint_and_whole_and_blind_to_everything_but_the_seed():
+    rows = held_out(101, seed=0)
+    numbered = HeldOut(rows.logits, rows.features, np.arange(101), rows.label, rows.experiment)
+    first, again, other = (halves_of(numbered, seed) for seed in (0, 0, 1))
+    assert (len(first.calibration.label), len(first.test.label)) == (50, 51)
+    both = np.concatenate([first.calibration.inputs, first.test.inputs])
+    assert_array_equal(np.sort(both), np.arange(101))
+    assert_array_equal(first.test.inputs, again.test.inputs)
+    assert not np.array_equal(first.test.inputs, other.test.inputs)
+    for part in (first.calibration, first.test):  # all columns went the same way
+        assert_array_equal(part.label, rows.label[part.inputs])
+        assert_array_equal(part.logits, rows.logits[part.inputs])
+        assert_array_equal(part.features, rows.features[part.inputs])
+        assert_array_equal(part.experiment, rows.experiment[part.inputs])
+
+
+def test_the_score_is_the_mass_above_the_label_at_the_likeliest_temperature(halves, results):
+    cal = halves.calibration
+
+    def loss(log_t):
+        own = log_softmax(np.exp(log_t) * cal.logits, axis=1)[np.arange(len(cal.label)), cal.label]
+        return -own.mean()
+
+    expected = np.exp(minimize_scalar(loss, bounds=(-3, 3), options={"xatol": 1e-8}).x)
+    found = results["about"]["temperature"]
+    assert_allclose(loss(np.log(found)), loss(np.log(expected)), rtol=1e-10)
+    score = fitted(CumulativeProbability(temperature="fit"), halves)
+    pi = softmax(found * cal.logits, axis=1)
+    by_hand = [row[row > row[y]].sum() for row, y in zip(pi, cal.label, strict=True)]
+    assert_allclose(score(softmax(cal.logits, axis=1), cal.label), by_hand, atol=1e-12)
+
+
+def test_all_rules_are_judged_on_the_same_test_rows(halves, results):
+    names = [SPLIT, CONDITIONAL, PUBLISHED, DEFAULT, ORACLE]
+    counts = {str(k): int((halves.test.experiment == k).sum()) for k in range(3)}
+    assert results["groups"] == counts
+    for kind in ("methods", "ties_broken"):
+        assert list(results[kind]) == names
+        for found in results[kind].values():
+            weights = list(counts.values())
+            assert_allclose(np.average(found["coverage"], weights=weights), overall(found))
+
+
+def overall(found, key="coverage"):
+    return found["overall"][key]
+
+
+@pytest.mark.parametrize("kind", ["methods", "ties_broken"])
+def test_split_covers_all_and_the_oracle_each_experiment_within_the_band(halves, results, kind):
+    n_cal, n_test = len(halves.calibration.label), len(halves.test.label)
+    low, high = beta_binomial_band(n_test, n_cal, int(np.ceil(0.9 * (n_cal + 1))))
+    assert low <= n_test * overall(results[kind][SPLIT]) <= high
+    for k, coverage in enumerate(results[kind][ORACLE]["coverage"]):
+        n_own = int((halves.calibration.experiment == k).sum())
+        n_new = int((halves.test.experiment == k).sum())
+        low, high = beta_binomial_band(n_new, n_own, int(np.ceil(0.9 * (n_own + 1))))
+        # a tie at zero may only raise what the first kind covers
+        assert low <= n_new * coverage <= (n_new if kind == "methods" else high)
+
+
+def test_broken_ties_empty_some_sets_and_kept_ones_none_but_conditional_calibrations(results):
+    for name in (SPLIT, PUBLISHED, DEFAULT, ORACLE):
+        assert overall(results["methods"][name], "empty") == 0
+    assert overall(results["ties_broken"][ORACLE], "empty") > 0
+
+
+def test_breaking_ties_moves_nothing_above_zero(halves, results):
+    assert results["methods"][SPLIT]["coverage"] == results["ties_broken"][SPLIT]["coverage"]
+    assert results["methods"][SPLIT]["size"] == results["ties_broken"][SPLIT]["size"]
+    probabilities = softmax(halves.test.logits, axis=1)
+    codes = np.arange(probabilities.shape[1])
+    kept = np.array([CumulativeProbability()(probabilities, np.full(N // 2, y)) for y in codes])
+    broken = np.array(
+        [BrokenTies(random_state=3)(probabilities, np.full(N // 2, y)) for y in codes]
+    )
+    assert_array_equal(broken[kept > 0], kept[kept > 0])
+    draws = broken[kept == 0]
+    assert len(draws) == N // 2
+    low, high = binomial_band(N // 2, 0.5)
+    assert low <= (draws < -0.5).sum() <= high
+    assert ((draws > -1) & (draws <= 0)).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_least_coverage_where_the_likeliest_label_is_always_or_never_right(share):
+    rows = held_out(60, seed=2)
+    label = (rows.logits.argmax(axis=1) + (share == 0)) % rows.logits.shape[1]
+    rows = HeldOut(rows.logits, rows.features, rows.inputs, label, rows.experiment)
+    assert_array_equal(least_coverage(halves_of(rows)), 1.0 if share else 0.9)
+
+
+def test_least_coverage_where_a_column_tells_easy_rows_from_hard():
+    rows = held_out(2000, seed=3)
+    rng = np.random.default_rng(0)
+    easy, top = rng.random(2000) < 0.5, rows.logits.argmax(axis=1)
+    right = rng.random(2000) < np.where(easy, 0.98, 0.5)
+    label = np.where(right, top, (top + 1) % rows.logits.shape[1])
+    halves = halves_of(HeldOut(rows.logits, easy[:, None] + 0.0, rows.inputs, label, top))
+    test_easy = halves.test.features[:, 0] == 1
+    least = least_coverage(halves)
+    assert_array_equal(least[~test_easy], 0.9)
+    right = halves.test.logits.argmax(axis=1) == halves.test.label
+    assert_array_equal(least[test_easy], right[test_easy])
+
+
+WORDS = Wording("a title", "batch", "batches", "not given", ("a stand-in",))
+METHODS = (SPLIT, CONDITIONAL, PUBLISHED, DEFAULT, ORACLE)
+
+
+def record(coverage, size, seed=0):
+    """A trial with given coverages of two batches and mean sizes, by method."""
+    methods = {
+        name: {
+            "coverage": coverage.get(name, [0.9, 0.9]),
+            "size": [size.get(name, 2.0)] * 2,
+            "overall": {"coverage": 0.9, "size": size.get(name, 2.0), "empty": 0.0, "seconds": 1.0},
+        }
+        for name in METHODS
+    }
+    about = {"temperature": 1.0, "accuracy": [0.5, 0.99], "least": [0.9, 0.99]}
+    results = {"groups": {"4": 50, "5": 50}, "methods": methods, "about": about}
+    return {"settings": {"alpha": 0.1, "n_groups": 3}, "seed": seed, "results": results}
+
+
+def claims_of(coverage, size):
+    report = report_shifted([record(one, size, seed) for seed, one in enumerate(coverage)], WORDS)
+    return [(claim.text, claim.holds) for claim in report.claims]
+
+
+def test_claims_follow_the_mean_over_trials():
+    split = {SPLIT: [0.8, 0.95]}
+    off_alone_right_together = [split | {DEFAULT: [c, 0.92]} for c in (0.75, 1.0)]
+    (near, nearer), (small, smaller), *_ = claims_of(off_alone_right_together, {})
+    assert DEFAULT in near
+    assert nearer
+    assert CONDITIONAL in small
+    assert smaller  # as large is no larger
+    (_, nearer), (_, smaller), *_ = claims_of([split | {DEFAULT: [0.9, 0.96]}], {DEFAULT: 2.1})
+    assert not nearer
+    assert not smaller
+    (_, nearer), *_ = claims_of([split | {DEFAULT: split[SPLIT]}], {})
+    assert not nearer  # as near is not nearer
+
+
+def test_claims_are_made_of_both_kinds_of_plcp_and_of_broken_ties_where_they_were_run():
+    plain = record({}, {})
+    broken = record({}, {})
+    broken["results"]["ties_broken"] = broken["results"]["methods"]
+    texts = [claim.text for claim in report_shifted([plain], WORDS).claims]
+    assert [text.split(":")[0] for text in texts] == [DEFAULT] * 2 + [PUBLISHED] * 2
+    both = report_shifted([broken], WORDS)
+    assert len(both.claims) == 2 * len(texts)
+    assert sum("ties broken" in claim.text for claim in both.claims) == len(texts)
+    assert list(both.figures) == ["by-group", "ties-broken"]
+
+
+def test_the_report_reads_the_right_part_of_the_results():
+    trial = record({SPLIT: [0.71, 0.99]}, {DEFAULT: 1.25})
+    trial["results"]["ties_broken"] = record({SPLIT: [0.55, 0.9]}, {})["results"]["methods"]
+    report = report_shifted([trial], WORDS)
+    assert "0.710 to 0.990 by Split" in report.reading[0]
+    assert "1.25 (PLCP, default)" in report.reading[1]
+    captions = {table.caption: table.rows for table in report.tables}
+    kept = captions["Coverage (and mean set size), mean over trials"]
+    broken = captions["Coverage (and mean set size), ties broken at random, mean over trials"]
+    assert (kept[0][1], broken[0][1]) == ("0.710 (2.00)", "0.550 (2.00)")
