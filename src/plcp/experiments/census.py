@@ -48,7 +48,7 @@ def run(settings: Settings, seed: int, data_dir: Path | None) -> dict[str, Any]:
     learned = models[PUBLISHED].thresholds_[0].group_sizes_
     return {
         "groups": {name: int(rows.sum()) for name, rows in groups.items()},
-        "methods": _judged(sets, train, test, groups),
+        "methods": judged(sets, train, test, groups),
         "about": {
             "notes": notes,
             "people": len(people.y),
@@ -125,7 +125,7 @@ def _sets(model: ConformalRegressor, calibration: People, test: People) -> Inter
         return model.fit(calibration.X, calibration.y).predict_set(test.X)
 
 
-def _judged(
+def judged(
     sets: dict[str, Intervals], train: People, test: People, groups: dict[str, Any]
 ) -> dict[str, Any]:
     """Coverage, length in thousands of dollars, and dependence of the two."""

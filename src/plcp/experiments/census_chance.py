@@ -11,9 +11,9 @@ def independent_people(counts: ArrayLike, share: float) -> Floats:
     """Number of independent people that the mean over trials is worth, in each group.
 
     A trial tests each person with probability ``share``, and who is missed in one trial is missed
-    in nearly every other: so a person who is tested t times counts once, with weight t. A mean of
-    weights t has the variance of (Σ t)² / Σ t² people, here with E t² of the binomial law. With
-    endless trials it is all people there are.
+    in most others: a person who is tested t times counts as one, with weight t. A mean of weights t
+    has the variance of (Σ t)² / Σ t² people, here with E t² of the binomial law. With endless
+    trials it is all people there are; it is too few by as much as trials differ.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def chance_outside(people: ArrayLike, target: float, within: float) -> NDArray[n
     Examples
     --------
     >>> chance_outside([10, 100, 1000], target=0.9, within=0.03).round(3).tolist()
-    [0.613, 0.237, 0.001]
+    [0.613, 0.241, 0.001]
     """
     n = np.floor(people)
     slack = 1e-9 * n  # 0.93 · 100 is 93.00000000000001

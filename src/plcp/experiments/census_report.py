@@ -53,8 +53,9 @@ def report(records: list[Record]) -> Report:
         figures={
             "by-group": lambda: draw_by_group(
                 replace(summary, groups=_with_counts(summary)),
-                "mean length, $1,000",
-                methods=SHOWN,
+                "mean length, \\$1,000",
+                "(people in a test part)",
+                SHOWN,
             )
         },
         lines=_lines(summary),
@@ -163,7 +164,7 @@ def _notes(records: Sequence[Record]) -> list[str]:
         "caption says Census is taken at its word.",
         "“Native American” joins RAC1P 3 to 5, as the Census Bureau does; “doctorate” is SCHL 23 "
         "or 24, a professional degree or a doctorate.",
-        "A person missed in one trial is missed in nearly all others, so trials do not add people: "
-        "bounds are those of as many independent people as the mean over trials is worth, at most "
-        "all there are.",
+        "A person missed in one trial is missed in most others, so trials do not add people: "
+        "bounds are those of as many independent people as the mean over trials is worth if who "
+        "is missed once is always missed, at most all there are.",
     ]
