@@ -1,5 +1,7 @@
 """RxRx1's protocol on made-up rows: its laws, its floor, and claims that follow the numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,6 +14,7 @@ from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.shifted import (
     CONDITIONAL,
     ORACLE,
+    RULES,
     HeldOut,
     compare_rules,
     fitted,
@@ -99,6 +102,71 @@ def test_split_covers_all_and_the_oracle_each_experiment_within_the_band(halves,
         low, high = beta_binomial_band(n_new, n_own, int(np.ceil(0.9 * (n_own + 1))))
         # a tie at zero may only raise what the first kind covers
         assert low <= n_new * coverage <= (n_new if kind == "methods" else high)
+
+
+def thresholds(name, halves):
+    score = fitted(CumulativeProbability(temperature="fit"), halves)
+    probabilities = softmax(halves.calibration.logits, axis=1)
+    return RULES[name](halves, score(probabilities, halves.calibration.label))[0]
+
+
+@pytest.fixture(scope="module")
+def few():
+    return halves_of(held_out(240, seed=4))
+
+
+@pytest.fixture(scope="module")
+def found(few):
+    return {name: thresholds(name, few) for name in RULES}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_rule_sees_test_labels_and_the_oracle_alone_their_experiments(few, found, name):
+    rng = np.random.default_rng(0)
+    relabelled = replace(few.test, label=rng.permutation(few.test.label))
+    assert_array_equal(thresholds(name, replace(few, test=relabelled)), found[name])
+    moved = replace(few.test, experiment=rng.permutation(few.test.experiment))
+    same = np.array_equal(thresholds(name, replace(few, test=moved)), found[name])
+    assert same == (name != ORACLE)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_published_rule_learns_from_inputs_and_the_others_from_features(few, found, name):
+    rng = np.random.default_rng(0)
+    shuffled = {
+        field: replace(
+            few,
+            calibration=replace(
+                few.calibration, **{field: rng.permutation(getattr(few.calibration, field))}
+            ),
+        )
+        for field in ("inputs", "features")
+    }
+    changed = {
+        field: not np.array_equal(thresholds(name, other), found[name])
+        for field, other in shuffled.items()
+    }
+    learns = {PUBLISHED: ["inputs"], CONDITIONAL: ["features"], DEFAULT: ["features"]}
+    assert [field for field in changed if changed[field]] == learns.get(name, [])
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_thresholds_fall_as_alpha_rises(few, found, name):
+    lenient = replace(few, settings=few.settings | {"alpha": 0.4})
+    assert thresholds(name, lenient).mean() < found[name].mean()
+
+
+def test_conditional_calibration_tells_experiments_on_one_half_and_calibrates_on_the_other(few):
+    cal, half = few.calibration, len(few.calibration.label) // 2
+    scores = np.random.default_rng(0).exponential(size=len(cal.label))
+    rule = RULES[CONDITIONAL]
+    first, _ = rule(few, scores)
+    other_scores = np.concatenate([scores[:half] + 1, scores[half:]])
+    assert_array_equal(rule(few, other_scores)[0], first)
+    experiment = np.concatenate([cal.experiment[:half], 0 * cal.experiment[half:]])
+    unknown = replace(few, calibration=replace(cal, experiment=experiment))
+    assert_array_equal(rule(unknown, scores)[0], first)
+    assert (rule(few, np.concatenate([scores[:half], scores[half:] + 1]))[0] != first).any()
 
 
 def test_broken_ties_empty_some_sets_and_kept_ones_none_but_conditional_calibrations(results):
