@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import binom, halfnorm, norm
 
 from bands import FALSE_ALARM, binomial_band
 from plcp.datasets import make_toy
@@ -102,6 +102,21 @@ def test_the_best_boundary_is_farther_than_the_bound_no_more_often_than_the_chan
         best_boundary(make_toy(n, random_state=seed), 0.1) > distance for seed in range(repeats)
     )
     assert far <= binomial_band(repeats, chance)[1]
+
+
+def test_the_bound_is_chernoff_s_over_the_binomial_number_of_points_between():
+    """The same sum, with means over a fine grid of quantiles and the binomial law written out."""
+    n, chance = 4000, 0.02
+    d = boundary_distance(n, 0.1, chance)
+    levels, quantiles = (np.arange(20_000) + 0.5) / 20_000, side_quantiles(0.1)
+    total = 0.0
+    for side, (own, other) in enumerate((quantiles, quantiles[::-1])):
+        s = halfnorm.ppf(levels, scale=SIGMAS[side])
+        cost = pinball_loss(other, s, 0.1) - pinball_loss(own, s, 0.1)
+        rho = min(np.exp(-t * cost).mean() for t in np.linspace(0, 4, 401))
+        between = np.arange(n + 1)
+        total += binom.pmf(between, n, d / 2) @ rho**between / (1 - rho)
+    assert_allclose(total, chance, rtol=1e-4)  # grids err by 1e-7, here to a power of some 400
 
 
 def test_the_bound_is_of_order_one_over_n_and_shrinks_with_the_chance():
