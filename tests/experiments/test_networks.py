@@ -69,6 +69,27 @@ def test_training_lowers_the_loss_and_ends_ready_to_ask():
     assert losses[0] > losses[1] > losses[2]
 
 
+def test_training_is_adam_on_the_cross_entropy():
+    rng = np.random.default_rng(0)
+    X, y = torch.from_numpy(rng.normal(size=(50, 2))), torch.from_numpy(rng.integers(0, 3, 50))
+    network = nn.Linear(2, 3).double()
+    weight, bias = (value.detach().clone().requires_grad_() for value in network.parameters())
+    first = [torch.zeros_like(value) for value in (weight, bias)]
+    second = [torch.zeros_like(value) for value in (weight, bias)]
+    for step in range(1, 6):  # fewer rows than a batch holds: a step an epoch
+        loss = nn.functional.cross_entropy(X @ weight.T + bias, y)
+        for k, (value, g) in enumerate(
+            zip((weight, bias), torch.autograd.grad(loss, (weight, bias)), strict=True)
+        ):
+            first[k] = 0.9 * first[k] + 0.1 * g
+            second[k] = 0.999 * second[k] + 0.001 * g**2
+            root = (second[k] / (1 - 0.999**step)).sqrt() + 1e-8
+            value.data -= 1e-3 * first[k] / (1 - 0.9**step) / root
+    train_classifier(network, X, y, epochs=5)
+    torch.testing.assert_close(network.weight, weight)
+    torch.testing.assert_close(network.bias, bias)
+
+
 def test_a_batch_is_seen_as_often_as_there_are_epochs():
     class Counting(nn.Linear):
         rows = 0
