@@ -1,6 +1,7 @@
 """Census: the right persons and columns, whichever way the files lie."""
 
 import hashlib
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,8 @@ CODES = {"CA": 6, "FL": 12, "NY": 36, "PA": 42, "TX": 48}
 COMMON = ["AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "SEX", "RAC1P", "ST"]
 FIVE = "census/acs_2018_workers_5states.parquet"
 ALL = "census/acs_2018_workers_all_states.parquet"
+LEAST = {"AGEP": 17, "PINCP": 101, "WKHP": 1, "PWGTP": 1}
+EDGES = list(product(*((least - 1, least) for least in LEAST.values())))
 
 
 def make_people(rng, states, n=300):
@@ -29,6 +32,7 @@ def make_people(rng, states, n=300):
     people["PINCP"] = rng.integers(0, 400, n)
     people["WKHP"] *= rng.integers(0, 2, n)
     people["PWGTP"] -= 1
+    people.loc[: len(EDGES) - 1, list(LEAST)] = EDGES
     return people
 
 
@@ -45,14 +49,13 @@ def write_folktables(root, people):
     folder.mkdir(parents=True)
     for code, rows in people.groupby("ST"):
         rows = rows.assign(SERIALNO="2018HU0000123", NAICSP="  ", RT="P")
-        rows["WKHP"] = rows["WKHP"].where(rows["WKHP"] > 0)
+        rows["WKHP"] = rows["WKHP"].where((rows["WKHP"] > 0) | (rows.index < len(EDGES)))
         rows.to_csv(folder / f"psam_p{code:02d}.csv", index=False)
 
 
 def at_work(people, *conditions):
     """Select by a loop over persons."""
-    least = {"AGEP": 17, "PINCP": 101, "WKHP": 1, "PWGTP": 1}
-    rows = [all(row[key] >= least[key] for key in conditions) for _, row in people.iterrows()]
+    rows = [all(row[key] >= LEAST[key] for key in conditions) for _, row in people.iterrows()]
     return people[rows]
 
 

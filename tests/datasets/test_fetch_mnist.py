@@ -28,6 +28,7 @@ def write_idx(path, array):
 def source(tmp_path, rng):
     """Write N images, no two alike, and labels; return them by the bytes of the image."""
     images, labels = rng.integers(0, 256, (N, 28, 28)), rng.integers(0, 10, N)
+    images[:10] = np.maximum(images[:10], 255 * (np.arange(28) > 0))  # all but white
     write_idx(tmp_path / IMAGES, images)
     write_idx(tmp_path / LABELS, labels)
     return {
@@ -98,6 +99,18 @@ def test_levels_have_equal_parts_in_random_order(tmp_path, source):
     assert_array_equal(fetch(tmp_path).level, level)
 
 
+def test_images_are_drawn_at_random(tmp_path, source):
+    one, same, other = (as_bytes(fetch(tmp_path, random_state=s).X_train) for s in (0, 0, 1))
+    assert one == same
+    assert set(one) != set(other)
+
+
+def test_all_images_may_be_used(tmp_path, source):
+    data = fetch(tmp_path, n_train=N - 15, n_shifted=15, sigmas=[0])
+    assert {*as_bytes(data.X_train), *as_bytes(data.X)} == set(source)
+    assert len(fetch(tmp_path, n_train=N, n_shifted=0).X) == 0
+
+
 def test_files_are_known_by_what_they_hold(tmp_path, source):
     expected = {
         name.removesuffix(".gz"): hashlib.sha256(
@@ -140,7 +153,11 @@ DAMAGE = {
     "cut off": (IMAGES, lambda good: good[:-20]),
     "not packed": (IMAGES, lambda good: b"images"),
     "empty": (LABELS, lambda good: b""),
-    "of floats": (LABELS, lambda good: gzip.compress(b"\0\0\x0d\1" + bytes(4))),
+    "of signed bytes": (
+        LABELS,
+        lambda good: gzip.compress(b"\0\0\x09" + gzip.decompress(good)[3:]),
+    ),
+    "three bytes long": (LABELS, lambda good: gzip.compress(b"\0\0\x08")),
     "without a shape": (LABELS, lambda good: gzip.compress(b"\0\0\x08\3" + bytes(4))),
     "too short": (IMAGES, lambda good: gzip.compress(gzip.decompress(good)[:-1])),
     "too long": (IMAGES, lambda good: gzip.compress(gzip.decompress(good) + b"x")),

@@ -109,7 +109,7 @@ def _check_states(states: Sequence[str]) -> dict[str, int]:
     """Codes of the Census Bureau, by the states' names."""
     codes = {name: code for code, name in STATES.items()}
     unknown = [state for state in states if state not in codes]
-    if isinstance(states, str) or not states or unknown:
+    if unknown or not states:
         raise ValueError(f"states={states!r}: give one or more of {', '.join(codes)}")
     return {state: codes[state] for state in states}
 

@@ -118,7 +118,7 @@ def read_idx(path: str | Path) -> NDArray[np.uint8]:
     with reading(path):
         with gzip.open(path) as file:
             content = file.read()
-        if content[:3] != BYTES or len(content) < 4 + 4 * content[3]:
+        if content[:3] != BYTES:
             raise ValueError("no idx file of unsigned bytes")
         shape = np.frombuffer(content, ">u4", content[3], offset=4)
         return np.frombuffer(content, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
@@ -165,4 +165,4 @@ def _blur(images: NDArray[np.float32], sigmas: NDArray[np.float64]) -> NDArray[n
     for sigma in np.unique(sigmas):
         rows = sigmas == sigma
         blurred[rows] = gaussian_filter(images[rows], (0, 0, sigma, sigma))
-    return np.clip(blurred, 0, 1, out=blurred)  # rounding may leave [0, 1]
+    return blurred
