@@ -11,7 +11,7 @@ from bands import beta_binomial_band
 from plcp.experiments import find_experiment, reproduce
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.mnist import _thresholds
-from plcp.experiments.mnist_images import draw_images, one_of_each
+from plcp.experiments.mnist_images import GAP, draw_images, one_of_each, side_by_side
 from plcp.experiments.mnist_rules import CQR, LOCAL, ORACLE, PLAIN, Images, Method, methods
 from plcp.quantiles import conformal_rank
 
@@ -128,12 +128,31 @@ def test_the_first_image_of_each_label_is_shown():
     assert found[:, 0, 0].tolist() == [1, 3, 0]
 
 
-def test_the_sheet_has_a_row_a_level_that_blur_makes_flatter():
-    images = np.random.default_rng(0).integers(0, 256, (3, 28, 28)).astype(np.uint8)
+def test_a_row_of_the_sheet_has_each_image_at_full_ink_and_white_between():
+    images = np.random.default_rng(0).integers(1, 256, (3, 28, 28)).astype(np.uint8)
+    sharp, *blurred = (
+        side_by_side(images, sigma).reshape(28, 3, 28 + GAP).swapaxes(0, 1) for sigma in (0, 1, 2)
+    )
+    for row in (sharp, *blurred):
+        assert np.array_equal(row.max(axis=(1, 2)), np.ones(3))
+        assert not row[:, :, 28:].any()
+    for k, image in enumerate(images):
+        np.testing.assert_allclose(sharp[k, :, :28], image / image.max(), rtol=1e-15)
+        # blur moves ink about alike in both directions, and makes images flatter
+        across, down = (side_by_side(x[None], 1)[:, :28] for x in (image, image.T))
+        np.testing.assert_allclose(across, down.T, rtol=1e-12)
+    spreads = [(row[:, :, :28] / row[:, :, :28].mean()).std() for row in (sharp, *blurred)]
+    assert spreads[0] > spreads[1] > spreads[2]
+
+
+def test_the_sheet_has_a_row_a_level_with_its_name_and_words():
+    images = np.full((2, 28, 28), 9, dtype=np.uint8)
     figure = draw_images(images, [0, 1, 2], ["a", "b", "c"], ["x", "y", "z"])
-    rows = [np.asarray(axes.images[0].get_array()) for axes in figure.axes]
-    assert np.array_equal(rows[0], np.hstack(list(images)))
     assert [axes.get_ylabel() for axes in figure.axes] == ["a", "b", "c"]
-    # blur moves ink about, and loses none of it
-    assert [row.sum() for row in rows] == pytest.approx([rows[0].sum()] * 3)
-    assert rows[0].std() > rows[1].std() > rows[2].std()
+    assert [axes.texts[0].get_text() for axes in figure.axes] == ["x", "y", "z"]
+    for axes, sigma in zip(figure.axes, [0, 1, 2], strict=True):
+        assert np.array_equal(axes.images[0].get_array(), side_by_side(images, sigma))
+
+
+def test_an_image_without_ink_stays_white():
+    assert not side_by_side(np.zeros((2, 28, 28), dtype=np.uint8), 1).any()

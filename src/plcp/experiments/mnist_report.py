@@ -168,7 +168,7 @@ def _sheet(summary: Summary, records: list[Record]) -> object:
     accuracy = np.mean([record["results"]["about"]["accuracy"] for record in records], axis=0)
     sizes = summary.size[DEFAULT].mean(axis=0)
     words = [
-        f"{right:.0%} read right\n{size:.1f} labels in a set"
+        f"{right:.0%} read right\n{size:.1f} labels in PLCP's set"
         for right, size in zip(accuracy, sizes, strict=True)
     ]
     first = records[0]
