@@ -11,17 +11,10 @@ from scipy.special import log_softmax, softmax
 from bands import beta_binomial_band, binomial_band
 from plcp.experiments.broken_ties import BrokenTies
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
-from plcp.experiments.shifted import (
-    CONDITIONAL,
-    ORACLE,
-    RULES,
-    HeldOut,
-    compare_rules,
-    fitted,
-    least_coverage,
-    split_at_random,
-)
+from plcp.experiments.held_out import HeldOut, split_at_random
+from plcp.experiments.shifted import compare_rules, fitted, least_coverage, mean_or_one
 from plcp.experiments.shifted_report import Wording, report_shifted
+from plcp.experiments.shifted_rules import CONDITIONAL, ORACLE, RULES
 from plcp.partitions.torch import mlp
 from plcp.scores import CumulativeProbability
 from shifted_worlds import held_out
@@ -192,12 +185,25 @@ def test_breaking_ties_moves_nothing_above_zero(halves, results):
     assert ((draws > -1) & (draws <= 0)).all()
 
 
+def test_coverage_of_hard_rows_is_that_of_the_rows_that_are_not_easy(halves, results):
+    rule = thresholds(SPLIT, halves)
+    score = fitted(CumulativeProbability(temperature="fit"), halves)
+    sets = score.invert(softmax(halves.test.logits, axis=1), rule)
+    covered = sets.contains(halves.test.label)
+    assert 0 < halves.easy.sum() < len(covered)
+    found = results["methods"][SPLIT]["overall"]["hard"]
+    assert_allclose(found, covered[~halves.easy].mean())
+    assert (mean_or_one(covered[:0]), mean_or_one(np.array([True, False]))) == (1.0, 0.5)
+
+
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_least_coverage_where_the_likeliest_label_is_always_or_never_right(share):
     rows = held_out(60, seed=2)
     label = (rows.logits.argmax(axis=1) + (share == 0)) % rows.logits.shape[1]
     rows = HeldOut(rows.logits, rows.features, rows.inputs, label, rows.experiment)
-    assert_array_equal(least_coverage(halves_of(rows)), 1.0 if share else 0.9)
+    halves = halves_of(rows)
+    assert_array_equal(least_coverage(halves), 1.0 if share else 0.9)
+    assert_array_equal(halves.easy, bool(share))
 
 
 def test_least_coverage_where_a_column_tells_easy_rows_from_hard():
@@ -215,6 +221,7 @@ def test_least_coverage_where_a_column_tells_easy_rows_from_hard():
 
 
 WORDS = Wording("a title", "batch", "batches", "not given", ("a stand-in",))
+OVERALL = {"coverage": 0.9, "hard": 0.85, "empty": 0.0, "seconds": 1.0}
 METHODS = (SPLIT, CONDITIONAL, PUBLISHED, DEFAULT, ORACLE)
 
 
@@ -224,7 +231,7 @@ def record(coverage, size, seed=0):
         name: {
             "coverage": coverage.get(name, [0.9, 0.9]),
             "size": [size.get(name, 2.0)] * 2,
-            "overall": {"coverage": 0.9, "size": size.get(name, 2.0), "empty": 0.0, "seconds": 1.0},
+            "overall": dict(OVERALL, size=size.get(name, 2.0)),
         }
         for name in METHODS
     }
@@ -270,7 +277,7 @@ def test_the_report_reads_the_right_part_of_the_results():
     trial["results"]["ties_broken"] = record({SPLIT: [0.55, 0.9]}, {})["results"]["methods"]
     report = report_shifted([trial], WORDS)
     assert "0.710 to 0.990 by Split" in report.reading[0]
-    assert "1.25 (PLCP, default)" in report.reading[1]
+    assert "1.25 (PLCP, default)" in report.reading[2]
     captions = {table.caption: table.rows for table in report.tables}
     kept = captions["Coverage (and mean set size), mean over trials"]
     broken = captions["Coverage (and mean set size), ties broken at random, mean over trials"]

@@ -6,10 +6,11 @@ from typing import Any
 from plcp.datasets import CellSites, fetch_rxrx1, rxrx1_files
 from plcp.datasets.files import Kind, locate
 from plcp.experiments.experiment import Experiment, Record, Settings
+from plcp.experiments.held_out import HeldOut, split_at_random
 from plcp.experiments.networks.pictures import Pictures, network_outputs
 from plcp.experiments.networks.training import one_thread
 from plcp.experiments.report import Report
-from plcp.experiments.shifted import HeldOut, compare_rules, split_at_random
+from plcp.experiments.shifted import compare_rules
 from plcp.experiments.shifted_report import Wording, report_shifted
 from plcp.partitions.torch import mlp, one_conv
 

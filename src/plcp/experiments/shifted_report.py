@@ -19,11 +19,12 @@ from plcp.experiments.by_group import (
 from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.experiment import Record
 from plcp.experiments.report import Claim, Line, Report, Table, spread
-from plcp.experiments.shifted import CONDITIONAL
+from plcp.experiments.shifted_rules import CONDITIONAL
 
 BROKEN = ", ties broken at random"
 COLUMNS = {
     "coverage": "coverage",
+    "hard": "coverage of hard rows",
     "size": "mean set size",
     "empty": "empty sets",
     "seconds": "seconds to fit and predict",
@@ -48,7 +49,9 @@ def report_shifted(records: list[Record], words: Wording) -> Report:
         summaries[BROKEN] = summarise([_ties_broken(record) for record in records])
     paper, *_ = summaries.values()
     figures = {
-        "ties-broken" if kind else "by-group": _drawing(summary, words)
+        "ties-broken" if kind else "by-group": _drawing(
+            summary, words, None if kind else _about(records, "least").mean(axis=0)
+        )
         for kind, summary in summaries.items()
     }
     return Report(
@@ -75,8 +78,21 @@ def _ties_broken(record: Record) -> Record:
     return record | {"results": results | {"methods": results["ties_broken"]}}
 
 
-def _drawing(summary: Summary, words: Wording) -> Callable[[], Any]:
-    return lambda: draw_by_group(summary, "mean set size", words.group)
+def _drawing(summary: Summary, words: Wording, least: Floats | None) -> Callable[[], Any]:
+    """Return a function that draws coverage and size, and the least coverage if it is given."""
+
+    def draw() -> Any:
+        figure = draw_by_group(summary, "mean set size", words.group)
+        if least is not None:
+            axes, places = figure.axes[0], np.arange(len(least))
+            name = "least coverage without empty sets"
+            axes.hlines(least, places - 0.42, places + 0.42, "black", "dotted", label=name)
+            handles, labels = axes.get_legend_handles_labels()
+            line = labels.index(name)
+            axes.legend([handles[line]], [name], loc="lower left", fontsize=11, frameon=False)
+        return figure
+
+    return draw
 
 
 def _tables(summary: Summary, kind: str) -> list[Table]:
@@ -113,9 +129,11 @@ def _reading(summary: Summary, words: Wording) -> list[str]:
         means = summary.coverage[method].mean(axis=0)
         ranges.append(f"{means.min():.3f} to {means.max():.3f} by {method}")
     sizes = [f"{_size(summary, method):.2f} ({method})" for method in summary.methods]
+    hard = [f"{method} {summary.overall[method]['hard'].mean():.3f}" for method in summary.methods]
     return [
         f"Coverage of the {len(summary.groups)} {words.groups}, {level:g} asked, on average over "
         f"trials: {', '.join(ranges)}.",
+        f"Coverage of rows that the predictor finds hard: {', '.join(hard)}.",
         f"Mean set size: {', '.join(sizes)}.",
     ]
 
@@ -181,12 +199,12 @@ def _notes(records: list[Record], words: Wording) -> list[str]:
         "The paper leaves the optimiser open; here a start at bins of the score and a term for "
         "equal shares keep groups alive.",
         f"The oracle is told the {words.group} of every row, and has one threshold for each.",
-        "The likeliest label scores 0, so it is in every set but an empty one. Least coverage is "
-        "that of sets that are never empty and hold for easy and hard rows alike: where the "
-        f"likeliest label is right more often than {level:g} (a classifier taught on the "
-        "calibration rows says where) they cover as often as it is right, elsewhere "
-        f"{level:g}. A rule that holds for both cannot come below it; one threshold for a whole "
-        f"{words.group} can, by failing on its hard rows.",
+        "The likeliest label scores 0, so it is in every set but an empty one. Rows are easy where "
+        f"it is right more often than {level:g}, as a classifier taught on the calibration rows "
+        "tells, and hard elsewhere. Least coverage is that of sets that are never empty and hold "
+        "for both: easy rows are covered as often as the likeliest label is right, hard ones at "
+        f"{level:g}. One threshold for a whole {words.group} comes nearer to {level:g} there by "
+        "missing more of the hard rows.",
     ]
     if "ties_broken" in records[0]["results"]:
         notes.append(
