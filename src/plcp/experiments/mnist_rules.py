@@ -62,7 +62,7 @@ def methods(settings: Settings, seed: int) -> dict[str, Method]:
         PLAIN: Method(_algorithm_1(settings, seed, training | UNAIDED), _pixels),
         DEFAULT: Method(default, _pixels),
         CQR: Method(Rectified(index, alpha, adjustment="difference", random_state=seed), _pixels),
-        LOCAL: Method(LocalCP(alpha=alpha, random_state=seed), _logits),
+        LOCAL: Method(LocalCP(alpha=alpha, random_state=seed), _probabilities),
         ORACLE: Method(Mondrian(0, alpha), _level),
     }
 
@@ -87,5 +87,5 @@ def _pixels(images: Images) -> NDArray[np.float32]:
     return images.X
 
 
-def _logits(images: Images) -> NDArray[np.float64]:
-    return images.logits
+def _probabilities(images: Images) -> NDArray[np.float64]:
+    return images.probabilities
