@@ -26,7 +26,7 @@ def draw_by_group(
     shown = methods or summary.methods
     stacked = len(summary.groups) * len(shown) > CROWDED
     figure = Figure(figsize=(12, 8) if stacked else (12, 4.8), layout="constrained")
-    coverage, size = figure.subplots(*((2, 1) if stacked else (1, 2)))
+    coverage, size = figure.subplots(*((2, 1) if stacked else (1, 2)), sharex=stacked)
     for place, method in enumerate(shown):
         shift = (place - (len(shown) - 1) / 2) * 0.76 / len(shown)
         style = {"color": color_of(method, shown), "marker": MARKERS[place % len(MARKERS)]}
@@ -40,7 +40,9 @@ def draw_by_group(
     elif _far_apart([summary.size[method] for method in shown]):
         size.set_ylim(bottom=0)
     for axes in (coverage, size):
-        _name_groups(axes, summary.groups, "" if stacked and axes is coverage else group_label)
+        _name_groups(axes, summary.groups)
+    for axes in (size,) if stacked else (coverage, size):
+        axes.set_xlabel(group_label, fontsize=13)
     _legend(figure, coverage, len(summary.counts))
     return figure
 
@@ -71,13 +73,14 @@ def _points(axes: Any, values: Floats, shift: float, label: str, style: dict[str
     )
 
 
-def _name_groups(axes: Any, groups: list[str], label: str) -> None:
+def _name_groups(axes: Any, groups: list[str]) -> None:
     width = max(len(line) for group in groups for line in group.split("\n"))
     slanted = len(groups) * width > 60 and width > 2
     axes.set_xticks(
-        range(len(groups)), groups, **({"rotation": 35, "ha": "right"} if slanted else {})
+        range(len(groups)),
+        groups,
+        **({"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if slanted else {}),
     )
-    axes.set_xlabel(label, fontsize=13)
     axes.set_xlim(-0.5, len(groups) - 0.5)
     for place in range(1, len(groups), 2):
         axes.axvspan(place - 0.5, place + 0.5, color="black", alpha=0.045, linewidth=0, zorder=0)
