@@ -12,7 +12,8 @@ from plcp.experiments.held_out import HeldOut, split_at_random
 from plcp.experiments.networks.sensors import gas_logits
 from plcp.experiments.report import Report
 from plcp.experiments.shifted import compare_rules
-from plcp.experiments.shifted_report import Wording, report_shifted
+from plcp.experiments.shifted_notes import Wording
+from plcp.experiments.shifted_report import report_shifted
 from plcp.partitions.torch import one_conv
 
 TITLE = "Gas sensors that drift, a stand-in for RxRx1"

@@ -11,7 +11,8 @@ from plcp.experiments.networks.pictures import Pictures, network_outputs
 from plcp.experiments.networks.training import one_thread
 from plcp.experiments.report import Report
 from plcp.experiments.shifted import compare_rules
-from plcp.experiments.shifted_report import Wording, report_shifted
+from plcp.experiments.shifted_notes import Wording
+from plcp.experiments.shifted_report import report_shifted
 from plcp.partitions.torch import mlp, one_conv
 
 TITLE = "RxRx1: treatments of cells, in experiments the predictor never saw"

@@ -1,7 +1,6 @@
 """What RxRx1's protocol shows: coverage and set size by experiment, and why some must be high."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from plcp.experiments.by_group import (
 from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.experiment import Record
 from plcp.experiments.report import Claim, Line, Report, Table, spread
+from plcp.experiments.shifted_notes import Wording, shared_notes
 from plcp.experiments.shifted_rules import CONDITIONAL
 
 BROKEN = ", ties broken at random"
@@ -29,17 +29,6 @@ COLUMNS = {
     "empty": "empty sets",
     "seconds": "seconds to fit and predict",
 }
-
-
-@dataclass(frozen=True)
-class Wording:
-    """What differs between RxRx1 and its stand-in: words."""
-
-    title: str
-    group: str
-    groups: str
-    paper: str
-    notes: tuple[str, ...]
 
 
 def report_shifted(records: list[Record], words: Wording) -> Report:
@@ -69,7 +58,7 @@ def report_shifted(records: list[Record], words: Wording) -> Report:
             for method in (DEFAULT, PUBLISHED)
             for claim in _claims(summary, method, kind, words)
         ],
-        notes=[*words.notes, *_notes(records, words)],
+        notes=[*words.notes, *shared_notes(records, words)],
     )
 
 
@@ -181,36 +170,3 @@ def _claims(summary: Summary, method: str, kind: str, words: Wording) -> list[Cl
             size <= rival,
         ),
     ]
-
-
-def _notes(records: list[Record], words: Wording) -> list[str]:
-    settings, temperature = records[0]["settings"], _about(records, "temperature")
-    level = 1 - settings["alpha"]
-    notes = [
-        "The temperature T of softmax(T f(x)) is fitted on the calibration rows by cross-entropy, "
-        f"as in Gibbs et al.'s code (here {spread(temperature, 2)}); the paper does not say on "
-        "which. One number fitted there perturbs exact validity a little, of all rules alike.",
-        f"{CONDITIONAL}: half of the calibration rows fit an l2-penalised multinomial regression "
-        f"of the {words.group} on the features, its penalty chosen by cross-validation; the others "
-        "calibrate against its probabilities, not randomised. It may give thresholds below zero, "
-        "which no score is, and thus empty sets; PLCP does not.",
-        f"As published: softmax groups of one convolution and a linear layer, m = "
-        f"{settings['n_groups']}, thresholds from the optimisation itself, groups drawn from h(x). "
-        "The paper leaves the optimiser open; here a start at bins of the score and a term for "
-        "equal shares keep groups alive.",
-        f"The oracle is told the {words.group} of every row, and has one threshold for each.",
-        "The likeliest label scores 0, so it is in every set but an empty one. Rows are easy where "
-        f"it is right more often than {level:g}, as a classifier taught on the calibration rows "
-        "tells, and hard elsewhere. Least coverage is that of sets that are never empty and hold "
-        "for both: easy rows are covered as often as the likeliest label is right, hard ones at "
-        f"{level:g}. One threshold for a whole {words.group} comes nearer to {level:g} there by "
-        "missing more of the hard rows.",
-    ]
-    if "ties_broken" in records[0]["results"]:
-        notes.append(
-            "Ties broken at random: the likeliest label scores a uniform draw from (-1, 0] in "
-            f"place of 0, once a row. Then easy rows can be covered at {level:g} too, by sets that "
-            "are now and then empty; nothing changes for the other labels, nor for a threshold "
-            "above zero, such as Split's."
-        )
-    return notes
