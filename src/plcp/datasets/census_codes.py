@@ -6,7 +6,7 @@ RACES = {
     2: "Black",
     3: "American Indian",
     4: "Alaska Native",
-    5: "Native, tribe not given",
+    5: "Native American, other",
     6: "Asian",
     7: "Pacific Islander",
     8: "Other race",

@@ -15,7 +15,7 @@ from plcp.datasets.files import Kind, locate, reading
 
 SIDE, N_DIGITS = 28, 10
 BYTES = b"\0\0\x08"  # how an idx file of unsigned bytes begins
-# As torchvision and TensorFlow Datasets record them.
+# As torchvision records them; some copies are packed otherwise, but hold the same.
 HASHES = {
     "mnist/train-images-idx3-ubyte.gz": (
         "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"
