@@ -144,6 +144,7 @@ OUTPUT_DAMAGE = {
     "no features": {"features": None},
     "a row less": {"features": np.ones((3, 5))},
     "logits of one class": {"logits": np.ones(4)},
+    "logits of three axes": {"logits": np.ones((4, 3, 2))},
     "labels as a table": {"label": np.ones((4, 1), dtype=int)},
     "a label beyond": {"label": np.array([0, 1, 2, 3])},
     "a negative label": {"label": np.array([0, 1, 2, -1])},
