@@ -74,7 +74,7 @@ def _drawing(summary: Summary, words: Wording, least: Floats | None) -> Callable
         figure = draw_by_group(summary, "mean set size", words.group)
         if least is not None:
             axes, places = figure.axes[0], np.arange(len(least))
-            name = "least coverage without empty sets"
+            name = "least, without empty sets, if hard rows hold"
             axes.hlines(least, places - 0.42, places + 0.42, "black", "dotted", label=name)
             handles, labels = axes.get_legend_handles_labels()
             line = labels.index(name)
