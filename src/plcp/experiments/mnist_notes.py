@@ -89,7 +89,8 @@ def notes(summary: Summary, records: list[Record]) -> list[str]:
         "LocalCP weighs by a Gaussian kernel on the predictor's probabilities, in standard "
         "deviations, as wide as lets 100 rows count. The paper does not say on what; this is the "
         "best for it of four that were tried on two seeds: levels of blur were 0.03 off on "
-        "average with probabilities, 0.07 with their logarithms, 0.08 with pixels, 0.09 with logits.",
+        "average with probabilities, 0.07 with their logarithms, 0.08 with pixels, 0.09 with "
+        "logits.",
         "“No set empty” calibrates all methods anew on scores where the likeliest label has zero, "
         "so that every set holds it.",
     ]
