@@ -24,7 +24,7 @@ from plcp.experiments.census import (
     run,
 )
 from plcp.experiments.census_chance import chance_outside, independent_people
-from plcp.experiments.census_claims import claims, named_places
+from plcp.experiments.census_claims import claims, named_places, table_of_chance
 from plcp.experiments.census_people import (
     DOCTORATE,
     LEAST_PEOPLE,
@@ -175,6 +175,15 @@ def test_ten_bins_are_told_the_prediction_and_nothing_else(data_dir):
     assert changes.sum() == N_BINS - 1
 
 
+def test_the_band_of_cqr_is_taught_the_quantiles_that_leave_alpha_out():
+    X, y = codes(AGEP=np.arange(100)), np.arange(100.0)
+    train = People(X, y)
+    linear = on_codes(LinearRegression()).fit(X, y)
+    band = conformal_models(CENSUS.quick, 0, train, linear)[CQR].estimator
+    levels = [member.estimator[-1].quantile for member in (band.lower, band.upper)]
+    np.testing.assert_allclose(levels, [0.05, 0.95])
+
+
 # Lengths
 
 
@@ -232,14 +241,18 @@ def test_chance_outside_is_the_sum_over_all_counts(n):
 
 
 def records_with(coverage, counts, trials=2):
-    """Records in which every method covers so much of each group."""
+    """Records in which the default covers so much of each group, and no other method does."""
 
-    def method(lengths):
-        made = outcome(np.arange(10) > 0, np.ones(10), {}, hsic=lengths, pearson=lengths)
-        return made | {"coverage": list(coverage.values()), "size": [1.0] * len(coverage)}
+    def method(name):
+        dependence = 0.5 if name == SPLIT else 0.1
+        made = outcome(np.ones(1), np.ones(1), {}, hsic=dependence, pearson=dependence)
+        covered = [share if name == DEFAULT else 0.5 for share in coverage.values()]
+        return made | {"coverage": covered, "size": [1.0] * len(coverage)}
 
-    methods = {name: method(0.5 if name == SPLIT else 0.1) for name in METHODS}
-    results = {"groups": dict.fromkeys(coverage, 0) | counts, "methods": methods}
+    results = {
+        "groups": dict.fromkeys(coverage, 0) | counts,
+        "methods": {name: method(name) for name in METHODS},
+    }
     return [{"settings": {"alpha": 0.1}, "results": results}] * trials
 
 
@@ -274,6 +287,15 @@ def test_gains_below_the_papers_are_not_reached():
     published, default = claims(summarise(records))[-2:]
     assert published.holds
     assert not default.holds
+
+
+def test_bounds_that_hold_together_are_wider_and_hold_the_coverage():
+    rows = table_of_chance(summarise(records_with(NEAR, MANY))).rows
+    for (*_, coverage, each, together), expected in zip(rows, NEAR.values(), strict=True):
+        low, high = map(float, each.split(" to "))
+        low_all, high_all = map(float, together.split(" to "))
+        assert low_all < low < float(coverage) < high < high_all
+        assert float(coverage) == expected
 
 
 def test_named_groups_are_races_sexes_and_states(summary):

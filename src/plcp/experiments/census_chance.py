@@ -42,7 +42,6 @@ def chance_outside(people: ArrayLike, target: float, within: float) -> NDArray[n
     [0.613, 0.241, 0.001]
     """
     n = np.floor(people)
-    slack = 1e-9 * n  # 0.93 · 100 is 93.00000000000001
-    low, high = (target - within) * n - slack, (target + within) * n + slack
+    low, high = (target - within) * n, (target + within) * n
     inside = binom.cdf(np.floor(high), n, target) - binom.cdf(np.ceil(low) - 1, n, target)
     return np.asarray(1 - inside)
