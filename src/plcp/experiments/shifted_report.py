@@ -76,6 +76,8 @@ def _drawing(summary: Summary, words: Wording, least: Floats | None) -> Callable
             axes, places = figure.axes[0], np.arange(len(least))
             name = "least, without empty sets, if hard rows hold"
             axes.hlines(least, places - 0.42, places + 0.42, "black", "dotted", label=name)
+            low, high = axes.get_ylim()
+            axes.set_ylim(low - 0.08 * (high - low), high)  # room for the line's name
             handles, labels = axes.get_legend_handles_labels()
             line = labels.index(name)
             axes.legend([handles[line]], [name], loc="lower left", fontsize=11, frameon=False)
