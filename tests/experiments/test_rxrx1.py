@@ -128,6 +128,7 @@ def test_images_without_weights_ask_for_them(with_images, tmp_path):
     shutil.copytree(with_images[0] / "rxrx1_v1.0", tmp_path / "rxrx1_v1.0")
     with pytest.raises(FileNotFoundError, match=r"rxrx1/resnet50\.pth"):
         reproduce("rxrx1", data_dir=tmp_path, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()  # before any work is done
 
 
 def test_a_table_that_holds_nothing_out_is_refused(with_images, tmp_path):
