@@ -14,18 +14,9 @@ from sklearn.linear_model import LinearRegression
 from bands import beta_binomial_band
 from plcp.experiments import reproduce
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT, outcome, summarise
-from plcp.experiments.census import (
-    EXPERIMENTS,
-    N_BINS,
-    conformal_models,
-    judged,
-    linear_model,
-    on_codes,
-    run,
-)
-from plcp.experiments.census_chance import chance_outside, independent_people
-from plcp.experiments.census_claims import claims, named_places, table_of_chance
-from plcp.experiments.census_people import (
+from plcp.experiments.census.chance import chance_outside, independent_people
+from plcp.experiments.census.claims import claims, named_places, table_of_chance
+from plcp.experiments.census.people import (
     DOCTORATE,
     LEAST_PEOPLE,
     OVER_60,
@@ -39,7 +30,16 @@ from plcp.experiments.census_people import (
     large_enough,
     read_people,
 )
-from plcp.experiments.census_report import BINS, CQR, DEFAULT_ON_CQR, LOCAL, report
+from plcp.experiments.census.report import BINS, CQR, DEFAULT_ON_CQR, LOCAL, report
+from plcp.experiments.census.trial import (
+    EXPERIMENTS,
+    N_BINS,
+    conformal_models,
+    judged,
+    linear_model,
+    on_codes,
+    run,
+)
 from plcp.quantiles import conformal_rank
 from plcp.sets import Intervals
 

@@ -8,8 +8,8 @@ from bands import beta_binomial_band, binomial_band
 from plcp.datasets import make_synthetic
 from plcp.experiments import find_experiment
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
-from plcp.experiments.synthetic import coverage_over_draws, group_names, members, run
-from plcp.experiments.synthetic_report import BATCH_GCP, report
+from plcp.experiments.synthetic.report import BATCH_GCP, report
+from plcp.experiments.synthetic.trial import coverage_over_draws, group_names, members, run
 from plcp.experiments.trials import run_trial
 from plcp.partitions import SoftmaxPartition
 from plcp.thresholds import PLCP, BatchGCP
@@ -93,7 +93,7 @@ def test_a_trial_is_its_seed_and_nothing_else(records):
 
 
 def test_another_seed_is_another_task(records, monkeypatch):
-    monkeypatch.setattr("plcp.experiments.synthetic._rules", lambda settings, state: {})
+    monkeypatch.setattr("plcp.experiments.synthetic.trial._rules", lambda settings, state: {})
     other = trial("synthetic", seed=4)["results"]
     assert other["about"] != results(records)["about"]
     assert other["groups"] != results(records)["groups"]

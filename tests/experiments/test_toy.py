@@ -12,8 +12,7 @@ from bands import FALSE_ALARM, binomial_band
 from plcp.datasets import make_toy
 from plcp.experiments import find_experiment
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
-from plcp.experiments.toy import changes
-from plcp.experiments.toy_law import (
+from plcp.experiments.toy.law import (
     SIGMAS,
     boundary_distance,
     marginal_quantile,
@@ -21,8 +20,9 @@ from plcp.experiments.toy_law import (
     side_densities,
     side_quantiles,
 )
-from plcp.experiments.toy_points import BIN_EDGES, draw_points, share_by_x
-from plcp.experiments.toy_report import LEAVES, ORDERED, TWO_GROUPS, boundary_errors, report
+from plcp.experiments.toy.points import BIN_EDGES, draw_points, share_by_x
+from plcp.experiments.toy.report import LEAVES, ORDERED, TWO_GROUPS, boundary_errors, report
+from plcp.experiments.toy.trial import changes
 from plcp.experiments.trials import run_trial
 from plcp.partitions import SoftmaxPartition, TreePartition
 from plcp.quantiles import pinball_loss

@@ -1,4 +1,4 @@
-"""Section 4.2: 20 overlapping groups, of which BatchGCP is told 18, and PLCP none."""
+"""One trial: another draw of the data, all rules on the same scores."""
 
 import time
 from pathlib import Path
@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 from plcp.datasets import ScoreTask, make_synthetic
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT, Floats, outcome
 from plcp.experiments.experiment import Experiment, Settings
-from plcp.experiments.synthetic_report import BATCH_GCP, LAWS, N_TOLD, report
+from plcp.experiments.synthetic.report import BATCH_GCP, LAWS, N_TOLD, report
 from plcp.metrics import msce
 from plcp.partitions import SoftmaxPartition
 from plcp.thresholds import PLCP, BatchGCP, SplitConformal, ThresholdRule

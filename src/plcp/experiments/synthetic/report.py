@@ -23,7 +23,7 @@ LAWS = {"variance": "noise of variance 0.1 + Σ i Xᵢ", "deviation": "noise of 
 
 
 def report(records: list[Record]) -> Report:
-    """Coverage and length by group, exact MSCE, and what the issue asks of them."""
+    """Coverage and length by group, exact MSCE, and what was to be reached."""
     summary = summarise(records)
     noise = records[0]["settings"]["noise"]
     group_label = "group (2i−1: $X_i$ = 0, 2i: $X_i$ = 1; BatchGCP is told 1 to 18)"

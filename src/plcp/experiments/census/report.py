@@ -14,8 +14,8 @@ from plcp.experiments.by_group import (
     overall_table,
     summarise,
 )
-from plcp.experiments.census_claims import PAPER, claims, named_places, table_of_chance
-from plcp.experiments.census_people import DOCTORATE, OVER_60
+from plcp.experiments.census.claims import PAPER, claims, named_places, table_of_chance
+from plcp.experiments.census.people import DOCTORATE, OVER_60
 from plcp.experiments.dependence import MEASURES, gain, gain_cell
 from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.experiment import Record
@@ -27,7 +27,7 @@ PAPER_TABLE = {PUBLISHED: "56.07, 64.06", CQR: "51.89, 59.21", LOCAL: "32.12, 37
 
 
 def report(records: list[Record]) -> Report:
-    """Coverage by group, Table 1, and what the issue asks of them."""
+    """Coverage by group, Table 1, and what was to be reached."""
     summary = summarise(records)
     return Report(
         title="Incomes of the 2018 census (section 4.1, Table 1)",

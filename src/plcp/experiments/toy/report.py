@@ -14,8 +14,8 @@ from plcp.experiments.by_group import (
 )
 from plcp.experiments.experiment import Record, Settings
 from plcp.experiments.report import Claim, Line, Report, Table, spread
-from plcp.experiments.toy_figure import draw_toy
-from plcp.experiments.toy_law import boundary_distance, marginal_quantile, side_coverage
+from plcp.experiments.toy.figure import draw_toy
+from plcp.experiments.toy.law import boundary_distance, marginal_quantile, side_coverage
 
 LEFT, RIGHT = "x < 0", "x ≥ 0"
 ORDERED, LEAVES = "PLCP, two ordered groups", "PLCP, two leaves of a tree"
@@ -163,5 +163,5 @@ def _notes(settings: Settings) -> list[str]:
         "default has more than two groups, and no one boundary; beside it, two groups of the same "
         "index, and the two leaves of a tree.",
         "The best boundary's distance is Chernoff's bound for a random walk of the costs of points "
-        "on the wrong side, at the true thresholds (`plcp.experiments.toy_law`).",
+        "on the wrong side, at the true thresholds (`plcp.experiments.toy.law`).",
     ]

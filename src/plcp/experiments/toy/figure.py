@@ -8,14 +8,14 @@ from scipy.stats import norm
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.drawing import COLORS, tidy
 from plcp.experiments.experiment import Record
-from plcp.experiments.toy_law import (
+from plcp.experiments.toy.law import (
     SIGMAS,
     marginal_quantile,
     side_coverage,
     side_densities,
     side_quantiles,
 )
-from plcp.experiments.toy_points import BIN_EDGES, draw_points
+from plcp.experiments.toy.points import BIN_EDGES, draw_points
 
 SIDES = ("#2a9d8f", "#8e44ad")  # left, right: none of the methods' colours
 BOUNDARY = "#d62728"

@@ -10,9 +10,9 @@ from sklearn.base import clone
 from plcp.datasets import ScoreTask
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT, outcome
 from plcp.experiments.experiment import Experiment, Settings
-from plcp.experiments.toy_law import side_quantiles
-from plcp.experiments.toy_points import draw_points, share_by_x
-from plcp.experiments.toy_report import LEAVES, LEFT, ORDERED, RIGHT, TWO_GROUPS, report
+from plcp.experiments.toy.law import side_quantiles
+from plcp.experiments.toy.points import draw_points, share_by_x
+from plcp.experiments.toy.report import LEAVES, LEFT, ORDERED, RIGHT, TWO_GROUPS, report
 from plcp.metrics import msce
 from plcp.partitions import CollapseWarning, SoftmaxPartition, TreePartition
 from plcp.thresholds import PLCP, SplitConformal
