@@ -5,9 +5,9 @@ import pytest
 
 from plcp.experiments import find_experiment
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
-from plcp.experiments.mnist_images import pack
-from plcp.experiments.mnist_report import report
-from plcp.experiments.mnist_rules import CQR, LOCAL, ORACLE, PLAIN
+from plcp.experiments.mnist.images import pack
+from plcp.experiments.mnist.report import report
+from plcp.experiments.mnist.rules import CQR, LOCAL, ORACLE, PLAIN
 
 LEVELS = [f"σ = {k}" for k in range(5)]
 OTHERS = (SPLIT, PUBLISHED, PLAIN, DEFAULT, CQR, LOCAL, ORACLE)

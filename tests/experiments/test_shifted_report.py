@@ -1,9 +1,9 @@
 """What is said of RxRx1's protocol follows the numbers of the trials."""
 
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
-from plcp.experiments.shifted_notes import Wording
-from plcp.experiments.shifted_report import report_shifted
-from plcp.experiments.shifted_rules import CONDITIONAL, ORACLE
+from plcp.experiments.shifted.notes import Wording
+from plcp.experiments.shifted.report import report_shifted
+from plcp.experiments.shifted.rules import CONDITIONAL, ORACLE
 
 WORDS = Wording("a title", "batch", "batches", "not given", ("a stand-in",))
 OVERALL = {"coverage": 0.9, "hard": 0.85, "empty": 0.0, "seconds": 1.0}

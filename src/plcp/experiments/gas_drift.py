@@ -8,12 +8,12 @@ import numpy as np
 from plcp.datasets import GasDrift, fetch_gas_drift, gas_drift_files
 from plcp.experiments.by_group import Floats
 from plcp.experiments.experiment import Experiment, Record, Settings
-from plcp.experiments.held_out import HeldOut, split_at_random
 from plcp.experiments.networks.sensors import gas_logits
 from plcp.experiments.report import Report
-from plcp.experiments.shifted import compare_rules
-from plcp.experiments.shifted_notes import Wording
-from plcp.experiments.shifted_report import report_shifted
+from plcp.experiments.shifted.comparison import compare_rules
+from plcp.experiments.shifted.held_out import HeldOut, split_at_random
+from plcp.experiments.shifted.notes import Wording
+from plcp.experiments.shifted.report import report_shifted
 from plcp.partitions.torch import one_conv
 
 TITLE = "Gas sensors that drift, a stand-in for RxRx1"

@@ -6,13 +6,13 @@ from typing import Any
 from plcp.datasets import CellSites, fetch_rxrx1, rxrx1_files
 from plcp.datasets.files import Kind, locate
 from plcp.experiments.experiment import Experiment, Record, Settings
-from plcp.experiments.held_out import HeldOut, split_at_random
 from plcp.experiments.networks.pictures import Pictures, network_outputs
 from plcp.experiments.networks.training import one_thread
 from plcp.experiments.report import Report
-from plcp.experiments.shifted import compare_rules
-from plcp.experiments.shifted_notes import Wording
-from plcp.experiments.shifted_report import report_shifted
+from plcp.experiments.shifted.comparison import compare_rules
+from plcp.experiments.shifted.held_out import HeldOut, split_at_random
+from plcp.experiments.shifted.notes import Wording
+from plcp.experiments.shifted.report import report_shifted
 from plcp.partitions.torch import mlp, one_conv
 
 TITLE = "RxRx1: treatments of cells, in experiments the predictor never saw"

@@ -5,7 +5,7 @@ import numpy as np
 from plcp.experiments.by_group import PUBLISHED, SPLIT, Summary
 from plcp.experiments.dependence import MEASURES, gain
 from plcp.experiments.experiment import Record
-from plcp.experiments.mnist_rules import CQR, LOCAL, ORACLE, PLAIN
+from plcp.experiments.mnist.rules import CQR, LOCAL, ORACLE, PLAIN
 
 # the table captioned MNIST: per cent of Split's dependence that is gone
 TABLE_2 = {

@@ -1,4 +1,4 @@
-"""Section 4.1: digits at five levels of blur, read by a network that has seen sharp ones only."""
+"""One trial: a predictor of sharp digits, and all rules on blurred ones."""
 
 import time
 import warnings
@@ -11,9 +11,9 @@ from plcp.datasets import fetch_blurred_mnist, mnist_files
 from plcp.experiments.by_group import outcome
 from plcp.experiments.dependence import dependence
 from plcp.experiments.experiment import Experiment, Settings
-from plcp.experiments.mnist_images import one_of_each, pack
-from plcp.experiments.mnist_report import report
-from plcp.experiments.mnist_rules import Images, Method, methods
+from plcp.experiments.mnist.images import one_of_each, pack
+from plcp.experiments.mnist.report import report
+from plcp.experiments.mnist.rules import Images, Method, methods
 from plcp.experiments.networks.digits import read_digits
 from plcp.experiments.networks.training import one_thread
 from plcp.partitions import CollapseWarning

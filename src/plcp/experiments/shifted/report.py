@@ -18,8 +18,8 @@ from plcp.experiments.by_group import (
 from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.experiment import Record
 from plcp.experiments.report import Claim, Line, Report, Table, spread
-from plcp.experiments.shifted_notes import Wording, shared_notes
-from plcp.experiments.shifted_rules import CONDITIONAL
+from plcp.experiments.shifted.notes import Wording, shared_notes
+from plcp.experiments.shifted.rules import CONDITIONAL
 
 BROKEN = ", ties broken at random"
 COLUMNS = {

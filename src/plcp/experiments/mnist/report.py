@@ -17,9 +17,9 @@ from plcp.experiments.by_group import (
 from plcp.experiments.dependence import MEASURES, gain, gain_cell
 from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.experiment import Record
-from plcp.experiments.mnist_images import draw_images, unpack
-from plcp.experiments.mnist_notes import TABLE_2, explain_gains, notes
-from plcp.experiments.mnist_rules import ORACLE
+from plcp.experiments.mnist.images import draw_images, unpack
+from plcp.experiments.mnist.notes import TABLE_2, explain_gains, notes
+from plcp.experiments.mnist.rules import ORACLE
 from plcp.experiments.report import Claim, Line, Report, Table
 
 OURS = (PUBLISHED, DEFAULT)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from plcp.experiments.broken_ties import BrokenTies
 from plcp.experiments.by_group import outcome
-from plcp.experiments.held_out import Halves
-from plcp.experiments.shifted_rules import RULES
+from plcp.experiments.shifted.broken_ties import BrokenTies
+from plcp.experiments.shifted.held_out import Halves
+from plcp.experiments.shifted.rules import RULES
 from plcp.quantiles import FloatArray
 from plcp.scores import CumulativeProbability
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
-from plcp.experiments.held_out import Halves
+from plcp.experiments.shifted.held_out import Halves
 from plcp.partitions import CollapseWarning
 from plcp.partitions.torch import TorchPartition
 from plcp.quantiles import FloatArray

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from plcp.experiments.experiment import Record
 from plcp.experiments.report import spread
-from plcp.experiments.shifted_rules import CONDITIONAL
+from plcp.experiments.shifted.rules import CONDITIONAL
 
 
 @dataclass(frozen=True)
