@@ -44,11 +44,12 @@ class LabelProbability(_ProbabilityScore):
     ----------
     never_empty : bool, default=False
         Whether the likeliest label, or all that tie for it, scores 0, in calibration too. It is
-        then in every set, as no rule gives a threshold below 0 where no score is negative. Coverage
-        is at least 1 - alpha wherever it was, and exceeds it only where the likeliest label is
-        right more often than that: there sets hold that label alone and cover as often as it is
-        right. Without it, 90 % coverage of inputs on which the model is 98 % right *requires* that
-        at least 8 % of their sets are empty.
+        then in every set whose threshold is not negative: those of ``PLCP``, ``Mondrian`` and
+        ``SplitConformal`` never are where no score is, those of ``Rectified`` and
+        ``ConditionalCalibration`` may be. Coverage is at least 1 - alpha wherever it was, and
+        exceeds it only where the likeliest label is right more often than that: there sets hold
+        that label alone and cover as often as it is right. Without it, 90 % coverage of inputs on
+        which the model is 98 % right *requires* that at least 8 % of their sets are empty.
 
     References
     ----------
