@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from plcp.datasets import fetch_gas_drift
-from plcp.experiments import find_experiment, reproduce
+from plcp.experiments import find_experiment, gas_drift, reproduce
 from plcp.experiments.gas_drift import later_batches, standardised
 from shifted_worlds import write_gas
 
@@ -56,6 +56,16 @@ def test_the_predictor_learns_from_early_rows_alone_and_repeats(data_dir):
     assert (first != later_batches(data, settings, seed=1).logits).any()
     data.y[data.batch > 3] = 0  # what later rows are does not matter
     assert (first == later_batches(data, settings, seed=0).logits).all()
+
+
+def test_predictor_and_halves_draw_from_streams_of_their_own(data_dir, monkeypatch):
+    seeds = []
+    monkeypatch.setattr(gas_drift, "later_batches", lambda *given: seeds.append(given[-1]))
+    monkeypatch.setattr(gas_drift, "split_at_random", lambda *given: seeds.append(given[-1]))
+    monkeypatch.setattr(gas_drift, "compare_rules", lambda halves: {})
+    for seed in (0, 1):
+        gas_drift.run(find_experiment("gas-drift").quick, seed, data_dir)
+    assert len(set(seeds)) == 4
 
 
 def test_a_feature_that_never_changes_early_on_is_left_on_its_scale():

@@ -1,15 +1,18 @@
 """Blurred digits from files to a page, on scikit-learn's digits in MNIST's layout."""
 
 import gzip
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from scipy.ndimage import zoom
 from sklearn.datasets import load_digits
 
 from bands import beta_binomial_band
 from plcp.experiments import find_experiment, reproduce
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.mnist import trial
 from plcp.experiments.mnist.images import GAP, draw_images, one_of_each, side_by_side
 from plcp.experiments.mnist.rules import CQR, LOCAL, ORACLE, PLAIN, Images, Method, methods
 from plcp.experiments.mnist.trial import _thresholds
@@ -106,6 +109,37 @@ def test_only_oracle_and_split_are_shown_the_level():
         if not np.array_equal(method.sees(images), method.sees(other))
     }
     assert told == {SPLIT, ORACLE}
+
+
+def test_data_predictor_and_rules_draw_from_streams_of_their_own(monkeypatch):
+    digits = SimpleNamespace(X_train=None, y_train=None, X=np.zeros((10, 1)))
+    digits.y = digits.level = np.arange(10) % 5
+    seeds = []
+
+    def fetched(*given, random_state):
+        seeds.append(random_state)
+        return digits
+
+    def network(*given):
+        seeds.append(torch.initial_seed())
+        return np.eye(10)
+
+    def judged(settings, state, *given, never_empty):
+        seeds.append(state)
+        return {}, {}
+
+    for name, fake in (
+        ("fetch_blurred_mnist", fetched),
+        ("read_digits", network),
+        ("_judge", judged),
+        ("one_of_each", lambda *given: np.zeros(1, np.uint8)),
+    ):
+        monkeypatch.setattr(trial, name, fake)
+    for seed in (0, 1):
+        trial.run(QUICK | {"n_calibration": 5, "n_test": 5}, seed, None)
+    of_data, of_network, *of_rules = seeds[:4]
+    assert of_rules[0] == of_rules[1]  # with empty sets and without: the same rules
+    assert len({of_data, of_network, of_rules[0]} | set(seeds[4:])) == 6
 
 
 def test_thresholds_are_not_below_any_score():

@@ -52,6 +52,24 @@ def test_halves_are_disjoint_and_whole_and_blind_to_everything_but_the_seed():
         assert_array_equal(part.experiment, rows.experiment[part.inputs])
 
 
+def test_halves_and_rules_draw_from_streams_of_their_own():
+    rows = held_out(101, seed=0)
+    numbered = replace(rows, inputs=np.arange(101))
+    halves = halves_of(numbered, seed=5)
+    again = np.random.default_rng(halves.seed).permutation(101)
+    drawn = np.concatenate([halves.calibration.inputs, halves.test.inputs])
+    assert not np.array_equal(again, drawn)
+
+
+def test_an_experiment_too_small_to_be_halved_is_told_of_at_once():
+    rows = held_out(120, seed=0)
+    rare = replace(rows, experiment=np.where(np.arange(120) < 19, 7, rows.experiment % 2))
+    with pytest.raises(ValueError, match="experiment 7 has 19 rows, fewer than 20"):
+        halves_of(rare)
+    rows.experiment[:] = np.arange(120) % 6
+    assert set(halves_of(rows).test.experiment) <= set(range(6))
+
+
 def test_the_score_is_the_mass_above_the_label_at_the_likeliest_temperature(halves, results):
     cal = halves.calibration
 
@@ -197,7 +215,7 @@ def test_coverage_of_hard_rows_is_that_of_the_rows_that_are_not_easy(halves, res
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_least_coverage_where_the_likeliest_label_is_always_or_never_right(share):
-    rows = held_out(60, seed=2)
+    rows = held_out(90, seed=2)
     label = (rows.logits.argmax(axis=1) + (share == 0)) % rows.logits.shape[1]
     rows = HeldOut(rows.logits, rows.features, rows.inputs, label, rows.experiment)
     halves = halves_of(rows)

@@ -25,14 +25,17 @@ from plcp.validation import InfiniteThresholdWarning
 def run(settings: Settings, seed: int, data_dir: Path | None) -> dict[str, Any]:
     """One trial: another division and blur of the images, another predictor, other networks."""
     n_calibration = settings["n_calibration"]
+    # torch and numpy make the same numbers of the same seed
+    states = [int(state) for state in np.random.SeedSequence(seed).generate_state(3)]
+    data_state, predictor_state, rule_state = states
     digits = fetch_blurred_mnist(
         data_dir,
         settings["sigmas"],
         settings["n_train"],
         n_calibration + settings["n_test"],
-        random_state=seed,
+        random_state=data_state,
     )
-    with one_thread(seed):
+    with one_thread(predictor_state):
         logits = read_digits(
             digits.X_train,
             digits.y_train,
@@ -43,8 +46,8 @@ def run(settings: Settings, seed: int, data_dir: Path | None) -> dict[str, Any]:
         images = Images(digits.X, digits.y, digits.level, logits)
         calibration, test = images[:n_calibration], images[n_calibration:]
         groups = {f"σ = {s:g}": test.level == k for k, s in enumerate(settings["sigmas"])}
-        judged, shares = _judge(settings, seed, calibration, test, groups, never_empty=False)
-        filled, _ = _judge(settings, seed, calibration, test, groups, never_empty=True)
+        judged, shares = _judge(settings, rule_state, calibration, test, groups, never_empty=False)
+        filled, _ = _judge(settings, rule_state, calibration, test, groups, never_empty=True)
     right = test.logits.argmax(axis=1) == test.y
     return {
         "groups": {name: int(rows.sum()) for name, rows in groups.items()},
@@ -60,7 +63,7 @@ def run(settings: Settings, seed: int, data_dir: Path | None) -> dict[str, Any]:
 
 def _judge(
     settings: Settings,
-    seed: int,
+    state: int,
     calibration: Images,
     test: Images,
     groups: dict[str, Any],
@@ -70,7 +73,7 @@ def _judge(
     score = LabelProbability(never_empty=never_empty)
     scores = score(calibration.probabilities, calibration.y)
     judged, shares = {}, {}
-    for name, method in methods(settings, seed).items():
+    for name, method in methods(settings, state).items():
         start = time.perf_counter()
         thresholds = _thresholds(method, calibration, scores, test)
         seconds = time.perf_counter() - start

@@ -12,6 +12,8 @@ from plcp.experiments.experiment import Settings
 from plcp.quantiles import FloatArray
 from plcp.rows import take
 
+LEAST_ROWS = 20  # of an experiment: a half holds none of them with probability 2⁻²⁰
+
 
 @dataclass(frozen=True)
 class HeldOut:
@@ -72,6 +74,17 @@ class Halves:
 
 def split_at_random(rows: HeldOut, module: Any, settings: Settings, seed: int) -> Halves:
     """Return random halves of the rows, without a look at their experiments."""
-    order = np.random.default_rng(seed).permutation(len(rows.label))
+    _check_sizes(rows.experiment)
+    order_state, rule_state = (int(n) for n in np.random.SeedSequence(seed).generate_state(2))
+    order = np.random.default_rng(order_state).permutation(len(rows.label))
     half = len(order) // 2
-    return Halves(rows[order[:half]], rows[order[half:]], module, settings, seed)
+    return Halves(rows[order[:half]], rows[order[half:]], module, settings, rule_state)
+
+
+def _check_sizes(experiment: NDArray[Any]) -> None:
+    names, counts = np.unique(experiment, return_counts=True)
+    if counts.min() < LEAST_ROWS:
+        raise ValueError(
+            f"experiment {names[counts.argmin()]} has {counts.min()} rows, fewer than "
+            f"{LEAST_ROWS}: a half may hold none of them, leave it out"
+        )
