@@ -1,6 +1,7 @@
 """Pages: every part of a report, in every format, with the numbers of the trials."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -77,6 +78,14 @@ def test_the_terminal_sees_the_page_without_pictures(records):
     text = to_text(coin().report(records))
     assert "![" not in text
     assert "**What was to be reached**" in text
+
+
+def test_what_is_asked_stands_above_what_came_out(records, tmp_path):
+    report = replace(coin().report(records), question="How often do coins fall on heads?")
+    write_page("toy", report, records, tmp_path)
+    overview = write_overview(tmp_path).read_text()
+    for page in ((tmp_path / "toy.md").read_text(), to_text(report), overview):
+        assert f"\n\n{report.question}\n\n{report.reading[0]}" in page
 
 
 def test_a_report_of_reading_and_figure_alone_is_a_page(records, tmp_path):

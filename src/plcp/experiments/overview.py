@@ -45,8 +45,7 @@ def _rows(page: dict[str, Any]) -> list[list[str]]:
 def _part(page: dict[str, Any]) -> str:
     name = page["name"]
     missed = [claim["text"] for claim in page["claims"] if not claim["holds"]]
-    reading = " ".join(page["reading"])
-    verdict = f"\n\nNot reached: {'; '.join(missed)}." if missed else ""
-    return (
-        f"## [{page['title']}]({name}.md)\n\n{reading}{verdict}\n\n![{page['title']}]({name}.svg)"
-    )
+    words = [page["question"], " ".join(page["reading"])]
+    words += [f"Not reached: {'; '.join(missed)}."] if missed else []
+    parts = [f"## [{page['title']}]({name}.md)", *words, f"![{page['title']}]({name}.svg)"]
+    return "\n\n".join(part for part in parts if part)

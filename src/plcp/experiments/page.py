@@ -46,19 +46,24 @@ def to_markdown(name: str, report: Report, records: Sequence[Record]) -> str:
     figures = [
         f"![{report.title}]({file_stem(name, report, title)}.svg)" for title in report.figures
     ]
-    reading, *rest = _parts(report)
-    parts = [f"# {report.title}", reading, *figures, *rest, _origin(name, records)]
+    words, rest = _words(report), _parts(report)
+    parts = [f"# {report.title}", *words, *figures, *rest, _origin(name, records)]
     return "\n\n".join(parts) + "\n"
 
 
 def to_text(report: Report) -> str:
     """Return what a terminal shows: the page without its figures."""
-    return "\n\n".join([report.title, *_parts(report)])
+    return "\n\n".join([report.title, *_words(report), *_parts(report)])
+
+
+def _words(report: Report) -> list[str]:
+    """What was asked, if that is said, and what came out."""
+    return [text for text in (report.question, " ".join(report.reading)) if text]
 
 
 def _parts(report: Report) -> list[str]:
-    """Reading, comparison, tables, claims and notes: those that there are."""
-    parts = [" ".join(report.reading)]
+    """Comparison, tables, claims and notes: those that there are."""
+    parts = []
     if report.lines:
         parts.append(comparison(report).to_markdown())
     parts += [table.to_markdown() for table in report.tables]
@@ -118,6 +123,7 @@ def to_dict(name: str, report: Report, records: Sequence[Record]) -> dict[str, A
         "name": name,
         "title": report.title,
         "reading": list(report.reading),
+        "question": report.question,
         "settings": records[0]["settings"],
         "seeds": [record["seed"] for record in records],
         "versions": _common(records, "versions"),

@@ -71,6 +71,8 @@ class Report:
     claims : sequence of Claim
     notes : sequence of str
         Where this run differs from the paper, or what the paper leaves unsaid.
+    question : str
+        What the data are, what is asked of the methods, and who is told what: a page is read alone.
     """
 
     title: str
@@ -80,6 +82,7 @@ class Report:
     lines: Sequence[Line] = field(default=())
     claims: Sequence[Claim] = field(default=())
     notes: Sequence[str] = field(default=())
+    question: str = ""
 
 
 def spread(values: Numbers, digits: int = 3) -> str:
