@@ -16,6 +16,7 @@ from plcp.experiments import reproduce
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT, outcome, summarise
 from plcp.experiments.census.chance import chance_outside, independent_people
 from plcp.experiments.census.claims import claims, named_places, table_of_chance
+from plcp.experiments.census.notes import BINS, notes
 from plcp.experiments.census.people import (
     DOCTORATE,
     LEAST_PEOPLE,
@@ -30,7 +31,7 @@ from plcp.experiments.census.people import (
     large_enough,
     read_people,
 )
-from plcp.experiments.census.report import BINS, CQR, DEFAULT_ON_CQR, LOCAL, report
+from plcp.experiments.census.report import CQR, DEFAULT_ON_CQR, LOCAL, report
 from plcp.experiments.census.trial import (
     EXPERIMENTS,
     N_BINS,
@@ -287,6 +288,32 @@ def test_gains_below_the_papers_are_not_reached():
     published, default = claims(summarise(records))[-2:]
     assert published.holds
     assert not default.holds
+
+
+def test_gains_over_a_split_without_dependence_are_not_reached():
+    records = records_with(NEAR, MANY)
+    records[0]["results"]["methods"][SPLIT]["overall"].update(hsic=0.0, pearson=0.0)
+    for claim in claims(summarise(records))[-2:]:
+        assert not claim.holds
+        assert claim.measured == "none is defined and none is defined"
+
+
+def test_a_claim_names_no_group_that_is_not_there():
+    few = {name: share for name, share in NEAR.items() if name != DOCTORATE}
+    texts = " ".join(claim.text for claim in judged_claims(few, dict.fromkeys(few, 10_000)))
+    assert OVER_60 in texts
+    assert DOCTORATE not in texts
+
+
+def test_groups_too_small_to_show_are_named(reproduction):
+    record = reproduction.records[0]
+    shown = record["results"]["groups"]
+    page = " ".join(report([record]).notes)
+    missing = set(groups_of(codes(AGEP=[40]))) - set(shown)
+    assert ("Not shown" in page) == bool(missing)
+    kept = {name: n for name, n in shown.items() if name != UNDER_25}
+    without = record | {"results": record["results"] | {"groups": kept}}
+    assert UNDER_25 in next(note for note in notes([without]) if "Not shown" in note)
 
 
 def test_bounds_that_hold_together_are_wider_and_hold_the_coverage():

@@ -256,6 +256,18 @@ def test_the_farthest_change_counts_and_none_is_as_far_as_can_be(records):
     ]
 
 
+def test_a_trial_without_a_boundary_is_told_of_and_not_averaged(records):
+    first, second = (record["results"]["about"]["changes"] for record in records)
+    first[PUBLISHED][-1] = [-0.3, 0.1]
+    assert "No boundary" not in report(records).reading[0]
+    second[PUBLISHED][-1] = []
+    reading = report(records).reading[0]
+    assert "meet 0.3000 from zero" in reading
+    assert "No boundary is found in 1 of 2 trials." in reading
+    first[PUBLISHED][-1] = []
+    assert report(records).reading[0].startswith("No boundary is found in 2 of 2 trials.")
+
+
 def test_the_figure_shows_the_boundary_found_and_the_mean_of_the_trials(records):
     about = [record["results"]["about"] for record in records]
     about[1]["by_x"] = {method: [0.5] * 40 for method in about[1]["by_x"]}

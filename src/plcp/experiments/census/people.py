@@ -31,6 +31,7 @@ SEXES = {"men": (1,), "women": (2,)}
 STATES = {"CA": (6,), "FL": (12,), "NY": (36,), "PA": (42,), "TX": (48,)}
 UNDER_25, OVER_60, DOCTORATE = "under 25", "over 60", "doctorate"
 NAMED = (*RACES, *SEXES, *STATES)
+GROUPS = (*NAMED, UNDER_25, OVER_60, DOCTORATE)
 
 
 @dataclass(frozen=True)

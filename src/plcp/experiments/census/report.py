@@ -1,6 +1,5 @@
 """What the census shows: coverage by group beside what chance allows, and what Table 1 measures."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,13 +14,14 @@ from plcp.experiments.by_group import (
     summarise,
 )
 from plcp.experiments.census.claims import PAPER, claims, named_places, table_of_chance
+from plcp.experiments.census.notes import BINS, QUESTION, notes
 from plcp.experiments.census.people import DOCTORATE, OVER_60
 from plcp.experiments.dependence import MEASURES, gain, gain_cell
 from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.experiment import Record
 from plcp.experiments.report import Line, Report, Table, spread
 
-CQR, LOCAL, BINS, DEFAULT_ON_CQR = "CQR", "LocalCP", "ten bins of f(x)", "PLCP, default, on CQR"
+CQR, LOCAL, DEFAULT_ON_CQR = "CQR", "LocalCP", "PLCP, default, on CQR"
 SHOWN = [SPLIT, CQR, LOCAL, PUBLISHED, DEFAULT]
 PAPER_TABLE = {PUBLISHED: "56.07, 64.06", CQR: "51.89, 59.21", LOCAL: "32.12, 37.96"}
 
@@ -43,8 +43,8 @@ def report(records: list[Record]) -> Report:
                 {
                     "coverage": "coverage",
                     "size": "length, $1,000",
-                    "cut_at_zero": "cut at zero",
-                    "unbounded": "unbounded",
+                    "cut_at_zero": "share cut at zero",
+                    "unbounded": "share unbounded",
                 },
                 {"size": 1},
             ),
@@ -60,7 +60,8 @@ def report(records: list[Record]) -> Report:
         },
         lines=_lines(summary),
         claims=claims(summary),
-        notes=_notes(records),
+        notes=notes(records),
+        question=QUESTION.format(level=1 - summary.alpha),
     )
 
 
@@ -91,10 +92,11 @@ def _reading(summary: Summary) -> list[str]:
         for method in (PUBLISHED, DEFAULT, BINS)
     ]
     return [
-        f"Told of no group, {DEFAULT} covers {ends(DEFAULT)} of each race, sex and state (Split "
-        f"{ends(SPLIT)}, as published {ends(PUBLISHED)}).",
+        f"Over races, sexes and states, mean coverage is {ends(DEFAULT)} by {DEFAULT}, "
+        f"{ends(PUBLISHED)} by {PUBLISHED} and {ends(SPLIT)} by {SPLIT}.",
         *([f"Of those whom nobody named, {'; '.join(rest)}."] if rest else []),
-        f"Gains over Split in HSIC and Pearson, in %: {'; '.join(gains)}; the paper has 56 and 64.",
+        "Per cent of Split's dependence between length and coverage that is gone, by HSIC and by "
+        f"Pearson: {'; '.join(gains)}; the paper has 56 and 64.",
     ]
 
 
@@ -110,7 +112,7 @@ def _table_one(summary: Summary) -> Table:
         for method in summary.methods
     ]
     header = ["", "Pearson", "HSIC × 10⁴", "HSIC gain, %", "Pearson gain, %", "paper's gains, %"]
-    return Table("Table 1: how coverage depends on length, and gains over Split", header, rows)
+    return Table("Table 1: how coverage depends on length, and what of it is gone", header, rows)
 
 
 def _lines(summary: Summary) -> list[Line]:
@@ -128,43 +130,12 @@ def _lines(summary: Summary) -> list[Line]:
         )
         for measure, name in MEASURES.items()
     ]
-    quantity = "mean gap of races, sexes and states, weighted by people"
+    quantity = (
+        f"distance of coverage from {1 - summary.alpha:g}, mean of races, sexes and states, "
+        "weighted by people"
+    )
     lines.append(Line(quantity, "“near-perfect”", gap[PUBLISHED], gap[DEFAULT]))
     for group in unnamed:
         published, default = (summary.coverage[m][:, summary.groups.index(group)] for m in ours)
         lines.append(Line(f"coverage, {group}", "not given", published, default))
     return lines
-
-
-def _notes(records: Sequence[Record]) -> list[str]:
-    about = [record["results"]["about"] for record in records]
-    settings = records[0]["settings"]
-    r2, r2_codes = (np.mean([one[key] for one in about]) for key in ("r2", "r2_codes"))
-    largest = max(one["largest_learned_group"] for one in about)
-    return [
-        *about[0]["notes"],
-        "The paper does not say how its linear regression takes codes such as occupation. Here "
-        f"every level has a column (R² {r2:.3f}; levels of fewer than 100 people share one); codes "
-        f"taken for numbers, as folktables gives them, have R² {r2_codes:.3f}. The network, the "
-        "kernel, the trees and the default see codes as numbers.",
-        f"As published: softmax groups of a 200–100 network, m = {settings['n_groups']} (the paper "
-        "gives none), thresholds from the rows that taught it, groups drawn; started and balanced "
-        f"so that it does not collapse (largest group {largest:.0%} of the rows).",
-        "CQR: boosted trees for the 5 and 95 % quantiles, taught by the training rows. LocalCP: a "
-        f"Gaussian kernel on standardised codes, {settings['n_near']} effective neighbours; where "
-        "too few are near, its honest set is unbounded.",
-        "Lengths are those of intervals cut to possible incomes, from 0 to the largest known; "
-        "coverage is that of the whole interval. HSIC takes lengths in units of the mean income.",
-        "Cut so, Split's length is a function of the prediction alone, min(f(x) + q, 2 q) where "
-        "f(x) ≥ −q: what there is to gain over it in Table 1 is a dependence on f(x). "
-        f"“{BINS}” is a rule told the prediction and nothing else of a person: its gains beside "
-        "its coverage by group show how much these gains say. Not cut, Split's lengths are all "
-        "equal, and no gain is defined.",
-        "The captions of the paper's Tables 1 and 2 carry each other's labels; the one whose "
-        "caption says Census is taken at its word.",
-        "“Native American” joins RAC1P 3 to 5, as the Census Bureau does; “doctorate” is SCHL 23 "
-        "or 24, a professional degree or a doctorate.",
-        "A person missed in one trial is missed in most others, so trials do not add people: "
-        "bounds are those of as many independent people as the mean over trials is worth if who "
-        "is missed once is always missed, at most all there are.",
-    ]

@@ -15,8 +15,9 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from plcp.conformal import ConformalRegressor
 from plcp.datasets import census_files
 from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT, outcome
+from plcp.experiments.census.notes import BINS
 from plcp.experiments.census.people import People, divide, groups_of, large_enough, read_people
-from plcp.experiments.census.report import BINS, CQR, DEFAULT_ON_CQR, LOCAL, report
+from plcp.experiments.census.report import CQR, DEFAULT_ON_CQR, LOCAL, report
 from plcp.experiments.dependence import dependence
 from plcp.experiments.experiment import Experiment, Settings
 from plcp.experiments.networks.training import one_thread

@@ -6,6 +6,7 @@ from plcp.experiments.by_group import (
     DEFAULT,
     PUBLISHED,
     SPLIT,
+    TWO_KINDS,
     Floats,
     Summary,
     group_table,
@@ -19,6 +20,13 @@ from plcp.experiments.report import Claim, Line, Report
 BATCH_GCP = "BatchGCP"
 N_TOLD = 18  # groups that BatchGCP is given: those of the first nine binary covariates
 WITHIN = 0.01  # how near to 1 - alpha the default is to come in every group
+QUESTION = (
+    "The label is a linear function of 100 covariates plus Gaussian {noise}, which grows with the "
+    "first ten covariates, all of them 0 or 1. Intervals f(x) ± q(x) around a linear regression "
+    "are to cover {level:g} of each of 20 overlapping groups: group 2i − 1 has Xᵢ = 0, group 2i "
+    f"has Xᵢ = 1. Split has one q for all x; {BATCH_GCP} is told groups 1 to {N_TOLD}; PLCP is "
+    f"told no group. {TWO_KINDS}"
+)
 LAWS = {"variance": "noise of variance 0.1 + Σ i Xᵢ", "deviation": "noise of sd 0.25 + Σ i Xᵢ"}
 
 
@@ -38,7 +46,7 @@ def report(records: list[Record]) -> Report:
                     "coverage": "coverage",
                     "size": "mean length",
                     "msce": "exact MSCE",
-                    "msce_over_draws": "… over draws of the group",
+                    "msce_over_draws": "exact MSCE over draws of the group",
                     "seconds": "seconds to fit and predict",
                 },
                 {"msce": 5, "msce_over_draws": 5, "seconds": 1},
@@ -49,6 +57,7 @@ def report(records: list[Record]) -> Report:
         lines=_lines(summary),
         claims=_claims(summary),
         notes=_notes(records[0]["settings"]),
+        question=QUESTION.format(noise=LAWS[noise], level=1 - summary.alpha),
     )
 
 
@@ -62,9 +71,10 @@ def _reading(summary: Summary) -> list[str]:
     ]
     hidden = [f"{method} {_hidden(summary, method)}" for method in summary.methods]
     return [
-        f"The largest distance from {level:g} over the 20 groups, on average over trials: "
-        f"{', '.join(ends)}.",
-        f"Coverage of groups 19 and 20, which BatchGCP is not told: {', '.join(hidden)}.",
+        f"Each method's group furthest from {level:g}, by its mean coverage over trials, is so "
+        f"far off: {', '.join(ends)}.",
+        f"Mean coverage of groups 19 and 20, of which {BATCH_GCP} is not told: "
+        f"{', '.join(hidden)}.",
     ]
 
 
@@ -84,8 +94,8 @@ def _lines(summary: Summary) -> list[Line]:
 
     published, default = (summary.overall[method]["msce"] for method in (PUBLISHED, DEFAULT))
     return [
-        line("mean gap, groups 1 to 18", "“comparable to BatchGCP”", slice(N_TOLD)),
-        line("mean gap, groups 19 and 20", "“superior” to BatchGCP", slice(N_TOLD, None)),
+        line("mean gap of groups 1 to 18", "“comparable to BatchGCP”", slice(N_TOLD)),
+        line("mean gap of groups 19 and 20", "“superior” to BatchGCP", slice(N_TOLD, None)),
         Line("exact MSCE", "not given", published, default, digits=5),
     ]
 
@@ -121,18 +131,23 @@ def _hidden_claim(gaps: dict[str, Floats], rival: str) -> Claim:
 
 def _notes(settings: Settings) -> list[str]:
     given = [
-        "The gap of a group is the distance of its mean coverage over trials from "
-        f"{1 - settings['alpha']:g}; in the table beside the paper's words, the mean of each "
-        "trial's own distances, which has the noise of single trials in it.",
+        f"The gap of a group is how far its coverage is from {1 - settings['alpha']:g}. Where "
+        "something was to be reached, coverage is first averaged over trials; in the table beside "
+        "the paper's words, each trial has its own gaps, so that the chance of single trials adds "
+        "to them.",
         "The paper shows this experiment in plots alone, so its words stand in for numbers.",
-        "θ is standard normal, drawn anew in each trial; the 90 Gaussian covariates have variance "
-        "0.1; the sum of the noise runs over the ten binary covariates. The paper leaves all three "
-        "open.",
-        f"As published: {settings['n_groups']} groups, softmax of a linear map, thresholds from "
-        "the optimisation itself, groups drawn from h(x). The paper does not say how it stops: "
-        "here a fifth of the calibration rows tells when, and the best of three starts is kept.",
-        "MSCE is that of the sets handed out, each with the group it drew; over draws, coverage "
-        "given x is first averaged over the groups that x may draw, which only lowers it.",
+        "The coefficients of the label are standard normal, drawn anew in each trial; the 90 "
+        "Gaussian covariates have variance 0.1; the noise grows with the ten binary covariates. "
+        "The paper leaves all three open.",
+        f"As published: {settings['n_groups']} groups, h(x) the softmax of a linear map, "
+        "thresholds from the optimisation itself, the group of each test point drawn from h(x). "
+        "The paper does not say how it starts and stops: here a fifth of the calibration rows "
+        "tells when to stop, and the best of three starts is kept, one of which lays groups along "
+        "a linear quantile regression of the score.",
+        "MSCE, the paper's mean squared conditional error, is the mean over x of (P(covered | x) − "
+        f"{1 - settings['alpha']:g})²; it is exact here, since the noise is known. P is that of "
+        "the interval handed out, with the group that x drew; “over draws”, it is first averaged "
+        "over the groups that x may draw, which on average lowers MSCE.",
     ]
     if settings["noise"] == "deviation":
         given.append(

@@ -6,6 +6,7 @@ from plcp.experiments.by_group import (
     DEFAULT,
     PUBLISHED,
     SPLIT,
+    TWO_KINDS,
     Floats,
     Summary,
     group_table,
@@ -22,6 +23,12 @@ ORDERED, LEAVES = "PLCP, two ordered groups", "PLCP, two leaves of a tree"
 TWO_GROUPS = (PUBLISHED, ORDERED, LEAVES)
 AGREEMENT = 0.95  # share of points on their own side that a drawn group is to reach
 CHANCE = 0.001  # of a claim about the boundary failing though all is well
+QUESTION = (
+    "x is uniform on [−1, 1], and the label is x plus Gaussian noise of variance 1 where x < 0 and "
+    "of variance 2 where x ≥ 0. Intervals x ± q are to hold {level:g} of the labels on either side "
+    "of zero. Split has one q for all x; PLCP has to find from the points alone that q must change "
+    f"at zero, in the paper's words h(x) = sign(x). {TWO_KINDS}"
+)
 
 
 def report(records: list[Record]) -> Report:
@@ -49,6 +56,7 @@ def report(records: list[Record]) -> Report:
         lines=_lines(summary, records),
         claims=_claims(summary, records),
         notes=_notes(settings),
+        question=QUESTION.format(level=1 - summary.alpha),
     )
 
 
@@ -85,22 +93,35 @@ def _boundary_table(records: list[Record]) -> Table:
 def _reading(summary: Summary, records: list[Record]) -> list[str]:
     sides = {m: summary.coverage[m].mean(axis=0) for m in (SPLIT, PUBLISHED, DEFAULT)}
     covered = [f"{method} {left:.3f} and {right:.3f}" for method, (left, right) in sides.items()]
+    agreement = summary.overall[PUBLISHED]["agreement"].mean()
     return [
-        f"As published, PLCP changes group {boundary_errors(records, PUBLISHED).mean():.4f} from "
-        "zero on average over trials, where h(x) = sign(x) does, and gives "
-        f"{summary.overall[PUBLISHED]['agreement'].mean():.1%} of the points the threshold of "
-        "their side.",
+        f"{_where(records)} {agreement:.1%} of the points get the threshold of their side.",
         f"Coverage left and right of zero: {', '.join(covered)}.",
     ]
 
 
+def _where(records: list[Record]) -> str:
+    """Say where the two groups meet, in the trials in which they do."""
+    found = [record["results"]["about"]["changes"][PUBLISHED][-1] for record in records]
+    errors = [boundary_error(changes) for changes in found if changes]
+    words = []
+    if errors:
+        words.append(
+            f"The two groups of {PUBLISHED} meet {np.mean(errors):.4f} from zero, where they "
+            "should meet, on average over trials."
+        )
+    if len(errors) < len(found):
+        words.append(f"No boundary is found in {len(found) - len(errors)} of {len(found)} trials.")
+    return " ".join(words)
+
+
 def _lines(summary: Summary, records: list[Record]) -> list[Line]:
     split = side_coverage(marginal_quantile(summary.alpha))
-    level = f"{1 - summary.alpha:g} (Split {{:.3f}})"
+    level = f"{1 - summary.alpha:g} (Split, exactly: {{:.3f}})"
     coverage, overall = summary.coverage, summary.overall
     return [
         Line(
-            "distance of the boundary from zero",
+            "distance of the boundary from zero (1: none found)",
             "0, h(x) = sign(x)",
             boundary_errors(records, PUBLISHED),
             [],
@@ -126,14 +147,15 @@ def _claims(summary: Summary, records: list[Record]) -> list[Claim]:
     agreement = summary.overall[PUBLISHED]["agreement"].mean()
     return [
         Claim(
-            f"{PUBLISHED} finds h(x) = sign(x): its boundary within {distance:.3f} of zero in "
-            f"every trial, as that of the best boundary of {n:,} points is but for a chance of "
-            f"{CHANCE:g}",
+            f"{PUBLISHED} finds h(x) = sign(x): its boundary is within {distance:.3f} of zero in "
+            f"every trial, as the best possible boundary for {n:,} points would be with "
+            f"probability {1 - CHANCE:g} or more",
             f"at most {found.max():.4f} away",
             bool(found.max() <= distance),
         ),
         Claim(
-            f"{AGREEMENT:.0%} of the test points, or more, drawn into the group of their side",
+            f"{PUBLISHED} gives {AGREEMENT:.0%} of the test points, or more, the threshold of "
+            "their side",
             f"{agreement:.1%}",
             bool(agreement >= AGREEMENT),
         ),
@@ -155,13 +177,17 @@ def _notes(settings: Settings) -> list[str]:
         "The paper supposes infinitely many points; here calibration and test have "
         f"{settings['sizes'][-1]:,} and {settings['n_test']:,}. The model is the paper's, "
         "f(x) = x; panel (b) and Split's line in (c) are exact.",
-        "As published: two groups, softmax of a line, descended on all points until nothing is "
-        "gained, groups drawn from h(x). Near zero memberships are soft, so that some points draw "
-        "the group of the other side; a step would have none, and is the optimum, since a soft "
-        "boundary is a mixture of steps.",
-        "The threshold of sign(x) is the one nearer to the true quantile of the point's side. The "
-        "default has more than two groups, and no one boundary; beside it, two groups of the same "
-        "index, and the two leaves of a tree.",
-        "The best boundary's distance is Chernoff's bound for a random walk of the costs of points "
-        "on the wrong side, at the true thresholds (`plcp.experiments.toy.law`).",
+        "As published: two groups, h(x) the softmax of a line, the paper's loss minimised on all "
+        "points until nothing is gained, the group of each test point drawn from h(x). Near zero "
+        "h(x) is soft, so that some points draw the group of the other side. A step in place of "
+        "it would have no such points, and no larger loss: a soft boundary is a mixture of steps.",
+        "A point has the threshold of its side, or of sign(x), if it is nearer to the true "
+        f"{1 - settings['alpha']:g} quantile of the score there than to that of the other side.",
+        f"{DEFAULT} has more than two groups, and thus no one boundary. “{ORDERED}” is the same "
+        f"with two groups; “{LEAVES}” splits x once.",
+        "MSCE, the paper's mean squared conditional error, is the mean over x of (P(covered | x) − "
+        f"{1 - settings['alpha']:g})²; it is exact here, since the noise is known.",
+        "How far the best possible boundary may lie from zero is Chernoff's bound for a random "
+        "walk, of what points on the wrong side of it cost, at the true thresholds "
+        "(`plcp.experiments.toy.law`).",
     ]
