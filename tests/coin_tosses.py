@@ -10,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
+from plcp.datasets.files import data_directory
 from plcp.experiments.experiment import Experiment
 from plcp.experiments.ledger import Ledger
 from plcp.experiments.report import Claim, Line, Report, Table
 from plcp.experiments.trials import run_trials
 
 SEEDS = range(12)
+at_work: list[int] = []
 
 
 def toss(settings, seed, data_dir):
@@ -24,6 +26,20 @@ def toss(settings, seed, data_dir):
         raise ArithmeticError(f"the coin of seed {seed} stood on its edge")
     heads = np.random.default_rng(seed).binomial(settings["tosses"], 0.5)
     return {"heads": int(heads), "process": os.getpid()}
+
+
+def where(settings, seed, data_dir):
+    """Say where this process looks for data."""
+    return {"place": str(data_directory(data_dir)[0].absolute())}
+
+
+def together(settings, seed, data_dir):
+    """Say how many trials of this process are under way."""
+    at_work.append(seed)
+    time.sleep(settings["pause"])
+    count = len(at_work)
+    at_work.remove(seed)
+    return {"at_work": count}
 
 
 def draw():
@@ -43,6 +59,11 @@ def report(records):
         claims=[Claim("some heads", f"{max(heads)}", max(heads) > 0)],
         notes=["A coin is no experiment of the paper."],
     )
+
+
+def bare(records):
+    """As little as a report can be."""
+    return Report("Bare", ["Nothing."], [], {"main": draw})
 
 
 def coin(**options):

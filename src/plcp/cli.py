@@ -2,7 +2,11 @@
 
 import argparse
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -60,25 +64,33 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _add_reproduce(commands: Any) -> None:
-    from plcp.experiments.catalogue import NAMES
+    from plcp.experiments.catalogue import ABOUT, NAMES
 
     command = commands.add_parser(
         "reproduce",
         help="an experiment of the paper: figure, table, and what they say",
-        description="Run an experiment of the paper beside the default of this library. Finished "
+        description="Run an experiment of the paper beside the default of this library. Finished\n"
         "trials are kept: the same command, given again, goes on where it was stopped.",
+        epilog="names:\n" + "\n".join(f"  {name:<20}  {what}" for name, what in ABOUT.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
-    command.add_argument("--trials", type=_count, help="how many; the paper's number by default")
+    command.add_argument("name", choices=NAMES, metavar="NAME", help="which one: see below")
+    command.add_argument(
+        "--trials",
+        type=_count,
+        help="how many (default: 100 for synthetic, as in the paper, 5 or 20 else; 2 if quick)",
+    )
     command.add_argument("--seed", type=_seed, default=0, help="of the first trial (default 0)")
     command.add_argument(
         "--jobs",
-        type=int,
+        type=_jobs,
         default=min(MOST_JOBS, os.cpu_count() or 1),
         help="trials at once, -1 for one a core (default %(default)s); results do not depend on it",
     )
     command.add_argument(
-        "--data-dir", type=Path, help="where data files lie (default: PLCP_DATA, else the cache)"
+        "--data-dir",
+        type=Path,
+        help="where data files lie (default: PLCP_DATA, else the user's cache)",
     )
     command.add_argument(
         "--out", type=Path, default=Path("results"), help="where results go (default ./results)"
@@ -94,18 +106,21 @@ def _reproduce(options: argparse.Namespace) -> int:
     from plcp.experiments import reproduce
     from plcp.experiments.page import to_text
 
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # not every terminal knows Greek
     try:
-        done = reproduce(
-            options.name,
-            options.trials,
-            options.seed,
-            options.jobs,
-            options.data_dir,
-            options.out,
-            options.quick,
-            verbose=True,
-        )
-    except (OSError, ImportError, RuntimeError) as error:
+        with _stopped_in_order():
+            done = reproduce(
+                options.name,
+                options.trials,
+                options.seed,
+                options.jobs,
+                options.data_dir,
+                options.out,
+                options.quick,
+                verbose=True,
+            )
+    except (OSError, ImportError, RuntimeError, ValueError) as error:
         print(f"plcp: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -118,12 +133,26 @@ def _reproduce(options: argparse.Namespace) -> int:
     return 0
 
 
+@contextmanager
+def _stopped_in_order() -> Iterator[None]:
+    """Let a polite end be as Ctrl-C is: else workers would live on, and work for nobody."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _count(text: str) -> int:
     return _whole(text, least=1)
 
 
 def _seed(text: str) -> int:
     return _whole(text, least=0)
+
+
+def _jobs(text: str) -> int:
+    return -1 if text == "-1" else _whole(text, least=1)
 
 
 def _whole(text: str, least: int) -> int:

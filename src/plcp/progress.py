@@ -10,8 +10,10 @@ from threadpoolctl import threadpool_limits
 Item = TypeVar("Item")
 
 
-def counted(items: Iterable[Item], total: int, verbose: bool, label: str) -> Iterable[Item]:
-    """Return ``items``, with a progress bar called ``label`` if ``verbose``."""
+def counted(
+    items: Iterable[Item], total: int, verbose: bool, label: str, done: int = 0
+) -> Iterable[Item]:
+    """Return ``items``, with a bar called ``label`` if ``verbose``; ``done`` came before them."""
     if not verbose:
         return items
     try:
@@ -20,7 +22,7 @@ def counted(items: Iterable[Item], total: int, verbose: bool, label: str) -> Ite
         raise ImportError(
             "verbose=True shows a progress bar with tqdm: pip install 'plcp[progress]'"
         ) from error
-    return tqdm(items, total=total, desc=label)
+    return tqdm(items, total=total, desc=label, initial=done)
 
 
 def in_threads(jobs: list[Any], n_jobs: int | None, verbose: bool, label: str) -> list[Any]:

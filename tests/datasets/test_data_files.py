@@ -192,6 +192,12 @@ def test_what_goes_wrong_while_reading_names_the_file(error):
     assert caught.value.__cause__ is error
 
 
+@pytest.mark.parametrize("error", [ImportError("no pyarrow"), PermissionError("not yours")])
+def test_a_good_file_is_not_called_damaged(error):
+    with pytest.raises(type(error), match=str(error)), reading(Path("good.parquet")):
+        raise error
+
+
 def test_a_module_that_is_not_there_is_asked_for():
     with pytest.raises(ImportError, match=r"with no_such: pip install 'plcp\[experiments\]'"):
         needed("no_such")

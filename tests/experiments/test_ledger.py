@@ -66,8 +66,27 @@ def test_a_damaged_line_in_the_middle_is_named(ledger):
     fill(ledger, record(0, n=1), record(1, n=1))
     first, second, _ = ledger.path.read_bytes().split(b"\n")
     ledger.path.write_bytes(first[:-3] + b"\n" + second + b"\n")
-    with pytest.raises(ValueError, match=r"line 1 of .*coin\.jsonl is no JSON"):
+    with pytest.raises(ValueError, match=r"line 1 of .*coin\.jsonl is no record"):
         ledger.of({"n": 1})
+
+
+@pytest.mark.parametrize("stranger", [b"", b"7", b"[]", b'{"seed": 1}', b"\xff"])
+def test_a_line_that_is_no_record_is_named(ledger, stranger):
+    fill(ledger, record(0, n=1))
+    with ledger.path.open("ab") as file:
+        file.write(stranger + b"\n")
+    with pytest.raises(ValueError, match=r"line 2 of .*coin\.jsonl is no record"):
+        ledger.of({"n": 1})
+
+
+def test_what_an_editor_does_to_the_file_loses_no_record(ledger):
+    fill(ledger, record(0, n=1), record(1, n=1))
+    edited = b"\xef\xbb\xbf" + ledger.path.read_bytes().replace(b"\n", b"\r\n").rstrip()
+    ledger.path.write_bytes(edited)  # a mark of UTF-8, other ends of lines, none at the end
+    assert set(ledger.of({"n": 1})) == {0, 1}
+    fill(ledger, record(2, n=1))
+    assert ledger.path.read_bytes().startswith(edited)
+    assert set(ledger.of({"n": 1})) == {0, 1, 2}
 
 
 def test_only_one_run_writes_at_a_time(ledger):

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from coin_tosses import coin, draw
+from coin_tosses import bare, coin
 from plcp.experiments.ledger import Ledger
 from plcp.experiments.overview import write_overview
 from plcp.experiments.page import to_markdown, to_text, write_page
-from plcp.experiments.report import Report, spread
+from plcp.experiments.report import spread
 from plcp.experiments.trials import run_trials
 
 
@@ -55,10 +55,15 @@ def test_the_page_shows_every_part(records):
         f"- reached: some heads ({max(heads)})",
         "- A coin is no experiment of the paper.",
         "4 trials, seeds 0 to 3",
-        "`plcp reproduce coin`",
+        "`plcp reproduce coin --trials 4`",
         f"plcp {records[0]['versions']['plcp']}",
     ):
         assert part in page
+
+
+def test_the_page_names_the_command_that_gives_its_trials(records):
+    page = to_markdown("coin", coin().report(records[2:]), records[2:])
+    assert "`plcp reproduce coin --trials 2 --seed 2`" in page
 
 
 def test_what_is_not_reached_is_said(records):
@@ -89,10 +94,10 @@ def test_what_is_asked_stands_above_what_came_out(records, tmp_path):
 
 
 def test_a_report_of_reading_and_figure_alone_is_a_page(records, tmp_path):
-    bare = Report("Bare", ["Nothing."], [], {"main": draw})
-    page = to_markdown("coin", bare, records)
+    report = bare(records)
+    page = to_markdown("coin", report, records)
     assert page.count("**") == 0
-    write_page("coin", bare, records, tmp_path)
+    write_page("coin", report, records, tmp_path)
     assert json.loads((tmp_path / "coin.json").read_text())["claims"] == []
 
 

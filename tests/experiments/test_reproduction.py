@@ -1,14 +1,40 @@
 """One call, or one command, from a name to a page."""
 
 import json
+import os
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
-from coin_tosses import coin
+import coin_tosses
+from coin_tosses import bare, coin, where
 from plcp.cli import main
 from plcp.experiments import NAMES, find_experiment, reproduce
 from plcp.experiments.ledger import Ledger
+
+PATIENCE = 60  # seconds until a started program must have finished its first trials
+# The command, tosses of a coin in place of the experiment; PAUSE and the command's arguments.
+COMMAND = """
+import sys
+import plcp.experiments.reproduction
+from coin_tosses import coin
+from plcp.cli import main
+slow = coin(pause=float(sys.argv[1]))
+plcp.experiments.reproduction.find_experiment = lambda name: slow
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def started(pause, *arguments, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-c", COMMAND, str(pause), "reproduce", "toy", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(Path(coin_tosses.__file__).parent), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 @pytest.fixture
@@ -66,15 +92,42 @@ def test_records_of_other_data_or_another_version_are_not_mixed_in(coins, tmp_pa
 
 @pytest.mark.parametrize("trials", [0, -1, 2.0, "3", True])
 def test_a_number_of_trials_that_is_none_is_refused(coins, tmp_path, trials):
-    with pytest.raises(ValueError, match=rf"trials={trials!r}"):
+    with pytest.raises(ValueError, match=rf"trials must be a whole number.* got {trials!r}"):
         reproduce("toy", trials=trials, out=tmp_path)
 
 
-@pytest.mark.parametrize("package", ["filelock", "matplotlib"])
+@pytest.mark.parametrize("seed", [-1, 1.0, None, "3", True])
+def test_a_seed_that_is_none_is_refused(coins, tmp_path, seed):
+    with pytest.raises(ValueError, match=rf"seed must be a whole number.* got {seed!r}"):
+        reproduce("toy", seed=seed, out=tmp_path)
+
+
+def test_a_quick_page_says_so(coins, tmp_path):
+    assert "a quick run" in reproduce("toy", quick=True, out=tmp_path).report.title
+    for page in ("toy.md", "README.md"):
+        assert "(a quick run: small settings" in (tmp_path / page).read_text(encoding="utf-8")
+    reproduce("toy", trials=1, out=tmp_path)
+    for page in ("toy.md", "README.md"):
+        assert "quick" not in (tmp_path / page).read_text(encoding="utf-8")
+
+
+def test_workers_read_the_data_whose_hash_is_recorded(coins, tmp_path, monkeypatch):
+    object.__setattr__(coins, "run", where)
+    object.__setattr__(coins, "report", bare)
+    for name in ("one", "two"):  # the workers of the first call serve the second, in its place
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("PLCP_DATA", "data")
+        done = reproduce("toy", trials=2, n_jobs=2, out=folder)
+        assert {record["results"]["place"] for record in done.records} == {str(folder / "data")}
+
+
+@pytest.mark.parametrize("package", ["filelock", "matplotlib", "tqdm"])
 def test_what_the_end_needs_is_asked_for_at_the_start(coins, tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf"need {package}.*pip install 'plcp\[experiments\]'"):
-        reproduce("toy", out=tmp_path / "new")
+        reproduce("toy", out=tmp_path / "new", verbose=True)
     assert not (tmp_path / "new").exists()
 
 
@@ -88,7 +141,14 @@ def test_the_command_prints_the_page_and_the_files(coins, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     "wrong",
-    [["imagenet"], ["toy", "--trials", "0"], ["toy", "--trials", "x"], ["toy", "--seed", "-1"]],
+    [
+        ["imagenet"],
+        ["toy", "--trials", "0"],
+        ["toy", "--trials", "x"],
+        ["toy", "--seed", "-1"],
+        ["toy", "--jobs", "0"],
+        ["toy", "--jobs", "-2"],
+    ],
 )
 def test_a_wrong_command_is_refused_before_anything_runs(wrong, capsys):
     with pytest.raises(SystemExit, match="2"):
@@ -100,6 +160,7 @@ def test_a_wrong_command_is_refused_before_anything_runs(wrong, capsys):
     ("error", "code", "said"),
     [
         (FileNotFoundError("put a.csv into b"), 1, "plcp: put a.csv into b"),
+        (ValueError("line 3 is no record"), 1, "plcp: line 3 is no record"),
         (KeyboardInterrupt(), 130, "the same command goes on"),
     ],
 )
@@ -110,3 +171,25 @@ def test_what_goes_wrong_is_one_line(monkeypatch, tmp_path, capsys, error, code,
     monkeypatch.setattr("plcp.experiments.reproduce", fail)
     assert main(["reproduce", "toy", "--out", str(tmp_path)]) == code
     assert said in capsys.readouterr().err
+
+
+def test_a_polite_end_is_one_line_too(tmp_path):
+    with started(0.2, "--jobs", "2", "--out", tmp_path) as program:
+        deadline = time.monotonic() + PATIENCE
+        while not (tmp_path / "toy.jsonl").exists():
+            assert time.monotonic() < deadline, "no trial was finished"
+            time.sleep(0.02)
+        program.terminate()
+        said = program.communicate(timeout=PATIENCE)[1]
+    assert program.returncode == 130
+    assert said.strip().endswith(b"finished trials are kept, the same command goes on")
+    assert 1 <= len(list(Ledger(tmp_path / "toy.jsonl"))) < coin().trials
+
+
+def test_pages_are_utf8_wherever_they_are_written(tmp_path):
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    with started(0, "--jobs", "1", "--out", tmp_path, **plain) as program:
+        out, said = program.communicate(timeout=PATIENCE)
+    assert program.returncode == 0, said.decode()
+    assert b"| heads | five |" in out
+    assert "| – |" in (tmp_path / "toy.md").read_text(encoding="utf-8")

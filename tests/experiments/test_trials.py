@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from joblib import parallel_config
 
 import coin_tosses
-from coin_tosses import SEEDS, coin
+from coin_tosses import SEEDS, coin, together
 from plcp.experiments.ledger import Ledger
 from plcp.experiments.trials import run_trials
 
@@ -76,6 +77,23 @@ def test_the_backend_is_the_one_that_joblib_is_told(ledger):
     with parallel_config(backend="threading", n_jobs=2):
         records = run(coin(), ledger)
     assert {record["results"]["process"] for record in records} == {os.getpid()}
+
+
+def test_trials_in_threads_of_one_process_take_turns(ledger):
+    with parallel_config(backend="threading", n_jobs=4):
+        records = run(replace(coin(pause=0.01), run=together), ledger)
+    assert {record["results"]["at_work"] for record in records} == {1}
+
+
+def test_the_bar_counts_trials_of_earlier_runs(ledger, capsys):
+    run(coin(), ledger, SEEDS[:5], verbose=True)
+    assert "5/5" in capsys.readouterr().err
+    run(coin(), ledger, verbose=True)
+    bar = capsys.readouterr().err
+    assert "5/12" in bar
+    assert "12/12" in bar
+    run(coin(), ledger, verbose=True)
+    assert capsys.readouterr().err == ""  # nothing to do
 
 
 def test_a_trial_that_fails_loses_no_other(ledger):

@@ -151,6 +151,8 @@ def reading(path: Path) -> Iterator[None]:
         raise FileNotFoundError(
             f"{path} is not there: put the whole data set there, or name another directory"
         ) from None
+    except (ImportError, MemoryError, PermissionError):  # not the file's fault
+        raise
     except Exception as error:  # readers raise what they like: a broken PNG is a SyntaxError
         raise ValueError(
             f"{path} cannot be read ({error}): it is damaged, or not what its name says. Remove it "

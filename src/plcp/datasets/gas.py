@@ -91,7 +91,8 @@ def _read_parquet(
 def _read_batch(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Lines ``gas 1:value … 128:value``, where ``gas;concentration`` may stand for the gas."""
     with reading(path):
-        lines = [line.split() for line in path.read_text().splitlines() if line.strip()]
+        text = path.read_text(encoding="utf-8")
+        lines = [line.split() for line in text.splitlines() if line.strip()]
         X = _finite(np.array([_values(cells) for _, *cells in lines]))
         codes = [int(head.split(";")[0]) for head, *_ in lines]
         if not lines or not set(codes) <= set(range(1, len(UCI_GASES) + 1)):

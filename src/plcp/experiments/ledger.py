@@ -13,8 +13,8 @@ Record = dict[str, Any]
 class Ledger:
     """Records of trials in a file that only ever grows, one JSON line each.
 
-    A line is complete once its newline is on disk; what a killed run left unfinished is cut off
-    when the file is opened for writing. Records of other settings stay where they are, unread.
+    What a killed run left unfinished at the end is cut off when the file is opened for writing.
+    Records of other settings stay where they are, unread.
     """
 
     def __init__(self, path: Path) -> None:
@@ -32,15 +32,15 @@ class Ledger:
     def __iter__(self) -> Iterator[Record]:
         if not self.path.exists():
             return
-        lines = self.path.read_bytes().split(b"\n")[:-1]  # the last is unfinished, or empty
-        for number, line in enumerate(lines, 1):
-            try:
-                yield json.loads(line)
-            except ValueError:
+        *lines, end = self.path.read_bytes().split(b"\n")
+        for number, line in enumerate([*lines, end] if _record(end) else lines, 1):
+            record = _record(line)
+            if record is None:
                 raise ValueError(
-                    f"line {number} of {self.path} is no JSON: mend or remove it, and its trial "
-                    "is run again"
-                ) from None
+                    f"line {number} of {self.path} is no record of a trial: mend or remove it, and "
+                    "its trial is run again"
+                )
+            yield record
 
     def append(self, record: Record) -> None:
         """Write a record to disk, wholly, before this returns."""
@@ -52,7 +52,7 @@ class Ledger:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Keep other runs from writing to the file, and cut an unfinished line off."""
+        """Keep other runs from writing to the file, and see that it ends with a line."""
         from filelock import FileLock, Timeout
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,15 +65,31 @@ class Ledger:
                 f"another run is writing to {self.path}: wait for it, or choose another directory"
             ) from None
         try:
-            self._cut_unfinished()
+            self._end_with_a_line()
             yield
         finally:
             lock.release()
 
-    def _cut_unfinished(self) -> None:
-        if self.path.exists():
-            content = self.path.read_bytes()
-            os.truncate(self.path, content.rfind(b"\n") + 1)
+    def _end_with_a_line(self) -> None:
+        if not self.path.exists():
+            return
+        content = self.path.read_bytes()
+        start = content.rfind(b"\n") + 1
+        if _record(content[start:]):  # whole: an editor took its newline
+            with self.path.open("ab") as file:
+                file.write(b"\n")
+        else:
+            os.truncate(self.path, start)
+
+
+def _record(line: bytes) -> Record | None:
+    """Return the record of a line; None if it is cut short, or something else."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    whole = isinstance(found, dict) and {"seed", "settings", "results"} <= found.keys()
+    return found if whole else None
 
 
 def plain(value: Any) -> Any:

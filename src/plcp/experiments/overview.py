@@ -10,9 +10,9 @@ from plcp.experiments.report import Table, spread
 
 def write_overview(out: Path) -> Path:
     """Write ``README.md`` from the JSON of each experiment that the directory holds."""
-    pages = [json.loads(path.read_text()) for path in _pages(out)]
+    pages = [json.loads(path.read_text(encoding="utf-8")) for path in _pages(out)]
     path = out / "README.md"
-    path.write_text(to_markdown(pages))
+    path.write_text(to_markdown(pages), encoding="utf-8", newline="\n")
     return path
 
 

@@ -15,8 +15,9 @@ def write_page(name: str, report: Report, records: Sequence[Record], out: Path) 
     """Write ``name.md``, ``name.json`` and the figures into a directory; the files' paths."""
     out.mkdir(parents=True, exist_ok=True)
     page, numbers = out / f"{name}.md", out / f"{name}.json"
-    page.write_text(to_markdown(name, report, records))
-    numbers.write_text(json.dumps(to_dict(name, report, records), indent=1) + "\n")
+    page.write_text(to_markdown(name, report, records), encoding="utf-8", newline="\n")
+    content = json.dumps(to_dict(name, report, records), indent=1) + "\n"
+    numbers.write_text(content, encoding="utf-8", newline="\n")
     drawn = [
         path
         for title, draw in report.figures.items()
@@ -103,9 +104,14 @@ def _origin(name: str, records: Sequence[Record]) -> str:
     return (
         f"{n} {'trial' if n == 1 else 'trials'}, seeds {records[0]['seed']} to "
         f"{records[-1]['seed']}, {np.median(seconds):.0f} s each (median) on one thread; "
-        f"{', '.join(known)}. `plcp reproduce {name}`; a line a trial in "
+        f"{', '.join(known)}. `{_command(name, records)}`; a line a trial in "
         f"[{name}.jsonl]({name}.jsonl)."
     )
+
+
+def _command(name: str, records: Sequence[Record]) -> str:
+    first = records[0]["seed"]
+    return f"plcp reproduce {name} --trials {len(records)}" + (f" --seed {first}" if first else "")
 
 
 def _common(records: Sequence[Record], key: str) -> dict[str, str]:
@@ -122,8 +128,8 @@ def to_dict(name: str, report: Report, records: Sequence[Record]) -> dict[str, A
     return {
         "name": name,
         "title": report.title,
-        "reading": list(report.reading),
         "question": report.question,
+        "reading": list(report.reading),
         "settings": records[0]["settings"],
         "seeds": [record["seed"] for record in records],
         "versions": _common(records, "versions"),

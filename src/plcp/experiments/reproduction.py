@@ -1,10 +1,10 @@
 """From a name to trials, and from trials to a page, figures and tables."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
+from plcp.datasets.files import data_directory
 from plcp.experiments.catalogue import check_installed, find_experiment
 from plcp.experiments.experiment import Experiment, Record, Settings
 from plcp.experiments.ledger import Ledger
@@ -12,8 +12,10 @@ from plcp.experiments.overview import write_overview
 from plcp.experiments.page import write_page
 from plcp.experiments.report import Report
 from plcp.experiments.trials import run_trials
+from plcp.validation import check_count
 
 QUICK_TRIALS = 2
+QUICK = "a quick run: small settings, not the paper's"
 
 
 @dataclass(frozen=True)
@@ -61,15 +63,20 @@ def reproduce(
     verbose : bool, default=False
         Show a progress bar (needs the extra ``progress``).
     """
-    check_installed("filelock", "matplotlib")
+    check_installed("filelock", "matplotlib", *(["tqdm"] if verbose else []))
     experiment = find_experiment(name)
-    count = check_trials(experiment.trials if trials is None and not quick else trials)
-    directory = None if data_dir is None else Path(data_dir)
-    settings = full_settings(experiment, quick, directory)
+    usual = QUICK_TRIALS if quick else experiment.trials
+    count = check_count("trials", usual if trials is None else trials, 1)
+    first = check_count("seed", seed, 0)
+    settings = full_settings(experiment, quick, None if data_dir is None else Path(data_dir))
+    # workers may have another current directory, or another PLCP_DATA
+    data = data_directory(data_dir)[0].absolute()
     ledger = Ledger(Path(out) / f"{name}.jsonl")
-    seeds = range(seed, seed + count)
-    records = run_trials(experiment, settings, seeds, ledger, directory, n_jobs, verbose)
+    seeds = range(first, first + count)
+    records = run_trials(experiment, settings, seeds, ledger, data, n_jobs, verbose)
     report = experiment.report(records)
+    if quick:
+        report = replace(report, title=f"{report.title} ({QUICK})")
     files = write_page(name, report, records, Path(out))
     return Reproduction(report, records, [ledger.path, *files, write_overview(Path(out))])
 
@@ -79,12 +86,3 @@ def full_settings(experiment: Experiment, quick: bool, data_dir: Path | None) ->
     settings = experiment.quick if quick else experiment.settings
     files = experiment.files(data_dir)
     return settings | {"plcp": version("plcp")} | ({"data": files} if files else {})
-
-
-def check_trials(trials: Any) -> int:
-    """Return a number of trials; None is two, as quick runs have it."""
-    if trials is None:
-        return QUICK_TRIALS
-    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
-        raise ValueError(f"trials={trials!r}: must be a whole number, one or more")
-    return trials
