@@ -1,6 +1,7 @@
 """The stand-in for RxRx1, from a small file in the layout of the gas sensors."""
 
 import json
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -19,16 +20,37 @@ def data_dir(tmp_path_factory):
     return root
 
 
-def test_the_quick_version_runs_and_is_named_a_stand_in(data_dir, tmp_path):
-    done = reproduce("gas-drift", data_dir=data_dir, out=tmp_path, quick=True)
-    page = (tmp_path / "gas-drift.md").read_text()
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture(scope="module")
+def done(data_dir, out):
+    return reproduce("gas-drift", data_dir=data_dir, out=out, quick=True)
+
+
+def test_the_quick_version_runs_and_is_named_a_stand_in(done, out):
+    page = (out / "gas-drift.md").read_text()
     assert "stand-in" in page.splitlines()[0]
+    assert "lacks batches 7, 8, 9, 10 of UCI's ten" in page
     assert len(done.records) == 2
     assert list(done.records[0]["results"]["groups"]) == ["4", "5", "6"]
-    assert json.loads((tmp_path / "gas-drift.json").read_text())["claims"]
+    assert json.loads((out / "gas-drift.json").read_text())["claims"]
     for stem in ("gas-drift", "gas-drift-ties-broken"):
-        assert (tmp_path / f"{stem}.svg").exists()
-        assert (tmp_path / f"{stem}.png").exists()
+        assert (out / f"{stem}.svg").exists()
+        assert (out / f"{stem}.png").exists()
+
+
+def test_a_file_of_all_batches_lacks_none(done):
+    record = deepcopy(done.records[0])
+    some = record["results"]["groups"]
+    record["results"]["groups"] = {str(batch): 5 for batch in range(4, 11)} | some
+    for key in ("methods", "ties_broken"):
+        for found in record["results"][key].values():
+            found |= {"coverage": [0.9] * 7, "size": [1.0] * 7}
+    record["results"]["about"] |= {"accuracy": [0.5] * 7, "least": [0.9] * 7}
+    assert "lacks" not in " ".join(gas_drift.report([record]).notes)
 
 
 def test_only_later_batches_are_held_out_and_early_ones_set_the_scale(data_dir):

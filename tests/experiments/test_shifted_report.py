@@ -5,7 +5,7 @@ from plcp.experiments.shifted.notes import Wording
 from plcp.experiments.shifted.report import report_shifted
 from plcp.experiments.shifted.rules import CONDITIONAL, ORACLE
 
-WORDS = Wording("a title", "batch", "batches", "not given", ("a stand-in",))
+WORDS = Wording("a title", "What is it?", "batch", "batches", "not given", ("a stand-in",))
 OVERALL = {"coverage": 0.9, "hard": 0.85, "empty": 0.0, "seconds": 1.0}
 METHODS = (SPLIT, CONDITIONAL, PUBLISHED, DEFAULT, ORACLE)
 

@@ -18,7 +18,7 @@ from plcp.experiments.dependence import MEASURES, gain, gain_cell
 from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.experiment import Record
 from plcp.experiments.mnist.images import draw_images, unpack
-from plcp.experiments.mnist.notes import TABLE_2, explain_gains, notes
+from plcp.experiments.mnist.notes import QUESTION, TABLE_2, explain_gains, notes
 from plcp.experiments.mnist.rules import ORACLE
 from plcp.experiments.report import Claim, Line, Report, Table
 
@@ -49,6 +49,7 @@ def report(records: list[Record]) -> Report:
             *(_size_claim(summary, m) for m in OURS),
         ],
         notes=notes(summary, records),
+        question=QUESTION.format(level=1 - summary.alpha),
     )
 
 
@@ -66,12 +67,12 @@ def _reading(summary: Summary) -> str:
     ranges = []
     for method in (SPLIT, *OURS, ORACLE):
         levels = summary.coverage[method].mean(axis=0)
-        ranges.append(f"{method} covers {levels.min():.3f} to {levels.max():.3f}")
+        ranges.append(f"{method} {levels.min():.3f} to {levels.max():.3f}")
     sizes = " and ".join(f"{_over_oracle(summary, method).mean():.2f}" for method in OURS)
     return (
-        f"Over the levels of blur, which only the oracle is told, {', '.join(ranges)}, on average "
-        f"over trials; sets of PLCP, as published and by default, are {sizes} times as large as "
-        "the oracle's."
+        f"Mean coverage over trials, from the blur where it is lowest to that where it is highest: "
+        f"{', '.join(ranges)}. Sets of {PUBLISHED} and {DEFAULT} are {sizes} times as large as the "
+        f"{ORACLE}'s."
     )
 
 
@@ -84,8 +85,8 @@ def _whole(summary: Summary, caption: str) -> Table:
     columns = {
         "coverage": "coverage",
         "size": "labels in a set",
-        "empty": "empty sets",
-        "infinite": "infinite thresholds",
+        "empty": "share of empty sets",
+        "infinite": "share of infinite thresholds",
         "pearson": "correlation of size and coverage",
         "hsic": "HSIC",
         "seconds": "seconds to fit and predict",
@@ -114,7 +115,8 @@ def _table_2(summary: Summary, filled: Summary) -> Table:
         for method in summary.methods
         if method != SPLIT
     ]
-    return Table("Table 2: per cent of Split's dependence of size and coverage gone", header, rows)
+    caption = "Table 2: gains, per cent of Split's dependence of coverage on set size that is gone"
+    return Table(caption, header, rows)
 
 
 def _printed(method: str, measure: str) -> str:
@@ -135,8 +137,12 @@ def _lines(summary: Summary, filled: Summary) -> list[Line]:
         return line(quantity, printed, lambda method: gain(seen, method, measure), digits=1)
 
     return [
-        line("largest gap of a blur level in a trial", "“near-perfect coverage”", worst),
-        line("labels in a set, over the oracle's", "–", lambda m: _over_oracle(summary, m)),
+        line(
+            f"distance of coverage from {1 - summary.alpha:g} at the worst blur of a trial",
+            "“near-perfect coverage”",
+            worst,
+        ),
+        line("labels in a set, over the oracle's", "not given", lambda m: _over_oracle(summary, m)),
         *(gain_line(summary, measure, "") for measure in MEASURES),
         *(gain_line(filled, measure, ", no set empty") for measure in MEASURES),
     ]

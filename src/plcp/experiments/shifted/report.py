@@ -18,7 +18,7 @@ from plcp.experiments.by_group import (
 from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.experiment import Record
 from plcp.experiments.report import Claim, Line, Report, Table, spread
-from plcp.experiments.shifted.notes import Wording, shared_notes
+from plcp.experiments.shifted.notes import Wording, asked, shared_notes
 from plcp.experiments.shifted.rules import CONDITIONAL
 
 BROKEN = ", ties broken at random"
@@ -26,7 +26,7 @@ COLUMNS = {
     "coverage": "coverage",
     "hard": "coverage of hard rows",
     "size": "mean set size",
-    "empty": "empty sets",
+    "empty": "share of empty sets",
     "seconds": "seconds to fit and predict",
 }
 
@@ -59,6 +59,7 @@ def report_shifted(records: list[Record], words: Wording) -> Report:
             for claim in _claims(summary, method, kind, words)
         ],
         notes=[*words.notes, *shared_notes(records, words)],
+        question=asked(words, 1 - paper.alpha),
     )
 
 
@@ -122,9 +123,10 @@ def _reading(summary: Summary, words: Wording) -> list[str]:
     sizes = [f"{_size(summary, method):.2f} ({method})" for method in summary.methods]
     hard = [f"{method} {summary.overall[method]['hard'].mean():.3f}" for method in summary.methods]
     return [
-        f"Coverage of the {len(summary.groups)} {words.groups}, {level:g} asked, on average over "
-        f"trials: {', '.join(ranges)}.",
-        f"Coverage of rows that the predictor finds hard: {', '.join(hard)}.",
+        f"Mean coverage over trials of the {len(summary.groups)} {words.groups}, of which "
+        f"{level:g} is asked: {', '.join(ranges)}.",
+        f"Coverage of hard rows, whose likeliest label is right in at most {level:g} by a "
+        f"classifier's guess: {', '.join(hard)}.",
         f"Mean set size: {', '.join(sizes)}.",
     ]
 
@@ -141,7 +143,12 @@ def _lines(summary: Summary, words: Wording) -> list[Line]:
         return summary.overall[method]["size"] / summary.overall[CONDITIONAL]["size"]
 
     return [
-        Line(f"mean gap by {words.group}", words.paper, gap(PUBLISHED), gap(DEFAULT)),
+        Line(
+            f"distance of coverage from {1 - summary.alpha:g}, mean of {words.groups}",
+            words.paper,
+            gap(PUBLISHED),
+            gap(DEFAULT),
+        ),
         Line(
             "mean set size over Conditional Calibration's",
             words.paper,
@@ -161,8 +168,8 @@ def _claims(summary: Summary, method: str, kind: str, words: Wording) -> list[Cl
     level = 1 - summary.alpha
     return [
         Claim(
-            f"{method}{kind}: every {words.group} nearer to {level:g} than {SPLIT}'s, on average "
-            "over trials",
+            f"{method}{kind}: every {words.group}'s mean coverage over trials nearer to {level:g} "
+            f"than {SPLIT}'s",
             by_group,
             bool((ours < splits).all()),
         ),

@@ -107,8 +107,8 @@ def _where(records: list[Record]) -> str:
     words = []
     if errors:
         words.append(
-            f"The two groups of {PUBLISHED} meet {np.mean(errors):.4f} from zero, where they "
-            "should meet, on average over trials."
+            f"Two groups should meet at zero; those of {PUBLISHED} meet {np.mean(errors):.4f} from "
+            "zero on average over trials."
         )
     if len(errors) < len(found):
         words.append(f"No boundary is found in {len(found) - len(errors)} of {len(found)} trials.")
