@@ -72,7 +72,7 @@ def report(records: list[Record]) -> Report:
     """What the paper's figure 2, second row, shows."""
     from_images = records[0]["results"]["about"]["images"]
     seen = (
-        "the convolution runs over the images, each channel standardised over all of them"
+        "the convolution runs over the images, each channel standardised over the calibration rows"
         if from_images
         else f"without images the network, one layer of {UNITS} units, learns from the features "
         "in place of a convolution"

@@ -24,10 +24,10 @@ def asked(words: Wording, level: float) -> str:
     """Return what is asked of the rules, and who is told what."""
     return (
         f"{words.question} Sets of labels are to hold the true one of {level:g} of the rows of "
-        f"each {words.group}. Half of these rows, at random, calibrate, the others test. Nobody "
-        f"but the {ORACLE} is told which {words.group} a row is from. Split has one threshold for "
-        f"all; {CONDITIONAL} first learns to tell {words.groups} apart, and then calibrates "
-        f"against its own guesses. {TWO_KINDS}"
+        f"each such {words.group}. Half of these rows, at random, calibrate, the others test. "
+        f"Nobody but the {ORACLE} is told which {words.group} a row is from. Split has one "
+        f"threshold for all; {CONDITIONAL} first learns to tell {words.groups} apart, and then "
+        f"calibrates against its own guesses. {TWO_KINDS}"
     )
 
 

@@ -75,7 +75,8 @@ def _drawing(summary: Summary, words: Wording, least: Floats | None) -> Callable
         figure = draw_by_group(summary, "mean set size", words.group)
         if least is not None:
             axes, places = figure.axes[0], np.arange(len(least))
-            name = "least, without empty sets, if hard rows hold"
+            level = 1 - summary.alpha
+            name = f"least if no set is empty, and {level:g} of hard rows are covered"
             axes.hlines(least, places - 0.42, places + 0.42, "black", "dotted", label=name)
             low, high = axes.get_ylim()
             axes.set_ylim(low - 0.08 * (high - low), high)  # room for the line's name
