@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from plcp.indices.tables import MAX_CATEGORIES, TableEncoder, is_missing
+from plcp.indices.tables import MAX_CATEGORIES, TableEncoder, is_missing, without_rare
 
 COLUMNS = {
     "number": [1.0, None, 3.0],
@@ -57,6 +57,31 @@ def test_unseen_and_rare_categories_count_as_missing():
     encoder = TableEncoder().fit(often)
     codes = encoder.transform(pd.DataFrame({"c": ["c000", "c299", "new"]}))[:, 0]
     np.testing.assert_array_equal(codes, [0, np.nan, np.nan])
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_rare_categories_have_codes_where_they_are_wanted(library, rng):
+    names = [f"c{i}" for i in rng.permutation(600)]
+    names += names[100 : 100 + MAX_CATEGORIES]
+    frame, new = (library.DataFrame({"c": column}) for column in (names, ["new", None]))
+    encoder = TableEncoder(keep_rare=True).fit(frame)
+    codes = encoder.transform(frame)
+    assert sorted(set(codes[:, 0])) == list(range(600))
+    assert len(set(zip(names, codes[:, 0], strict=True))) == 600
+    frequent = TableEncoder().fit(frame)
+    np.testing.assert_array_equal(without_rare(codes, np.array([True])), frequent.transform(frame))
+    assert np.isnan(encoder.transform(new)).all()
+    assert (encoder.n_categories_, frequent.n_categories_) == (600, MAX_CATEGORIES)
+
+
+def test_codes_follow_the_text_and_not_the_frequency():
+    frame = pd.DataFrame({"c": ["b", "b", "a"]})
+    np.testing.assert_array_equal(TableEncoder().fit(frame).transform(frame)[:, 0], [1, 1, 0])
+
+
+def test_numbers_have_no_categories():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "town": ["a", "b", None], "gone": None})
+    np.testing.assert_array_equal(TableEncoder().fit(frame).n_categories_, [0, 2, 0])
 
 
 def test_both_libraries_give_the_same_numbers():

@@ -5,17 +5,20 @@ from itertools import combinations, pairwise
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.indices.boosted import ScaledQuantile
+from plcp.indices.category_means import CategoryMeans
 from plcp.indices.crossfit import CrossFitted
 from plcp.indices.levels import at_level
 from plcp.indices.sparse import SparseScale
-from plcp.indices.tables import TableEncoder
+from plcp.indices.tables import MAX_CATEGORIES, TableEncoder, without_rare
 from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
 from plcp.validation import check_features, check_lengths, check_scores, check_weights, takes_nan
 
@@ -23,6 +26,7 @@ STEPS = 10
 LEAST_WEIGHT = 0.05
 FLOOR = 1e-6  # of the mean score: the least an index of nonnegative scores may be
 ROUNDING = 1e-9
+MANY = 20  # categories: beyond, trees that sort them at every split begin to learn noise
 LEAST_ROWS = 100  # below this the constant alone is left
 
 
@@ -42,7 +46,9 @@ class MixedIndex(RegressorMixin, BaseEstimator):
     members : list of regressors or None, default=None
         None: for nonnegative scores ``ScaledQuantile`` and ``SparseScale``, for signed ones
         ``HistGradientBoostingRegressor(loss="quantile")``, for fewer than 100 rows none. Data
-        frames are encoded for these: strings and categories as codes, missing values kept.
+        frames are encoded for these: strings and categories as codes, missing values kept. Where
+        a column has more than twenty categories, more trees are mixed in, which know each by its
+        mean score (``CategoryMeans``).
     cv, n_repeats, n_jobs, verbose, random_state :
         As in ``CrossFitted``.
 
@@ -141,7 +147,7 @@ class MixedIndex(RegressorMixin, BaseEstimator):
         if self.members is not None:
             return X
         if reset:
-            self.encoder_ = TableEncoder().fit(X)
+            self.encoder_ = TableEncoder(keep_rare=True).fit(X)
         return self.encoder_.transform(X)
 
     def _adjustment(
@@ -159,23 +165,28 @@ class MixedIndex(RegressorMixin, BaseEstimator):
             return self.members
         if len(scores) < LEAST_ROWS or scores.min() == scores.max():
             return []
-        mask = self.encoder_.categorical_
+        mask, sizes = self.encoder_.categorical_, self.encoder_.n_categories_
+        trees, many = self._trees(mask), sizes > MANY
+        if (sizes > MAX_CATEGORIES).any():
+            as_missing = FunctionTransformer(without_rare, kw_args={"columns": mask})
+            trees = make_pipeline(as_missing, trees)
+        members = [trees]
+        if many.any():
+            members.append(CategoryMeans(self._trees(mask & ~many), many))
+        return [*members, SparseScale(categorical_features=mask)] if self.is_scale_ else members
+
+    def _trees(self, categorical: NDArray[np.bool_]) -> Any:
         if self.is_scale_:
-            return [
-                ScaledQuantile(categorical_features=mask),
-                SparseScale(categorical_features=mask),
-            ]
-        return [
-            HistGradientBoostingRegressor(
-                loss="quantile",
-                learning_rate=0.15,
-                max_leaf_nodes=16,
-                min_samples_leaf=50,
-                max_iter=300,
-                early_stopping=True,
-                categorical_features=mask,
-            )
-        ]
+            return ScaledQuantile(categorical_features=categorical)
+        return HistGradientBoostingRegressor(
+            loss="quantile",
+            learning_rate=0.15,
+            max_leaf_nodes=16,
+            min_samples_leaf=50,
+            max_iter=300,
+            early_stopping=True,
+            categorical_features=categorical,
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -27,10 +27,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     with no value at all in fit is 0 throughout: there is nothing to learn from it, and histogram
     trees cannot cut a column of nan. Arrays pass through without a copy.
 
+    Parameters
+    ----------
+    keep_rare : bool, default=False
+        Whether rare categories have codes too, all above those of the 254 most frequent.
+
     Attributes
     ----------
     categorical_ : ndarray of bool, shape (n_features,)
         Which columns hold codes.
+    n_categories_ : ndarray of int, shape (n_features,)
+        How many codes each column has; none, if it holds numbers.
 
     Examples
     --------
@@ -41,6 +48,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [nan,  1.]])
     """
 
+    def __init__(self, keep_rare: bool = False) -> None:
+        self.keep_rare = keep_rare
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the kind of each column, and its categories where it has any."""
         if not is_frame(X):
@@ -50,9 +60,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             columns = [_values(X, name) for name in X.columns]
             self.kinds_ = [kind for kind, _ in columns]
             self.categories_ = [
-                _categories(values) if kind == TEXT else None for kind, values in columns
+                _categories(values, self.keep_rare) if kind == TEXT else None
+                for kind, values in columns
             ]
-        self.categorical_ = np.array([known is not None for known in self.categories_])
+        sizes = [0 if known is None else len(known) for known in self.categories_]
+        self.n_categories_ = np.array(sizes, dtype=int)
+        self.categorical_ = self.n_categories_ > 0
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -75,6 +88,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
             encoded[:, i] = _numbers(values) if known is None else _codes(values, known)
         return encoded
+
+
+def without_rare(codes: FloatArray, columns: NDArray[np.bool_]) -> FloatArray:
+    """Codes that histogram trees can tell apart: rare categories of these columns are missing.
+
+    Examples
+    --------
+    >>> without_rare(np.array([[254.0, 254.0]]), np.array([True, False]))
+    array([[ nan, 254.]])
+    """
+    return np.where(columns & (codes >= MAX_CATEGORIES), np.nan, codes)
 
 
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -139,16 +163,19 @@ def _labels(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return np.array([str(value) for value in values.tolist()], dtype=str), ~is_missing(values)
 
 
-def _categories(values: NDArray[Any]) -> NDArray[Any]:
-    """Sorted categories of a column, the most frequent 254."""
+def _categories(values: NDArray[Any], keep_rare: bool) -> NDArray[Any]:
+    """Categories of a column, sorted: the most frequent 254, then, if wanted, the rare ones."""
     labels, present = _labels(values)
     known, counts = np.unique(labels[present], return_counts=True)
-    return np.sort(known[np.argsort(-counts, kind="stable")[:MAX_CATEGORIES]])
+    order = np.argsort(-counts, kind="stable")
+    often, rare = np.sort(order[:MAX_CATEGORIES]), np.sort(order[MAX_CATEGORIES:])
+    return known[np.concatenate([often, rare])] if keep_rare else known[often]
 
 
 def _codes(values: NDArray[Any], known: NDArray[Any]) -> FloatArray:
     labels, present = _labels(values)
-    codes = np.minimum(np.searchsorted(known, labels), len(known) - 1)
+    order = np.argsort(known)
+    codes = order[np.minimum(np.searchsorted(known, labels, sorter=order), len(known) - 1)]
     return np.where(present & (known[codes] == labels), codes, np.nan)
 
 
