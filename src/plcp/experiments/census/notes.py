@@ -43,9 +43,10 @@ def notes(records: Sequence[Record]) -> list[str]:
         "the rows that taught it, and the group of a person is drawn from h(x). So that one group "
         "does not swallow all, the network starts by telling bins of the score, and a term favours "
         f"equal shares (the largest group of any trial has {largest:.0%} of the rows).",
-        "CQR: boosted trees for the 5 and 95 % quantiles, taught by the training rows. LocalCP: a "
-        f"Gaussian kernel on standardised codes, {settings['n_near']} effective neighbours; where "
-        "too few are near, its honest set is unbounded.",
+        "CQR: boosted trees for the 5 and 95 % quantiles, taught by the training rows.",
+        "LocalCP is Guan's (2023), whose weights are not random; the paper cites Hore and Barber "
+        "(2023), who randomise them. Weights are a Gaussian kernel on standardised codes, with "
+        f"{settings['n_near']} effective neighbours; where too few are near, the set is unbounded.",
         "Lengths are those of intervals cut to possible incomes, from 0 to the largest of the "
         "training rows; coverage is that of the whole interval.",
         "Where everybody is covered alike, coverage does not depend on length. Pearson is the "
