@@ -152,6 +152,8 @@ def _notes(settings: Settings) -> list[str]:
     if settings["noise"] == "deviation":
         given.append(
             "The standard deviation 0.25 + Σ i Xᵢ is that of Jung et al.'s own code, who proposed "
-            "the task; the paper's text, a variance, is the experiment `synthetic`."
+            "the task; the paper's text, a variance, is the experiment `synthetic`. In that code "
+            "Gaussian covariates and coefficients have standard deviation 0.1, here √0.1 and 1: "
+            "the score, what a linear regression leaves of the label, hardly knows of them."
         )
     return given
