@@ -23,6 +23,6 @@ def save(name: str, part: str, results: Any) -> None:
     """Put one part of a benchmark's results into its file, beside the other parts."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    content = json.loads(path.read_text()) if path.exists() else {}
+    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     content[part] = {"provenance": provenance(), "results": results}
-    path.write_text(json.dumps(content, indent=1) + "\n")
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

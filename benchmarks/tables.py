@@ -224,16 +224,18 @@ def readme_with_tables(
 
 def load() -> dict[str, dict[str, Any]]:
     names = ("conditional", "speed", "neural", "rivals", "metrics", "intervals", "theory")
-    return {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in names}
+    return {
+        name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")) for name in names
+    }
 
 
 def main() -> None:
     results = load()
-    (ROOT / "docs" / "benchmarks.md").write_text(results_page(**results))
+    (ROOT / "docs" / "benchmarks.md").write_text(results_page(**results), encoding="utf-8")
     readme = ROOT / "README.md"
     drawn = {name: results[name] for name in ("conditional", "neural", "rivals")}
-    text = readme_with_tables(readme.read_text(), **drawn)
-    readme.write_text(text)
+    text = readme_with_tables(readme.read_text(encoding="utf-8"), **drawn)
+    readme.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

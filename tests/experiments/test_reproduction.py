@@ -103,7 +103,8 @@ def test_a_seed_that_is_none_is_refused(coins, tmp_path, seed):
 
 
 def test_a_quick_page_says_so(coins, tmp_path):
-    assert "a quick run" in reproduce("toy", quick=True, out=tmp_path).report.title
+    reproduce("toy", quick=True, out=tmp_path)
+    assert "toy --trials 2 --quick`" in (tmp_path / "toy.md").read_text(encoding="utf-8")
     for page in ("toy.md", "README.md"):
         assert "(a quick run: small settings" in (tmp_path / page).read_text(encoding="utf-8")
     reproduce("toy", trials=1, out=tmp_path)

@@ -45,21 +45,26 @@ def save_figure(figure: Any, stem: Path) -> list[Path]:
 def to_markdown(name: str, report: Report, records: Sequence[Record]) -> str:
     """Return the page as Markdown."""
     figures = [
-        f"![{report.title}]({file_stem(name, report, title)}.svg)" for title in report.figures
+        f"![{_title(report)}]({file_stem(name, report, title)}.svg)" for title in report.figures
     ]
     words, rest = _words(report), _parts(report)
-    parts = [f"# {report.title}", *words, *figures, *rest, _origin(name, records)]
+    parts = [f"# {_title(report)}", *words, *figures, *rest, _origin(name, report, records)]
     return "\n\n".join(parts) + "\n"
 
 
 def to_text(report: Report) -> str:
     """Return what a terminal shows: the page without its figures."""
-    return "\n\n".join([report.title, *_words(report), *_parts(report)])
+    return "\n\n".join([_title(report), *_words(report), *_parts(report)])
 
 
 def _words(report: Report) -> list[str]:
     """What was asked, if that is said, and what came out."""
     return [text for text in (report.question, " ".join(report.reading)) if text]
+
+
+def _title(report: Report) -> str:
+    quick = " (a quick run: small settings, not the paper's)" if report.quick else ""
+    return report.title + quick
 
 
 def _parts(report: Report) -> list[str]:
@@ -96,7 +101,7 @@ def _claims(report: Report) -> list[str]:
     ]
 
 
-def _origin(name: str, records: Sequence[Record]) -> str:
+def _origin(name: str, report: Report, records: Sequence[Record]) -> str:
     """How many trials, of what software, and how long they took."""
     seconds = np.array([record["seconds"] for record in records])
     known = [f"{key} {value}" for key, value in _common(records, "versions").items()]
@@ -104,14 +109,15 @@ def _origin(name: str, records: Sequence[Record]) -> str:
     return (
         f"{n} {'trial' if n == 1 else 'trials'}, seeds {records[0]['seed']} to "
         f"{records[-1]['seed']}, {np.median(seconds):.0f} s each (median) on one thread; "
-        f"{', '.join(known)}. `{_command(name, records)}`; a line a trial in "
+        f"{', '.join(known)}. `{_command(name, report, records)}`; a line a trial in "
         f"[{name}.jsonl]({name}.jsonl)."
     )
 
 
-def _command(name: str, records: Sequence[Record]) -> str:
+def _command(name: str, report: Report, records: Sequence[Record]) -> str:
     first = records[0]["seed"]
-    return f"plcp reproduce {name} --trials {len(records)}" + (f" --seed {first}" if first else "")
+    seed, quick = f" --seed {first}" if first else "", " --quick" if report.quick else ""
+    return f"plcp reproduce {name} --trials {len(records)}{seed}{quick}"
 
 
 def _common(records: Sequence[Record], key: str) -> dict[str, str]:
@@ -127,7 +133,7 @@ def to_dict(name: str, report: Report, records: Sequence[Record]) -> dict[str, A
     """Return the page as JSON values."""
     return {
         "name": name,
-        "title": report.title,
+        "title": _title(report),
         "question": report.question,
         "reading": list(report.reading),
         "settings": records[0]["settings"],

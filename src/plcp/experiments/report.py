@@ -73,6 +73,8 @@ class Report:
         Where this run differs from the paper, or what the paper leaves unsaid.
     question : str
         What the data are, what is asked of the methods, and who is told what: a page is read alone.
+    quick : bool
+        Whether it is of small settings; the page then says so.
     """
 
     title: str
@@ -83,6 +85,7 @@ class Report:
     claims: Sequence[Claim] = field(default=())
     notes: Sequence[str] = field(default=())
     question: str = ""
+    quick: bool = False
 
 
 def spread(values: Numbers, digits: int = 3) -> str:

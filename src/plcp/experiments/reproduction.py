@@ -15,7 +15,6 @@ from plcp.experiments.trials import run_trials
 from plcp.validation import check_count
 
 QUICK_TRIALS = 2
-QUICK = "a quick run: small settings, not the paper's"
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,7 @@ def reproduce(
     ledger = Ledger(Path(out) / f"{name}.jsonl")
     seeds = range(first, first + count)
     records = run_trials(experiment, settings, seeds, ledger, data, n_jobs, verbose)
-    report = experiment.report(records)
-    if quick:
-        report = replace(report, title=f"{report.title} ({QUICK})")
+    report = replace(experiment.report(records), quick=quick)
     files = write_page(name, report, records, Path(out))
     return Reproduction(report, records, [ledger.path, *files, write_overview(Path(out))])
 
