@@ -37,7 +37,7 @@ def notes(records: Sequence[Record]) -> list[str]:
         "The paper does not say how its linear regression takes codes such as occupation. Here "
         f"every level has a column (R² {r2:.3f}; levels of fewer than 100 people share one); codes "
         f"taken for numbers, as folktables gives them, have R² {r2_codes:.3f}. The network, the "
-        "kernel, the trees and the default see codes as numbers.",
+        "kernel and CQR's trees see codes as numbers, PLCP by default the table as it is.",
         f"As published: h(x) is the softmax of a network of 200 and 100 ReLU units, with m = "
         f"{settings['n_groups']} groups (the paper does not say how many), thresholds come from "
         "the rows that taught it, and the group of a person is drawn from h(x). So that one group "

@@ -104,8 +104,8 @@ def conformal_models(
         LOCAL: ConformalRegressor(model, threshold=near, features=codes_of),
         BINS: ConformalRegressor(model, threshold=bins),
         PUBLISHED: ConformalRegressor(model, threshold=published, features=codes_of),
-        DEFAULT: ConformalRegressor(model, threshold=default, features=codes_of),
-        DEFAULT_ON_CQR: ConformalRegressor(band, QuantileResidual(), default, features=codes_of),
+        DEFAULT: ConformalRegressor(model, threshold=default),
+        DEFAULT_ON_CQR: ConformalRegressor(band, QuantileResidual(), default),
     }
 
 
