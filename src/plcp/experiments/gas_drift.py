@@ -105,7 +105,7 @@ EXPERIMENTS = (
             "partition_epochs": 2,
             "break_ties": True,
         },
-        trials=20,
+        trials=40,
         run=run,
         report=report,
         files=gas_drift_files,
