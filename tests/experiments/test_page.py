@@ -109,8 +109,8 @@ def test_the_overview_names_what_the_directory_holds(records, tmp_path):
     heads = [record["results"]["heads"] for record in records]
     assert f"| [toy](toy.md) | heads | five | {spread(heads, 1)} | – |" in page
     assert "stranger" not in page
-    assert "Not reached" not in page
+    assert "Reached: 1 of 1 aims.\n" in page
     for record in records:
         record["results"]["heads"] = 0
     write_page("toy", coin().report(records), records, tmp_path)
-    assert "Not reached: some heads." in write_overview(tmp_path).read_text()
+    assert "Reached: 0 of 1 aims. Not reached: some heads." in write_overview(tmp_path).read_text()
