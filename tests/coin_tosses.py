@@ -68,7 +68,7 @@ def bare(records):
 
 def coin(**options):
     settings = {"tosses": 10, "pause": 0.0, "alpha": 0.1, **options}
-    return Experiment("coin", "Tosses", settings, settings | {"tosses": 2}, 12, toss, report)
+    return Experiment("coin", settings, settings | {"tosses": 2}, 12, toss, report)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 
 from bands import beta_binomial_band
 from plcp.experiments import reproduce
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT, outcome, summarise
+from plcp.experiments.by_group import outcome, summarise
 from plcp.experiments.census.chance import chance_outside, independent_people
 from plcp.experiments.census.claims import claims, named_places, table_of_chance
 from plcp.experiments.census.notes import BINS, notes
@@ -41,6 +41,7 @@ from plcp.experiments.census.trial import (
     on_codes,
     run,
 )
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.quantiles import conformal_rank
 from plcp.sets import Intervals
 

@@ -7,8 +7,9 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from numpy.testing import assert_allclose
 
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT, Summary
+from plcp.experiments.by_group import Summary
 from plcp.experiments.drawing import color_of, draw_by_group
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 
 MANY = [
     SPLIT,

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from bands import beta_binomial_band
 from plcp.experiments import find_experiment, reproduce
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.mnist import trial
 from plcp.experiments.mnist.images import GAP, draw_images, one_of_each, side_by_side
 from plcp.experiments.mnist.rules import CQR, LOCAL, ORACLE, PLAIN, Images, Method, methods

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plcp.experiments import find_experiment
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.mnist.images import pack
 from plcp.experiments.mnist.report import report
 from plcp.experiments.mnist.rules import CQR, LOCAL, ORACLE, PLAIN

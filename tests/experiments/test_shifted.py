@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from bands import beta_binomial_band, binomial_band
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.shifted.broken_ties import BrokenTies
 from plcp.experiments.shifted.comparison import compare_rules, fitted, least_coverage, mean_or_one
 from plcp.experiments.shifted.held_out import HeldOut, split_at_random

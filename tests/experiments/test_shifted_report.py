@@ -1,6 +1,6 @@
 """What is said of RxRx1's protocol follows the numbers of the trials."""
 
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.shifted.notes import Wording
 from plcp.experiments.shifted.report import report_shifted
 from plcp.experiments.shifted.rules import CONDITIONAL, ORACLE

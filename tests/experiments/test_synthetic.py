@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from bands import beta_binomial_band, binomial_band
 from plcp.datasets import make_synthetic
 from plcp.experiments import find_experiment
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.synthetic.report import BATCH_GCP, report
 from plcp.experiments.synthetic.trial import coverage_over_draws, group_names, members, run
 from plcp.experiments.trials import run_trial

@@ -11,7 +11,7 @@ from scipy.stats import binom, halfnorm, norm
 from bands import FALSE_ALARM, binomial_band
 from plcp.datasets import make_toy
 from plcp.experiments import find_experiment
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.toy.law import (
     SIGMAS,
     boundary_distance,

@@ -10,12 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from plcp.experiments.report import Table, spread
 
 Floats = NDArray[np.float64]
-SPLIT, PUBLISHED, DEFAULT = "Split", "PLCP, as published", "PLCP, default"
-TWO_KINDS = (
-    f"“{PUBLISHED}” is the paper's Algorithm 1; “{DEFAULT}” is what this library does unless told "
-    "otherwise: it learns how uncertain each x is, cuts that scale into ordered groups, and "
-    "calibrates each of them on rows that did not teach it."
-)
 
 
 def outcome(

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from plcp.experiments.by_group import SPLIT, Floats, Summary
+from plcp.experiments.by_group import Floats, Summary
+from plcp.experiments.methods import SPLIT
 from plcp.experiments.report import spread
 from plcp.metrics import hsic, size_correlation
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT, Floats, Summary
+from plcp.experiments.by_group import Floats, Summary
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 
 COLORS = {SPLIT: "#7f7f7f", PUBLISHED: "#e08214", DEFAULT: "#1f6fb4"}
 OTHERS = ("#4d9a52", "#9970ab", "#c51b7d", "#35978f", "#8c510a")

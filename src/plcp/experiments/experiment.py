@@ -24,8 +24,6 @@ class Experiment:
     ----------
     name : str
         What it is called on the command line.
-    title : str
-        What it shows, in a line.
     settings, quick : dict
         All that a trial depends on but seed and data, as JSON values: the paper's, and small ones
         that take seconds. Records of different settings are never mixed.
@@ -42,7 +40,6 @@ class Experiment:
     """
 
     name: str
-    title: str
     settings: Settings
     quick: Settings
     trials: int

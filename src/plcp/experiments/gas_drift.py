@@ -88,7 +88,6 @@ def report(records: list[Record]) -> Report:
 EXPERIMENTS = (
     Experiment(
         name="gas-drift",
-        title=TITLE,
         settings={
             "alpha": 0.1,
             "last_early_batch": 3,

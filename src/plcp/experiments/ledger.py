@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-Record = dict[str, Any]
+from plcp.experiments.experiment import Record
 
 
 class Ledger:

@@ -103,7 +103,6 @@ def report(records: list[Record]) -> Report:
 EXPERIMENTS = (
     Experiment(
         name="rxrx1",
-        title=TITLE,
         settings={
             "alpha": 0.1,
             "n_groups": 20,

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, Floats, Summary
+from plcp.experiments.by_group import Floats, Summary
 from plcp.experiments.census.chance import chance_outside, independent_people
 from plcp.experiments.census.people import DOCTORATE, NAMED, OVER_60, TEST_SHARE
 from plcp.experiments.dependence import gain
+from plcp.experiments.methods import DEFAULT, PUBLISHED
 from plcp.experiments.report import Claim, Table
 from plcp.metrics.binomial import clopper_pearson
 from plcp.quantiles import FloatArray

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plcp.experiments.by_group import TWO_KINDS
 from plcp.experiments.census.people import GROUPS, LEAST_PEOPLE
 from plcp.experiments.experiment import Record
+from plcp.experiments.methods import TWO_KINDS
 
 BINS = "ten bins of f(x)"
 QUESTION = (

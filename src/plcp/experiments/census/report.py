@@ -4,21 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from plcp.experiments.by_group import (
-    DEFAULT,
-    PUBLISHED,
-    SPLIT,
-    Summary,
-    group_table,
-    overall_table,
-    summarise,
-)
+from plcp.experiments.by_group import Summary, group_table, overall_table, summarise
 from plcp.experiments.census.claims import PAPER, claims, named_places, table_of_chance
 from plcp.experiments.census.notes import BINS, QUESTION, notes
 from plcp.experiments.census.people import DOCTORATE, OVER_60
 from plcp.experiments.dependence import MEASURES, gain, gain_cell
 from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.experiment import Record
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.report import Line, Report, Table, spread
 
 CQR, LOCAL, DEFAULT_ON_CQR = "CQR", "LocalCP", "PLCP, default, on CQR"

@@ -14,12 +14,13 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from plcp.conformal import ConformalRegressor
 from plcp.datasets import census_files
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT, outcome
+from plcp.experiments.by_group import outcome
 from plcp.experiments.census.notes import BINS
 from plcp.experiments.census.people import People, divide, groups_of, large_enough, read_people
 from plcp.experiments.census.report import CQR, DEFAULT_ON_CQR, LOCAL, report
 from plcp.experiments.dependence import dependence
 from plcp.experiments.experiment import Experiment, Settings
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.networks.training import one_thread
 from plcp.models import QuantilePair
 from plcp.partitions import CollapseWarning
@@ -150,7 +151,6 @@ def judged(
 EXPERIMENTS = (
     Experiment(
         name="census",
-        title="Incomes of the 2018 census: coverage by race, sex and state, and of the unnamed",
         settings={"alpha": 0.1, "rows": None, "n_groups": 20, "epochs": "auto", "n_near": 500},
         quick={"alpha": 0.1, "rows": 3_000, "n_groups": 4, "epochs": 2, "n_near": 100},
         trials=10,

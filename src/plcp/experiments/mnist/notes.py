@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT, TWO_KINDS, Summary
+from plcp.experiments.by_group import Summary
 from plcp.experiments.dependence import MEASURES, gain
 from plcp.experiments.experiment import Record
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT, TWO_KINDS
 from plcp.experiments.mnist.rules import CQR, LOCAL, ORACLE, PLAIN
 
 QUESTION = (

@@ -4,19 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from plcp.experiments.by_group import (
-    DEFAULT,
-    PUBLISHED,
-    SPLIT,
-    Floats,
-    Summary,
-    group_table,
-    overall_table,
-    summarise,
-)
+from plcp.experiments.by_group import Floats, Summary, group_table, overall_table, summarise
 from plcp.experiments.dependence import MEASURES, gain, gain_cell
 from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.experiment import Record
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.mnist.images import draw_images, unpack
 from plcp.experiments.mnist.notes import QUESTION, TABLE_2, explain_gains, notes
 from plcp.experiments.mnist.rules import ORACLE

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.experiment import Settings
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.partitions.torch import TorchPartition, TorchQuantile, small_cnn
 from plcp.thresholds import PLCP, LocalCP, Mondrian, Rectified, SplitConformal
 

@@ -111,7 +111,6 @@ def _thresholds(
 EXPERIMENTS = (
     Experiment(
         name="mnist",
-        title="Digits at five levels of blur (section 4.1, Table 2)",
         settings={
             "alpha": 0.1,
             "sigmas": [0, 1, 2, 3, 4],

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from plcp.experiments.by_group import TWO_KINDS
 from plcp.experiments.experiment import Record
+from plcp.experiments.methods import TWO_KINDS
 from plcp.experiments.report import spread
 from plcp.experiments.shifted.rules import CONDITIONAL, ORACLE
 

@@ -5,18 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from plcp.experiments.by_group import (
-    DEFAULT,
-    PUBLISHED,
-    SPLIT,
-    Floats,
-    Summary,
-    group_table,
-    overall_table,
-    summarise,
-)
+from plcp.experiments.by_group import Floats, Summary, group_table, overall_table, summarise
 from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.experiment import Record
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.report import Claim, Line, Report, Table, spread
 from plcp.experiments.shifted.notes import Wording, asked, shared_notes
 from plcp.experiments.shifted.rules import CONDITIONAL

@@ -2,19 +2,10 @@
 
 import numpy as np
 
-from plcp.experiments.by_group import (
-    DEFAULT,
-    PUBLISHED,
-    SPLIT,
-    TWO_KINDS,
-    Floats,
-    Summary,
-    group_table,
-    overall_table,
-    summarise,
-)
+from plcp.experiments.by_group import Floats, Summary, group_table, overall_table, summarise
 from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.experiment import Record, Settings
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT, TWO_KINDS
 from plcp.experiments.report import Claim, Line, Report
 
 BATCH_GCP = "BatchGCP"

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LinearRegression
 
 from plcp.datasets import ScoreTask, make_synthetic
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT, Floats, outcome
+from plcp.experiments.by_group import Floats, outcome
 from plcp.experiments.experiment import Experiment, Settings
-from plcp.experiments.synthetic.report import BATCH_GCP, LAWS, N_TOLD, report
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.synthetic.report import BATCH_GCP, N_TOLD, report
 from plcp.metrics import msce
 from plcp.partitions import SoftmaxPartition
 from plcp.thresholds import PLCP, BatchGCP, SplitConformal, ThresholdRule
@@ -122,7 +123,6 @@ def _experiment(name: str, noise: str, trials: int) -> Experiment:
     common = {"alpha": 0.1, "noise": noise}
     return Experiment(
         name=name,
-        title=f"20 overlapping groups of a synthetic regression, {LAWS[noise]}",
         settings=common
         | {"n_train": 150_000, "n_calibration": 50_000, "n_test": 50_000, "n_groups": 25},
         quick=common | {"n_train": 2_000, "n_calibration": 600, "n_test": 2_000, "n_groups": 3},

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.drawing import COLORS, tidy
 from plcp.experiments.experiment import Record
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.toy.law import (
     SIGMAS,
     marginal_quantile,

@@ -2,18 +2,9 @@
 
 import numpy as np
 
-from plcp.experiments.by_group import (
-    DEFAULT,
-    PUBLISHED,
-    SPLIT,
-    TWO_KINDS,
-    Floats,
-    Summary,
-    group_table,
-    overall_table,
-    summarise,
-)
+from plcp.experiments.by_group import Floats, Summary, group_table, overall_table, summarise
 from plcp.experiments.experiment import Record, Settings
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT, TWO_KINDS
 from plcp.experiments.report import Claim, Line, Report, Table, spread
 from plcp.experiments.toy.figure import draw_toy
 from plcp.experiments.toy.law import boundary_distance, marginal_quantile, side_coverage

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import clone
 
 from plcp.datasets import ScoreTask
-from plcp.experiments.by_group import DEFAULT, PUBLISHED, SPLIT, outcome
+from plcp.experiments.by_group import outcome
 from plcp.experiments.experiment import Experiment, Settings
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.toy.law import side_quantiles
 from plcp.experiments.toy.points import draw_points, share_by_x
 from plcp.experiments.toy.report import LEAVES, LEFT, ORDERED, RIGHT, TWO_GROUPS, report
@@ -89,7 +90,6 @@ def changes(rule: PLCP) -> list[float]:
 EXPERIMENTS = (
     Experiment(
         name="toy",
-        title="Figure 1: noise that differs left and right of zero, and the boundary found",
         settings={"alpha": 0.1, "sizes": [500, 5_000, 50_000], "n_test": 50_000},
         quick={"alpha": 0.1, "sizes": [500, 2_000], "n_test": 2_000},
         trials=20,

@@ -1,0 +1,30 @@
+"""Methods that every experiment compares, by the names that records and figures have for them."""
+
+from typing import Any
+
+from plcp.partitions.base import Partition
+from plcp.thresholds import PLCP
+
+SPLIT, PUBLISHED, DEFAULT = "Split", "PLCP, as published", "PLCP, default"
+TWO_KINDS = (
+    f"“{PUBLISHED}” is the paper's Algorithm 1; “{DEFAULT}” is what this library does unless told "
+    "otherwise: it learns how uncertain each x is, cuts that scale into ordered groups, and "
+    "calibrates each of them on rows that did not teach it."
+)
+TWO_KINDS_OF_NETWORK = (
+    f"“{PUBLISHED}” is the paper's Algorithm 1, kept from collapsing into one group as the notes "
+    f"say; “{DEFAULT}” learns how uncertain each x is, cuts that scale into ordered groups, and "
+    "calibrates each of them on rows that did not teach it."
+)
+
+
+def as_published(partition: Partition, n_groups: int, alpha: float, random_state: Any) -> PLCP:
+    """Algorithm 1 on a class of partitions: thresholds of the optimisation itself, groups drawn."""
+    return PLCP(
+        partition,
+        n_groups,
+        alpha,
+        calibration="joint",
+        assignment="sample",
+        random_state=random_state,
+    )
