@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plcp.experiments.census.people import GROUPS, LEAST_PEOPLE
+from plcp.experiments.census.people import DOCTORATE, GROUPS, LEAST_PEOPLE
 from plcp.experiments.experiment import Record
 from plcp.experiments.methods import TWO_KINDS
 
@@ -62,8 +62,8 @@ def notes(records: Sequence[Record]) -> list[str]:
         "In the paper's LaTeX source, the table captioned “2018 US Census” has the label of "
         "MNIST's and the other way round. The captions are followed here; by the labels, the "
         "paper's gains for the census would be 73.36 and 86.08.",
-        "“Native American” joins RAC1P 3 to 5, as the Census Bureau does; “doctorate” is SCHL 23 "
-        "or 24, a professional degree or a doctorate.",
+        f"“Native American” joins RAC1P 3 to 5, as the Census Bureau does; “{DOCTORATE}” is SCHL 23 "
+        "or 24.",
         "A person missed in one trial is missed in most others, so that trials are not as good as "
         "new people. Independent people are as many as the mean over trials is worth if who is "
         "missed once is always missed; bounds are Clopper and Pearson's for so many, and "

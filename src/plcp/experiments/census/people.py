@@ -29,7 +29,8 @@ RACES = {
 }
 SEXES = {"men": (1,), "women": (2,)}
 STATES = {"CA": (6,), "FL": (12,), "NY": (36,), "PA": (42,), "TX": (48,)}
-UNDER_25, OVER_60, DOCTORATE = "under 25", "over 60", "doctorate"
+UNDER_25, OVER_60 = "under 25", "over 60"
+DOCTORATE = "doctorate or professional degree"  # SCHL 24 and 23, beyond a bachelor's
 NAMED = (*RACES, *SEXES, *STATES)
 GROUPS = (*NAMED, UNDER_25, OVER_60, DOCTORATE)
 
@@ -69,7 +70,7 @@ def groups_of(X: Any) -> Masks:
     >>> import pandas as pd
     >>> X = pd.DataFrame({"RAC1P": [4, 6], "SEX": 2, "ST": 48, "AGEP": [61, 24], "SCHL": [23, 22]})
     >>> [name for name, who in groups_of(X).items() if who[0]]
-    ['Native American', 'women', 'TX', 'over 60', 'doctorate']
+    ['Native American', 'women', 'TX', 'over 60', 'doctorate or professional degree']
     """
     return {
         **_with_codes(X["RAC1P"], RACES),
@@ -77,7 +78,7 @@ def groups_of(X: Any) -> Masks:
         **_with_codes(X["ST"], STATES),
         UNDER_25: (X["AGEP"] < 25).to_numpy(),
         OVER_60: (X["AGEP"] > 60).to_numpy(),
-        DOCTORATE: (X["SCHL"] >= 23).to_numpy(),  # 23: a professional degree beyond a bachelor's
+        DOCTORATE: (X["SCHL"] >= 23).to_numpy(),
     }
 
 
