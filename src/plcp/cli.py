@@ -74,7 +74,13 @@ def _add_reproduce(commands: Any) -> None:
         epilog="names:\n" + "\n".join(f"  {name:<20}  {what}" for name, what in ABOUT.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("name", choices=NAMES, metavar="NAME", help="which one: see below")
+    command.add_argument(
+        "name",
+        type=lambda text: text.replace("_", "-"),
+        choices=NAMES,
+        metavar="NAME",
+        help="which one: see below",
+    )
     command.add_argument(
         "--trials",
         type=_count,
@@ -96,7 +102,7 @@ def _add_reproduce(commands: Any) -> None:
         "--out", type=Path, default=Path("results"), help="where results go (default ./results)"
     )
     command.add_argument(
-        "--quick", action="store_true", help="small settings: seconds, to see that it works"
+        "--quick", action="store_true", help="small settings, to see that it works in a minute"
     )
     command.set_defaults(run=_reproduce)
 

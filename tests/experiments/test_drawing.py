@@ -8,7 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from numpy.testing import assert_allclose
 
 from plcp.experiments.by_group import Summary
-from plcp.experiments.drawing import color_of, draw_by_group
+from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 
 MANY = [
@@ -122,9 +122,13 @@ def test_methods_differ_in_colour_and_in_mark(groups, methods):
         assert one[1] != other[1]
 
 
-def test_a_method_keeps_its_colour_whoever_stands_beside_it():
-    for method in FEW:
-        assert color_of(method, FEW) == color_of(method, MANY)
+def test_a_method_keeps_its_colour_and_its_mark_whoever_stands_beside_it():
+    def styles(methods):
+        axes = draw_by_group(made_up("ab", methods), "mean length").axes[0]
+        return {c.get_label(): (c[0].get_color(), c[0].get_marker()) for c in axes.containers}
+
+    many, few = styles(MANY), styles(FEW[::-1])
+    assert {method: many[method] for method in FEW} == few
 
 
 def test_the_level_is_drawn_across_coverage_alone():

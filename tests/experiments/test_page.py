@@ -79,18 +79,24 @@ def test_versions_that_differ_are_all_named(records):
     assert f"numpy {records[0]['versions']['numpy']} and 9.9" in page
 
 
-def test_the_terminal_sees_the_page_without_pictures(records):
-    text = to_text(coin().report(records))
-    assert "![" not in text
+def test_the_terminal_sees_what_came_out_and_no_details(records):
+    report = coin().report(records)
+    text = to_text(report)
+    assert text.startswith(f"Tosses\n\n{report.reading[0]}")
+    assert "| heads | five |" in text
     assert "**What was to be reached**" in text
+    for detail in ("![", "**Heads**", report.notes[0]):
+        assert detail not in text
+        assert detail in to_markdown("coin", report, records)
 
 
 def test_what_is_asked_stands_above_what_came_out(records, tmp_path):
     report = replace(coin().report(records), question="How often do coins fall on heads?")
     write_page("toy", report, records, tmp_path)
     overview = write_overview(tmp_path).read_text()
-    for page in ((tmp_path / "toy.md").read_text(), to_text(report), overview):
+    for page in ((tmp_path / "toy.md").read_text(), overview):
         assert f"\n\n{report.question}\n\n{report.reading[0]}" in page
+    assert report.question not in to_text(report)  # who asks is at the terminal
 
 
 def test_a_report_of_reading_and_figure_alone_is_a_page(records, tmp_path):

@@ -14,6 +14,7 @@ from coin_tosses import bare, coin, where
 from plcp.cli import main
 from plcp.experiments import NAMES, find_experiment, reproduce
 from plcp.experiments.ledger import Ledger
+from plcp.experiments.page import to_text
 
 PATIENCE = 60  # seconds until a started program must have finished its first trials
 # The command, tosses of a coin in place of the experiment; PAUSE and the command's arguments.
@@ -69,14 +70,16 @@ def test_trials_seeds_and_files_are_those_asked_for(coins, tmp_path):
     assert {path.name for path in done.files} >= {"toy.jsonl", "toy.md", "toy.svg", "README.md"}
 
 
-def test_quick_and_full_records_lie_beside_each_other_unmixed(coins, tmp_path):
-    quick = reproduce("toy", out=tmp_path, quick=True)
-    assert len(quick.records) == 2
+def test_a_quick_run_leaves_the_full_one_alone(coins, tmp_path):
     full = reproduce("toy", out=tmp_path)
+    before = {path: path.read_bytes() for path in full.files}
+    quick = reproduce("toy", out=tmp_path, quick=True)
     assert len(full.records) == coins.trials
+    assert len(quick.records) == 2
     assert {record["settings"]["tosses"] for record in quick.records} == {2}
     assert {record["settings"]["tosses"] for record in full.records} == {10}
-    assert len(list(Ledger(tmp_path / "toy.jsonl"))) == 2 + coins.trials
+    assert {path: path.read_bytes() for path in full.files} == before
+    assert all(path.name.startswith("toy-quick") for path in quick.files)
 
 
 def test_records_of_other_data_or_another_version_are_not_mixed_in(coins, tmp_path, monkeypatch):
@@ -104,12 +107,24 @@ def test_a_seed_that_is_none_is_refused(coins, tmp_path, seed):
 
 def test_a_quick_page_says_so(coins, tmp_path):
     reproduce("toy", quick=True, out=tmp_path)
-    assert "toy --trials 2 --quick`" in (tmp_path / "toy.md").read_text(encoding="utf-8")
-    for page in ("toy.md", "README.md"):
-        assert "(a quick run: small settings" in (tmp_path / page).read_text(encoding="utf-8")
+    page = (tmp_path / "toy-quick.md").read_text(encoding="utf-8")
+    assert "`plcp reproduce toy --trials 2 --quick`" in page
+    assert "(a quick run: small settings" in page
     reproduce("toy", trials=1, out=tmp_path)
-    for page in ("toy.md", "README.md"):
-        assert "quick" not in (tmp_path / page).read_text(encoding="utf-8")
+    for name in ("toy.md", "README.md"):
+        assert "quick" not in (tmp_path / name).read_text(encoding="utf-8")
+
+
+def test_a_notebook_sees_what_came_out_and_a_prompt_one_line(coins, tmp_path):
+    done = reproduce("toy", trials=2, out=tmp_path)
+    assert repr(done) == f"<Tosses: 2 trials, page in {tmp_path / 'toy.md'}>"
+    assert done._repr_markdown_() == to_text(done.report)
+
+
+def test_results_do_not_go_into_a_file(coins, tmp_path):
+    (tmp_path / "here").touch()
+    with pytest.raises(NotADirectoryError, match="here is a file: results go into a directory"):
+        reproduce("toy", out=tmp_path / "here")
 
 
 def test_workers_read_the_data_whose_hash_is_recorded(coins, tmp_path, monkeypatch):

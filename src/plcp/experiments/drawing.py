@@ -7,9 +7,18 @@ import numpy as np
 from plcp.experiments.by_group import Floats, Summary
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 
-COLORS = {SPLIT: "#7f7f7f", PUBLISHED: "#e08214", DEFAULT: "#1f6fb4"}
-OTHERS = ("#4d9a52", "#9970ab", "#c51b7d", "#35978f", "#8c510a")
-MARKERS = "osD^vPX*"
+# a colour and a mark, the same in every figure
+STYLES = {
+    SPLIT: ("#7f7f7f", "o"),
+    PUBLISHED: ("#e08214", "D"),
+    DEFAULT: ("#1f6fb4", "^"),
+    "BatchGCP": ("#4d9a52", "s"),
+    "Conditional Calibration": ("#8c510a", "P"),
+    "CQR": ("#9970ab", "v"),
+    "LocalCP": ("#c51b7d", "X"),
+    "oracle": ("#35978f", "*"),
+}
+UNKNOWN = ("#8b1a1a", "h")
 CROWDED = 48  # points that a panel of half the width can show apart
 LEGEND_LETTERS = 110  # names that fit in one line of the legend, with their marks
 
@@ -30,7 +39,8 @@ def draw_by_group(
     coverage, size = figure.subplots(*((2, 1) if stacked else (1, 2)), sharex=stacked)
     for place, method in enumerate(shown):
         shift = (place - (len(shown) - 1) / 2) * 0.76 / len(shown)
-        style = {"color": color_of(method, shown), "marker": MARKERS[place % len(MARKERS)]}
+        color, marker = STYLES.get(method, UNKNOWN)
+        style = {"color": color, "marker": marker}
         _points(coverage, summary.coverage[method], shift, method, style)
         _points(size, summary.size[method], shift, method, style)
     coverage.axhline(1 - summary.alpha, color="black", linewidth=1.2, linestyle="--", zorder=1)
@@ -46,12 +56,6 @@ def draw_by_group(
         axes.set_xlabel(group_label, fontsize=13)
     _legend(figure, coverage, len(summary.counts))
     return figure
-
-
-def color_of(method: str, methods: list[str]) -> str:
-    """Return a method's colour: Split grey, PLCP orange and blue, the others as they come."""
-    others = [name for name in methods if name not in COLORS]
-    return COLORS.get(method) or OTHERS[others.index(method) % len(OTHERS)]
 
 
 def _far_apart(sizes: list[Floats]) -> bool:

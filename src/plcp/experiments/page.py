@@ -43,41 +43,37 @@ def save_figure(figure: Any, stem: Path) -> list[Path]:
 
 
 def to_markdown(name: str, report: Report, records: Sequence[Record]) -> str:
-    """Return the page as Markdown."""
+    """Return the page as Markdown: what came out first, then the details."""
     figures = [
-        f"![{_title(report)}]({file_stem(name, report, title)}.svg)" for title in report.figures
+        f"![{_title(report)}: {title}]({file_stem(name, report, title)}.svg)"
+        for title in report.figures
     ]
-    words, rest = _words(report), _parts(report)
-    parts = [f"# {_title(report)}", *words, *figures, *rest, _origin(name, report, records)]
-    return "\n\n".join(parts) + "\n"
+    tables = [table.to_markdown() for table in report.tables]
+    notes = _bullets("Notes", report.notes)
+    parts = [report.question, *_result(report), *figures, *tables, notes]
+    shown = [f"# {_title(report)}", *filter(None, parts), _origin(name, report, records)]
+    return "\n\n".join(shown) + "\n"
 
 
 def to_text(report: Report) -> str:
-    """Return what a terminal shows: the page without its figures."""
-    return "\n\n".join([_title(report), *_words(report), *_parts(report)])
+    """Return what a terminal shows: what came out, without the details."""
+    return "\n\n".join([_title(report), *_result(report)])
 
 
-def _words(report: Report) -> list[str]:
-    """What was asked, if that is said, and what came out."""
-    return [text for text in (report.question, " ".join(report.reading)) if text]
+def _result(report: Report) -> list[str]:
+    """The reading, the paper's figures beside ours, and what was reached: those that there are."""
+    compared = comparison(report).to_markdown() if report.lines else ""
+    claims = _bullets("What was to be reached", _claims(report))
+    return [part for part in (" ".join(report.reading), compared, claims) if part]
+
+
+def _bullets(caption: str, items: Sequence[str]) -> str:
+    return "\n".join([f"**{caption}**", "", *(f"- {item}" for item in items)]) if items else ""
 
 
 def _title(report: Report) -> str:
     quick = " (a quick run: small settings, not the paper's)" if report.quick else ""
     return report.title + quick
-
-
-def _parts(report: Report) -> list[str]:
-    """Comparison, tables, claims and notes: those that there are."""
-    parts = []
-    if report.lines:
-        parts.append(comparison(report).to_markdown())
-    parts += [table.to_markdown() for table in report.tables]
-    if report.claims:
-        parts.append("\n".join(["**What was to be reached**", "", *_claims(report)]))
-    if report.notes:
-        parts.append("\n".join(["**Notes**", "", *(f"- {note}" for note in report.notes)]))
-    return parts
 
 
 def comparison(report: Report) -> Table:
@@ -96,7 +92,7 @@ def _ours(published: Numbers, default: Numbers, digits: int) -> list[str]:
 
 def _claims(report: Report) -> list[str]:
     return [
-        f"- {'reached' if claim.holds else '**not reached**'}: {claim.text} ({claim.measured})"
+        f"{'reached' if claim.holds else '**not reached**'}: {claim.text} ({claim.measured})"
         for claim in report.claims
     ]
 
@@ -105,10 +101,10 @@ def _origin(name: str, report: Report, records: Sequence[Record]) -> str:
     """How many trials, of what software, and how long they took."""
     seconds = np.array([record["seconds"] for record in records])
     known = [f"{key} {value}" for key, value in _common(records, "versions").items()]
-    n = len(records)
+    n, first, last = len(records), records[0]["seed"], records[-1]["seed"]
+    trials = f"one trial, seed {first}" if n == 1 else f"{n} trials, seeds {first} to {last}"
     return (
-        f"{n} {'trial' if n == 1 else 'trials'}, seeds {records[0]['seed']} to "
-        f"{records[-1]['seed']}, {np.median(seconds):.0f} s each (median) on one thread; "
+        f"{trials}, {np.median(seconds):.0f} s each (median) on one thread; "
         f"{', '.join(known)}. `{_command(name, report, records)}`; a line a trial in "
         f"[{name}.jsonl]({name}.jsonl)."
     )
@@ -117,7 +113,7 @@ def _origin(name: str, report: Report, records: Sequence[Record]) -> str:
 def _command(name: str, report: Report, records: Sequence[Record]) -> str:
     first = records[0]["seed"]
     seed, quick = f" --seed {first}" if first else "", " --quick" if report.quick else ""
-    return f"plcp reproduce {name} --trials {len(records)}{seed}{quick}"
+    return f"plcp reproduce {name.removesuffix('-quick')} --trials {len(records)}{seed}{quick}"
 
 
 def _common(records: Sequence[Record], key: str) -> dict[str, str]:

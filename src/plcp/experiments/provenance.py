@@ -1,11 +1,13 @@
 """What tells one run from another: versions of the software, and the commit if there is one."""
 
+import hashlib
 import platform
 import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+LIBRARY = Path(__file__).resolve().parents[1]
 PACKAGES = ("plcp", "numpy", "scipy", "scikit-learn", "torch")
 
 
@@ -19,7 +21,15 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     commit = _commit()
-    return found | ({"commit": commit} if commit else {})
+    return found | {"code": _code()} | ({"commit": commit} if commit else {})
+
+
+def _code() -> str:
+    """Hash of the library's own source, which tells two installed copies of a version apart."""
+    digest = hashlib.sha256()
+    for path in sorted(LIBRARY.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _commit() -> str | None:
@@ -30,10 +40,9 @@ def _commit() -> str | None:
 
 def _git(*command: str) -> str | None:
     """What git says of the library's own files; None where it was installed, not checked out."""
-    library = Path(__file__).resolve().parents[1]
     try:
         said = subprocess.run(
-            ["git", *command, "--", "."], cwd=library, capture_output=True, text=True, check=True
+            ["git", *command, "--", "."], cwd=LIBRARY, capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
         return None

@@ -89,13 +89,16 @@ class Report:
 
 
 def spread(values: Numbers, digits: int = 3) -> str:
-    """Mean over trials, and from where to where the trials lie.
+    """Mean over trials, and from where to where the trials lie, if there are several.
 
     Examples
     --------
     >>> spread([0.88, 0.92])
     '0.900 (0.880 to 0.920)'
+    >>> spread([0.9])
+    '0.900'
     """
     all_trials = np.asarray(values, dtype=float)
     mean, low, high = all_trials.mean(), all_trials.min(), all_trials.max()
-    return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+    ends = f" ({low:.{digits}f} to {high:.{digits}f})" if len(all_trials) > 1 else ""
+    return f"{mean:.{digits}f}{ends}"

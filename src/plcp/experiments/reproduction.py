@@ -9,7 +9,7 @@ from plcp.experiments.catalogue import check_installed, find_experiment
 from plcp.experiments.experiment import Experiment, Record, Settings
 from plcp.experiments.ledger import Ledger
 from plcp.experiments.overview import write_overview
-from plcp.experiments.page import write_page
+from plcp.experiments.page import to_text, write_page
 from plcp.experiments.report import Report
 from plcp.experiments.trials import run_trials
 from plcp.validation import check_count
@@ -17,13 +17,20 @@ from plcp.validation import check_count
 QUICK_TRIALS = 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reproduction:
     """What came of an experiment: its report, its records, and the files that were written."""
 
     report: Report
     records: list[Record]
     files: list[Path]
+
+    def __repr__(self) -> str:
+        return f"<{self.report.title}: {len(self.records)} trials, page in {self.files[1]}>"
+
+    def _repr_markdown_(self) -> str:
+        """Return what a notebook shows."""
+        return to_text(self.report)
 
 
 def reproduce(
@@ -40,6 +47,7 @@ def reproduce(
 
     Every finished trial is a line of ``<out>/<name>.jsonl`` at once. Trials that are there, of the
     same settings and data, are not run again, so an interrupted call goes on where it stopped.
+    Files of a quick run are called ``<name>-quick``, and leave those of a full run alone.
 
     Parameters
     ----------
@@ -70,12 +78,13 @@ def reproduce(
     settings = full_settings(experiment, quick, None if data_dir is None else Path(data_dir))
     # workers may have another current directory, or another PLCP_DATA
     data = data_directory(data_dir)[0].absolute()
-    ledger = Ledger(Path(out) / f"{name}.jsonl")
+    stem, directory = f"{name}-quick" if quick else name, check_directory(Path(out))
+    ledger = Ledger(directory / f"{stem}.jsonl")
     seeds = range(first, first + count)
     records = run_trials(experiment, settings, seeds, ledger, data, n_jobs, verbose)
     report = replace(experiment.report(records), quick=quick)
-    files = write_page(name, report, records, Path(out))
-    return Reproduction(report, records, [ledger.path, *files, write_overview(Path(out))])
+    files = [ledger.path, *write_page(stem, report, records, directory)]
+    return Reproduction(report, records, files if quick else [*files, write_overview(directory)])
 
 
 def full_settings(experiment: Experiment, quick: bool, data_dir: Path | None) -> Settings:
@@ -83,3 +92,10 @@ def full_settings(experiment: Experiment, quick: bool, data_dir: Path | None) ->
     settings = experiment.quick if quick else experiment.settings
     files = experiment.files(data_dir)
     return settings | {"plcp": version("plcp")} | ({"data": files} if files else {})
+
+
+def check_directory(out: Path) -> Path:
+    """Return the directory of results, which need not be there yet."""
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(f"{out} is a file: results go into a directory")
+    return out

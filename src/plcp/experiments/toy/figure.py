@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from plcp.experiments.drawing import COLORS, tidy
+from plcp.experiments.drawing import STYLES, tidy
 from plcp.experiments.experiment import Record
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.toy.law import (
@@ -64,7 +64,7 @@ def _score(axes: Any, alpha: float) -> None:
     both = marginal_quantile(alpha)
     curves = (
         ("x < 0", left, SIDES[0], low, "q₋"),
-        ("all x", (left + right) / 2, COLORS[SPLIT], both, "q"),
+        ("all x", (left + right) / 2, STYLES[SPLIT][0], both, "q"),
         ("x ≥ 0", right, SIDES[1], high, "q₊"),
     )
     for place, (name, density, color, quantile, sign) in enumerate(curves):
@@ -84,14 +84,14 @@ def _coverage(axes: Any, records: list[Record], alpha: float) -> None:
     axes.plot(
         [-1, 0, 0, 1],
         [left, left, right, right],
-        color=COLORS[SPLIT],
+        color=STYLES[SPLIT][0],
         linewidth=2,
         label=f"{SPLIT}, exact",
     )
     for method, marker in ((SPLIT, "o"), (PUBLISHED, "D"), (DEFAULT, "^")):
         shares = [record["results"]["about"]["by_x"][method] for record in records]
         label = f"{method}, measured" if method == SPLIT else method
-        style = {"color": COLORS[method], "marker": marker, "markersize": 5}
+        style = {"color": STYLES[method][0], "marker": marker, "markersize": 5}
         axes.plot(middles, np.mean(shares, axis=0), linestyle="none", label=label, **style)
     axes.axhline(1 - alpha, color="black", linewidth=1.2, linestyle="--", zorder=1)
     axes.set(xlabel="x", ylabel="coverage", xlim=(-1, 1), xticks=X_TICKS)
