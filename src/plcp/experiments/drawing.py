@@ -16,7 +16,7 @@ STYLES = {
     "Conditional Calibration": ("#8c510a", "P"),
     "CQR": ("#9970ab", "v"),
     "LocalCP": ("#c51b7d", "X"),
-    "oracle": ("#35978f", "*"),
+    "oracle": ("#35978f", "p"),
 }
 UNKNOWN = ("#8b1a1a", "h")
 CROWDED = 48  # points that a panel of half the width can show apart
