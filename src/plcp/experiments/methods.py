@@ -16,6 +16,10 @@ TWO_KINDS_OF_NETWORK = (
     f"say; “{DEFAULT}” learns how uncertain each x is, cuts that scale into ordered groups, and "
     "calibrates each of them on rows that did not teach it."
 )
+LOCALCP_NOTE = (
+    "LocalCP is Guan's (2023), whose weights are not random; the paper cites Hore and Barber "
+    "(2023), who randomise them."
+)
 
 
 def as_published(partition: Partition, n_groups: int, alpha: float, random_state: Any) -> PLCP:
