@@ -1,5 +1,6 @@
 """The census experiment on a small file of the same layout, and the laws its numbers keep."""
 
+import copy
 import json
 from fractions import Fraction
 from math import comb
@@ -19,11 +20,11 @@ from plcp.experiments.census.claims import claims, named_places, table_of_chance
 from plcp.experiments.census.notes import BINS, notes
 from plcp.experiments.census.people import (
     DOCTORATE,
+    GROUPS_BY_RACE,
+    GROUPS_BY_SEX,
+    GROUPS_BY_STATE,
     LEAST_PEOPLE,
     OVER_60,
-    RACES,
-    SEXES,
-    STATES,
     UNDER_25,
     People,
     divide,
@@ -31,7 +32,8 @@ from plcp.experiments.census.people import (
     large_enough,
     read_people,
 )
-from plcp.experiments.census.report import CQR, DEFAULT_ON_CQR, LOCAL, report
+from plcp.experiments.census.report import DEFAULT_ON_CQR, report
+from plcp.experiments.census.table_one import CQR, LOCAL, PAPER_GAINS, table_one
 from plcp.experiments.census.trial import (
     EXPERIMENTS,
     N_BINS,
@@ -42,6 +44,7 @@ from plcp.experiments.census.trial import (
     run,
 )
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.metrics.binomial import clopper_pearson
 from plcp.quantiles import conformal_rank
 from plcp.sets import Intervals
 
@@ -69,17 +72,17 @@ def summary(reproduction):
 def test_all_methods_run_and_all_files_are_written(reproduction, summary):
     assert summary.methods == METHODS
     assert {path.name for path in reproduction.files} >= {
-        "census.jsonl",
-        "census.md",
-        "census.json",
-        "census.svg",
-        "census.png",
+        "census-quick.jsonl",
+        "census-quick.md",
+        "census-quick.json",
+        "census-quick.svg",
+        "census-quick.png",
     }
     assert all(path.stat().st_size for path in reproduction.files)
 
 
 def test_the_page_says_what_the_file_lacks(reproduction):
-    page = next(path for path in reproduction.files if path.name == "census.md").read_text()
+    page = next(path for path in reproduction.files if path.name == "census-quick.md").read_text()
     assert "lacks WKHP" in page
     assert "RELP" in page
 
@@ -96,7 +99,7 @@ def test_coverage_keeps_the_law_of_one_threshold(summary, method):
     assert ((low <= hits) & (hits <= high)).all()
 
 
-@pytest.mark.parametrize("names", [SEXES, STATES])
+@pytest.mark.parametrize("names", [GROUPS_BY_SEX, GROUPS_BY_STATE])
 @pytest.mark.parametrize("method", METHODS)
 def test_groups_that_divide_everybody_add_up_to_everybody(summary, names, method):
     places = [summary.groups.index(name) for name in names]
@@ -129,7 +132,11 @@ def codes(**columns):
 
 @pytest.mark.parametrize(
     ("column", "values", "names"),
-    [("RAC1P", range(1, 10), RACES), ("SEX", (1, 2), SEXES), ("ST", (6, 12, 36, 42, 48), STATES)],
+    [
+        ("RAC1P", range(1, 10), GROUPS_BY_RACE),
+        ("SEX", (1, 2), GROUPS_BY_SEX),
+        ("ST", (6, 12, 36, 42, 48), GROUPS_BY_STATE),
+    ],
 )
 def test_every_code_belongs_to_one_group(column, values, names):
     groups = groups_of(codes(**{column: list(values)}))
@@ -280,7 +287,7 @@ def test_a_group_that_is_off_is_named_with_its_bounds(group, place):
 def test_a_group_too_small_to_tell_fails_the_claim_but_not_the_one_of_large_groups():
     found = judged_claims(NEAR | {"Pacific Islander": 0.97}, MANY | {"Pacific Islander": 30})
     assert [claim.holds for claim in found] == [False, True, True, True, True]
-    assert "not of Pacific Islander" in found[1].text
+    assert "all but Pacific Islander" in found[1].text
 
 
 def test_gains_below_the_papers_are_not_reached():
@@ -319,8 +326,9 @@ def test_groups_too_small_to_show_are_named(reproduction):
 
 def test_bounds_that_hold_together_are_wider_and_hold_the_coverage():
     rows = table_of_chance(summarise(records_with(NEAR, MANY))).rows
-    for (*_, coverage, each, together), expected in zip(rows, NEAR.values(), strict=True):
-        low, high = map(float, each.split(" to "))
+    for (_, _, people, _, coverage, together), expected in zip(rows, NEAR.values(), strict=True):
+        n = int(people.replace(",", ""))
+        low, high = clopper_pearson(expected * n, n)
         low_all, high_all = map(float, together.split(" to "))
         assert low_all < low < float(coverage) < high < high_all
         assert float(coverage) == expected
@@ -329,6 +337,20 @@ def test_bounds_that_hold_together_are_wider_and_hold_the_coverage():
 def test_named_groups_are_races_sexes_and_states(summary):
     named = {summary.groups[place] for place in named_places(summary)}
     assert named == set(summary.groups) - {UNDER_25, OVER_60, DOCTORATE}
+
+
+def test_notes_tell_how_many_people_the_run_has(reproduction):
+    assert f"uses the first {EVERYBODY:,} people" in " ".join(notes(reproduction.records))
+    record = copy.deepcopy(reproduction.records[0])
+    record["settings"]["rows"] = None
+    record["results"]["about"]["people"] = 12_345
+    assert "uses all 12,345 people of the file" in " ".join(notes([record]))
+
+
+def test_table_1_has_the_paper_s_gains_beside_ours(summary):
+    shown = {method: last for method, *_, last in table_one(summary).rows}
+    assert {method for method, gains in shown.items() if gains != "–"} == set(PAPER_GAINS)
+    assert shown[PUBLISHED] == "56.07, 64.06"  # Table 1, HSIC and Pearson
 
 
 def test_one_trial_makes_a_report_too(reproduction):

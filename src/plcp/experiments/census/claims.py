@@ -2,18 +2,15 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from plcp.experiments.by_group import Floats, Summary
 from plcp.experiments.census.chance import chance_outside, independent_people
 from plcp.experiments.census.people import DOCTORATE, NAMED, OVER_60, TEST_SHARE
-from plcp.experiments.dependence import gain
+from plcp.experiments.census.table_one import gain_claim
 from plcp.experiments.methods import DEFAULT, PUBLISHED
 from plcp.experiments.report import Claim, Table
 from plcp.metrics.binomial import clopper_pearson
 from plcp.quantiles import FloatArray
 
-PAPER = {"hsic": 56.07, "pearson": 64.06}  # per cent, of the table captioned "2018 US Census"
 WITHIN = 0.03
 SURE = 0.05  # a group in which chance alone fails more often cannot be judged
 
@@ -27,8 +24,7 @@ def table_of_chance(summary: Summary) -> Table:
     """Each group's people, what chance does to so few, and the default's coverage with bounds."""
     people, outside = _chance(summary)
     coverage = summary.coverage[DEFAULT].mean(axis=0)
-    low, high = clopper_pearson(coverage * people, people)
-    low_all, high_all = _bounds_at_once(summary)
+    low, high = _bounds_at_once(summary)
     rows = [
         [
             name,
@@ -37,7 +33,6 @@ def table_of_chance(summary: Summary) -> Table:
             f"{outside[g]:.3f}",
             f"{coverage[g]:.3f}",
             f"{low[g]:.3f} to {high[g]:.3f}",
-            f"{low_all[g]:.3f} to {high_all[g]:.3f}",
         ]
         for g, name in enumerate(summary.groups)
     ]
@@ -45,12 +40,15 @@ def table_of_chance(summary: Summary) -> Table:
         "",
         "people in a test part",
         "independent people in all trials",
-        f"chance that a perfect rule is more than {WITHIN:g} off",
+        f"chance that a perfect rule misses {1 - summary.alpha:g} by more than {WITHIN:g}",
         f"coverage, {DEFAULT}",
-        "95 % bounds for this group",
         "95 % bounds for all groups at once",
     ]
-    return Table("What chance allows in each group", header, rows)
+    caption = (
+        f"What chance alone does in each group, and bounds on the coverage of {DEFAULT} (mean over "
+        "trials)"
+    )
+    return Table(caption, header, rows)
 
 
 def _chance(summary: Summary) -> tuple[Floats, Floats]:
@@ -76,8 +74,8 @@ def claims(summary: Summary) -> list[Claim]:
         too_few = [summary.groups[g] for g in named if g not in tellable]
         found.append(
             _within(
-                "the same of those groups that are so large that a perfect rule is that near with "
-                f"probability {1 - SURE:g}, not of {', '.join(too_few)}",
+                "the same, for the groups large enough that a perfect rule would come that near "
+                f"with probability {1 - SURE:g}: all but {', '.join(too_few)}",
                 summary,
                 tellable,
             )
@@ -85,13 +83,13 @@ def claims(summary: Summary) -> list[Claim]:
     if unnamed:
         found.append(
             _within(
-                f"coverage of {' and '.join(summary.groups[g] for g in unnamed)}, whom nobody "
-                f"named, {near}",
+                f"coverage of {' and '.join(f'“{summary.groups[g]}”' for g in unnamed)}, groups "
+                f"that nobody named, {near}",
                 summary,
                 unnamed,
             )
         )
-    return [*found, *(_gain_claim(summary, method) for method in (PUBLISHED, DEFAULT))]
+    return [*found, *(gain_claim(summary, method) for method in (PUBLISHED, DEFAULT))]
 
 
 def _within(text: str, summary: Summary, places: Sequence[int]) -> Claim:
@@ -100,25 +98,7 @@ def _within(text: str, summary: Summary, places: Sequence[int]) -> Claim:
     off = [g for g in places if gaps[g] > WITHIN]
     worst = max(places, key=lambda g: gaps[g])
     measured = "; ".join(
-        f"{summary.groups[g]} {coverage[g]:.3f}, bounds {low[g]:.3f} to {high[g]:.3f}"
+        f"{summary.groups[g]} {coverage[g]:.3f}, 95 % bounds {low[g]:.3f} to {high[g]:.3f}"
         for g in off or [worst]
     )
-    return Claim(text, measured if off else f"furthest: {measured}", not off)
-
-
-def _gain_claim(summary: Summary, method: str) -> Claim:
-    gains = {measure: gain(summary, method, measure) for measure in PAPER}
-    return Claim(
-        f"the paper's gains over Split of 56 % in HSIC and 64 % in Pearson, {method}",
-        " and ".join(map(_with_error, gains.values())),
-        all(len(found) and found.mean() >= PAPER[measure] for measure, found in gains.items()),
-    )
-
-
-def _with_error(values: Floats) -> str:
-    """Mean over trials, and its standard error where there are several."""
-    n = len(values)
-    if not n:
-        return "none is defined"
-    error = f" ± {values.std(ddof=1) / np.sqrt(n):.1f}" if n > 1 else ""
-    return f"{values.mean():.1f}{error} %"
+    return Claim(text, f"{'too far' if off else 'furthest'}: {measured}", not off)

@@ -5,25 +5,34 @@ from collections.abc import Sequence
 import numpy as np
 
 from plcp.experiments.census.people import DOCTORATE, GROUPS, LEAST_PEOPLE
-from plcp.experiments.experiment import Record
-from plcp.experiments.methods import TWO_KINDS
+from plcp.experiments.experiment import Record, Settings
+from plcp.experiments.methods import TWO_KINDS_OF_NETWORK
 
 BINS = "ten bins of f(x)"
 QUESTION = (
     "Intervals for the income of people at work in five states, f(x) ± q(x) around a linear "
     "regression f, are to cover {level:g} of each race, sex and state, and of groups that "
-    "nobody named, such as people over 60. No method is told of any group. Split has one q for "
-    "all people. CQR takes a band between two learned quantiles of income in place of f(x) ± q. "
-    "LocalCP lets people count the more, the more they are like x. “ten bins of f(x)” has one q "
-    f"for each tenth of the predictions. {TWO_KINDS}"
+    "nobody named, such as people over 60. No method is told which groups will be looked at. Split "
+    "has one q for all people. CQR takes a band between two learned quantiles of income in place "
+    "of f(x) ± q. LocalCP weighs people by how like x they are. “ten bins of f(x)” has one q for "
+    f"each tenth of the predictions. {TWO_KINDS_OF_NETWORK}"
 )
 
 
 def _left_out(records: Sequence[Record]) -> list[str]:
-    """Say which groups the file has too few people of."""
+    """Say which groups this run has too few people of."""
     missing = [name for name in GROUPS if name not in records[0]["results"]["groups"]]
-    few = f"Not shown, since the file has fewer than {LEAST_PEOPLE} of them: {', '.join(missing)}."
+    few = (
+        f"Not shown, since this run has fewer than {LEAST_PEOPLE} people of each: "
+        f"{', '.join(missing)}."
+    )
     return [few] if missing else []
+
+
+def _people_used(settings: Settings, n: int) -> str:
+    return (
+        f"all {n:,} people of the file" if settings["rows"] is None else f"the first {n:,} people"
+    )
 
 
 def notes(records: Sequence[Record]) -> list[str]:
@@ -34,16 +43,18 @@ def notes(records: Sequence[Record]) -> list[str]:
     largest = max(one["largest_learned_group"] for one in about)
     return [
         *about[0]["notes"],
+        f"This run uses {_people_used(settings, about[0]['people'])}, divided anew in each trial.",
         "The paper does not say how its linear regression takes codes such as occupation. Here "
         f"every level has a column (R² {r2:.3f}; levels of fewer than 100 people share one); codes "
         f"taken for numbers, as folktables gives them, have R² {r2_codes:.3f}. The network, the "
         "kernel and CQR's trees see codes as numbers, PLCP by default the table as it is.",
         f"As published: h(x) is the softmax of a network of 200 and 100 ReLU units, with m = "
         f"{settings['n_groups']} groups (the paper does not say how many), thresholds come from "
-        "the rows that taught it, and the group of a person is drawn from h(x). So that one group "
-        "does not swallow all, the network starts by telling bins of the score, and a term favours "
-        f"equal shares (the largest group of any trial has {largest:.0%} of the rows).",
-        "CQR: boosted trees for the 5 and 95 % quantiles, taught by the training rows.",
+        "the rows that taught it, and the group of a person is drawn from h(x). To keep one group "
+        "from taking all rows, the network is first taught to tell bins of the score apart, and a "
+        "term of the loss favours groups of equal size (the largest group of any trial has "
+        f"{largest:.0%} of the rows).",
+        "CQR's band: boosted trees for the 5 and 95 % quantiles, fitted on the training rows.",
         "LocalCP is Guan's (2023), whose weights are not random; the paper cites Hore and Barber "
         "(2023), who randomise them. Weights are a Gaussian kernel on standardised codes, with "
         f"{settings['n_near']} effective neighbours; where too few are near, the set is unbounded.",
@@ -51,22 +62,22 @@ def notes(records: Sequence[Record]) -> list[str]:
         "training rows; coverage is that of the whole interval.",
         "Where everybody is covered alike, coverage does not depend on length. Pearson is the "
         "correlation of length and being covered; HSIC, trace(KHLH) / (n − 1)² with kernels "
-        "exp(−(a − b)²) and no square root, sees any dependence. It knows units: lengths are in "
-        "those of the mean income, as CQR's authors scale labels. A gain is 100 (1 − |method| / "
-        "|Split|).",
-        "Cut so, Split's length is a function of the prediction alone, min(f(x) + q, 2 q) where "
-        "f(x) ≥ −q: what there is to gain over it in Table 1 is a dependence on f(x). "
-        f"“{BINS}” is a rule told the prediction and nothing else of a person: its gains beside "
-        "its coverage by group show how much these gains say. Not cut, Split's lengths are all "
-        "equal, and no gain is defined.",
+        "exp(−(a − b)²) and no square root, sees any dependence. HSIC depends on the unit of "
+        "length: here it is the mean income, as CQR's authors scale labels. A gain is 100 (1 − "
+        "|method| / |Split|).",
+        "Cut so, Split's length depends on the prediction alone, so that Table 1 only measures how "
+        f"coverage depends on f(x). “{BINS}” knows the prediction and nothing else of a person: "
+        "its gains, beside its coverage by group, show how much a gain says. Not cut, Split's "
+        "lengths are all equal, and no gain is defined.",
         "In the paper's LaTeX source, the table captioned “2018 US Census” has the label of "
         "MNIST's and the other way round. The captions are followed here; by the labels, the "
         "paper's gains for the census would be 73.36 and 86.08.",
-        f"“Native American” joins RAC1P 3 to 5, as the Census Bureau does; “{DOCTORATE}” is SCHL 23 "
-        "or 24.",
-        "A person missed in one trial is missed in most others, so that trials are not as good as "
-        "new people. Independent people are as many as the mean over trials is worth if who is "
-        "missed once is always missed; bounds are Clopper and Pearson's for so many, and "
-        "Bonferroni's correction makes them hold in all groups at once.",
+        f"“Native American” joins RAC1P 3 to 5, as the Census Bureau does; “{DOCTORATE}” is "
+        "SCHL 23 or 24.",
+        "A person missed in one trial tends to be missed in the others, so that more trials are "
+        "not as good as more people. “Independent people” is the number of people, each tested "
+        "once, whose coverage would vary as much as the mean over trials does if a person missed "
+        "once were always missed. Bounds are Clopper and Pearson's for that number, with "
+        "Bonferroni's correction, so that they hold in all groups at once.",
         *_left_out(records),
     ]

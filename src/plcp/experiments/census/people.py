@@ -17,8 +17,8 @@ Masks = dict[str, NDArray[np.bool_]]
 
 TEST_SHARE = 0.2
 LEAST_PEOPLE = 50  # of fewer, a test part may hold none: 0.8⁵⁰ is 1e-5
-# RAC1P; the Census Bureau's own tables join 3 to 5: 4, Alaska Native, is six people of 107,064
-RACES = {
+# Codes of each group. The Census Bureau's own tables join RAC1P 3 to 5: 4, Alaska Native, is rare
+GROUPS_BY_RACE = {
     "White": (1,),
     "Black": (2,),
     "Native American": (3, 4, 5),
@@ -27,11 +27,11 @@ RACES = {
     "other race": (8,),
     "two or more races": (9,),
 }
-SEXES = {"men": (1,), "women": (2,)}
-STATES = {"CA": (6,), "FL": (12,), "NY": (36,), "PA": (42,), "TX": (48,)}
+GROUPS_BY_SEX = {"men": (1,), "women": (2,)}
+GROUPS_BY_STATE = {"CA": (6,), "FL": (12,), "NY": (36,), "PA": (42,), "TX": (48,)}
 UNDER_25, OVER_60 = "under 25", "over 60"
 DOCTORATE = "doctorate or professional degree"  # SCHL 24 and 23, beyond a bachelor's
-NAMED = (*RACES, *SEXES, *STATES)
+NAMED = (*GROUPS_BY_RACE, *GROUPS_BY_SEX, *GROUPS_BY_STATE)
 GROUPS = (*NAMED, UNDER_25, OVER_60, DOCTORATE)
 
 
@@ -73,9 +73,9 @@ def groups_of(X: Any) -> Masks:
     ['Native American', 'women', 'TX', 'over 60', 'doctorate or professional degree']
     """
     return {
-        **_with_codes(X["RAC1P"], RACES),
-        **_with_codes(X["SEX"], SEXES),
-        **_with_codes(X["ST"], STATES),
+        **_with_codes(X["RAC1P"], GROUPS_BY_RACE),
+        **_with_codes(X["SEX"], GROUPS_BY_SEX),
+        **_with_codes(X["ST"], GROUPS_BY_STATE),
         UNDER_25: (X["AGEP"] < 25).to_numpy(),
         OVER_60: (X["AGEP"] > 60).to_numpy(),
         DOCTORATE: (X["SCHL"] >= 23).to_numpy(),

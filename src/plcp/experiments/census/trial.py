@@ -17,10 +17,11 @@ from plcp.datasets import census_files
 from plcp.experiments.by_group import outcome
 from plcp.experiments.census.notes import BINS
 from plcp.experiments.census.people import People, divide, groups_of, large_enough, read_people
-from plcp.experiments.census.report import CQR, DEFAULT_ON_CQR, LOCAL, report
+from plcp.experiments.census.report import DEFAULT_ON_CQR, report
+from plcp.experiments.census.table_one import CQR, LOCAL
 from plcp.experiments.dependence import dependence
 from plcp.experiments.experiment import Experiment, Settings
-from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT, as_published
 from plcp.experiments.networks.training import one_thread
 from plcp.models import QuantilePair
 from plcp.partitions import CollapseWarning
@@ -91,14 +92,8 @@ def conformal_models(
     split, default = SplitConformal(alpha), PLCP(alpha=alpha, random_state=state)
     bins = Mondrian(lambda X: np.searchsorted(edges, linear.predict(X)), alpha)
     near = LocalCP(alpha=alpha, effective_size=settings["n_near"], random_state=state)
-    published = PLCP(
-        TorchPartition(mlp(200, 100), structure="softmax", epochs=settings["epochs"]),
-        settings["n_groups"],
-        alpha,
-        calibration="joint",
-        assignment="sample",
-        random_state=state,
-    )
+    network = TorchPartition(mlp(200, 100), structure="softmax", epochs=settings["epochs"])
+    published = as_published(network, settings["n_groups"], alpha, state)
     return {
         SPLIT: ConformalRegressor(model, threshold=split),
         CQR: ConformalRegressor(band, QuantileResidual(), split),
