@@ -53,8 +53,9 @@ def draw_blurred(rng, n=40):
 
 def test_page_and_both_figures_are_written(done):
     names = {path.name for path in done.files}
-    figures = {f"{stem}.{kind}" for stem in ("mnist", "mnist-images") for kind in ("svg", "png")}
-    assert names >= {"mnist.md", "mnist.json"} | figures
+    stems = ("mnist-quick", "mnist-quick-images")
+    figures = {f"{stem}.{kind}" for stem in stems for kind in ("svg", "png")}
+    assert names >= {"mnist-quick.md", "mnist-quick.json"} | figures
     assert all(path.stat().st_size > 0 for path in done.files)
     assert done.records[0]["results"]["methods"] != done.records[1]["results"]["methods"]
 

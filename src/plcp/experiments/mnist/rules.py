@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from plcp.experiments.experiment import Settings
-from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT, as_published
 from plcp.partitions.torch import TorchPartition, TorchQuantile, small_cnn
 from plcp.thresholds import PLCP, LocalCP, Mondrian, Rectified, SplitConformal
 
@@ -69,14 +69,7 @@ def methods(settings: Settings, seed: int) -> dict[str, Method]:
 
 def _algorithm_1(settings: Settings, seed: int, options: dict[str, Any]) -> PLCP:
     partition = TorchPartition(small_cnn(), structure="softmax", **options)
-    return PLCP(
-        partition,
-        settings["n_groups"],
-        settings["alpha"],
-        calibration="joint",
-        assignment="sample",
-        random_state=seed,
-    )
+    return as_published(partition, settings["n_groups"], settings["alpha"], seed)
 
 
 def _level(images: Images) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from plcp.experiments.experiment import Experiment, Settings
 from plcp.experiments.mnist.images import one_of_each, pack
 from plcp.experiments.mnist.report import report
 from plcp.experiments.mnist.rules import Images, Method, methods
+from plcp.experiments.mnist.settings import PAPERS, QUICK
 from plcp.experiments.networks.digits import read_digits
 from plcp.experiments.networks.training import one_thread
 from plcp.partitions import CollapseWarning
@@ -111,28 +112,8 @@ def _thresholds(
 EXPERIMENTS = (
     Experiment(
         name="mnist",
-        settings={
-            "alpha": 0.1,
-            "sigmas": [0, 1, 2, 3, 4],
-            "n_train": 35_000,
-            "n_calibration": 15_000,
-            "n_test": 10_000,
-            "channels": [16, 32, 32],
-            "predictor_epochs": 2,
-            "n_groups": 8,
-            "epochs": "auto",
-        },
-        quick={
-            "alpha": 0.1,
-            "sigmas": [0, 1, 2, 3, 4],
-            "n_train": 600,
-            "n_calibration": 600,
-            "n_test": 500,
-            "channels": [4, 8, 8],
-            "predictor_epochs": 30,
-            "n_groups": 4,
-            "epochs": 2,
-        },
+        settings=PAPERS,
+        quick=QUICK,
         trials=5,
         run=run,
         report=report,
