@@ -19,13 +19,14 @@ def held_out(n, seed, n_experiments=3):
 
 
 def write_gas(root, seed, n=60):
-    """Write a table of six batches in the layout of the gas sensors, n rows each."""
+    """Write a table of eight batches in the layout of the gas sensors, n rows each."""
     rng = np.random.default_rng(seed)
     gases = ["Acetaldehyde", "Acetone", "Ammonia"]
-    batch, gas = np.repeat(np.arange(1, 7), n), rng.integers(len(gases), size=6 * n)
+    batch = np.repeat([1, 2, 3, 4, 5, 6, 8, 9], n)
+    gas = rng.integers(len(gases), size=len(batch))
     signal = np.repeat(np.eye(len(gases))[gas], 43, axis=1)[:, :128]
-    drift = np.maximum(batch - 3, 0)[:, None]
-    values = signal + 0.5 * drift * rng.normal(size=(6 * n, 128)) + 0.2 * drift
+    drift = np.maximum(batch - 6, 0)[:, None]
+    values = signal + 0.5 * drift * rng.normal(size=(len(batch), 128)) + 0.2 * drift
     frame = pd.DataFrame(values, columns=[f"f{k}" for k in range(1, 129)])
     frame.insert(0, "batch", batch)
     frame.insert(1, "gas", pd.Categorical([gases[code] for code in gas]))

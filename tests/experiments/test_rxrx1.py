@@ -8,7 +8,7 @@ import torch
 from numpy.testing import assert_allclose
 from PIL import Image
 
-from plcp.experiments import reproduce
+from plcp.experiments import find_experiment, reproduce
 from plcp.experiments.networks import pictures
 from plcp.experiments.networks.resnet import ResNet, standardise
 from plcp.experiments.rxrx1 import held_out_experiments
@@ -53,26 +53,27 @@ def test_it_runs_from_images_and_a_checkpoint(with_images, tmp_path):
     done = reproduce("rxrx1", data_dir=root, out=tmp_path, quick=True)
     results = done.records[0]["results"]
     assert list(results["groups"]) == sorted(set(table["experiment"][table["dataset"] == "test"]))
-    assert sum(results["groups"].values()) == (table["dataset"] == "test").sum() / 2
+    each = find_experiment("rxrx1").quick["rows_each"]
+    assert sum(results["groups"].values()) == each * len(results["groups"]) / 2
     assert results["about"]["images"]
     assert set(done.records[0]["settings"]["data"]) == {
         "rxrx1_v1.0/metadata.csv",
         "rxrx1/resnet50.pth",
     }
-    page = (tmp_path / "rxrx1.md").read_text()
+    page = done.files[1].read_text(encoding="utf-8")
     assert "the convolution runs over the images" in page
-    assert (tmp_path / "rxrx1.png").exists()
+    assert any(path.suffix == ".png" and path.stat().st_size > 0 for path in done.files)
 
 
 def test_it_runs_from_outputs_alone_and_says_so(tmp_path):
     write_outputs(tmp_path)
-    reproduce("rxrx1", trials=1, data_dir=tmp_path, out=tmp_path / "out", quick=True)
-    assert "without images the network" in (tmp_path / "out" / "rxrx1.md").read_text()
+    done = reproduce("rxrx1", trials=1, data_dir=tmp_path, out=tmp_path / "out", quick=True)
+    assert "without images the network" in done.files[1].read_text(encoding="utf-8")
 
 
 def test_logits_and_features_are_the_networks_of_the_images_of_held_out_rows(with_images):
     root, table, network = with_images
-    rows, _ = held_out_experiments(root)
+    rows, _ = held_out_experiments(root, None)
     held = table[table["dataset"] == "test"]
     assert rows.experiment.tolist() == held["experiment"].tolist()
     assert rows.label.tolist() == held["sirna_id"].tolist()
@@ -95,12 +96,30 @@ def test_images_are_asked_once_and_again_for_other_weights(with_images, tmp_path
     asked = []
     ask = pictures.ask_resnet
     monkeypatch.setattr(pictures, "ask_resnet", lambda *given: asked.append(1) or ask(*given))
-    first, again = (held_out_experiments(root)[0].logits for _ in range(2))
+    first, again = (held_out_experiments(root, None)[0].logits for _ in range(2))
     assert len(asked) == 1
     assert (first == again).all()
     write_weights(root, seed=1)
-    assert (held_out_experiments(root)[0].logits != first).any()
+    assert (held_out_experiments(root, None)[0].logits != first).any()
     assert len(asked) == 2
+
+
+def test_few_rows_are_the_first_of_each_experiment_from_images_and_from_outputs(
+    with_images, tmp_path
+):
+    write_outputs(tmp_path)
+    for root in (with_images[0], tmp_path):
+        every, some = (held_out_experiments(root, count)[0] for count in (None, 25))
+        names, counts = np.unique(some.experiment, return_counts=True)
+        assert names.tolist() == sorted(set(every.experiment))
+        assert counts.tolist() == [25] * len(names)
+        for name in names:
+            own, kept = (rows.experiment == name for rows in (every, some))
+            assert_allclose(some.logits[kept], every.logits[own][:25], atol=TOLERANCE)
+            assert_allclose(some.features[kept], every.features[own][:25], atol=TOLERANCE)
+            assert some.label[kept].tolist() == every.label[own][:25].tolist()
+            first, *_ = np.flatnonzero(kept)
+            assert_allclose(some.inputs[first], every.inputs[np.flatnonzero(own)[0]])
 
 
 def test_an_interrupted_pass_over_the_images_leaves_nothing_to_be_read(
@@ -111,9 +130,9 @@ def test_an_interrupted_pass_over_the_images_leaves_nothing_to_be_read(
     with monkeypatch.context() as patch:
         patch.setattr(pictures.os, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            held_out_experiments(root)
+            held_out_experiments(root, None)
     assert not list((root / "rxrx1").glob("*.npz"))
-    assert len(held_out_experiments(root)[0].logits) == 180
+    assert len(held_out_experiments(root, None)[0].logits) == 180
 
 
 def test_without_files_one_message_names_all_of_them(tmp_path):
@@ -137,4 +156,4 @@ def test_a_table_that_holds_nothing_out_is_refused(with_images, tmp_path):
     table = root / "rxrx1_v1.0" / "metadata.csv"
     table.write_text(table.read_text().replace(",test,", ",train,"))
     with pytest.raises(ValueError, match=r"metadata\.csv has no row whose dataset is 'test'"):
-        held_out_experiments(root)
+        held_out_experiments(root, None)

@@ -1,5 +1,7 @@
 """What is said of RxRx1's protocol follows the numbers of the trials."""
 
+import pytest
+
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.shifted.notes import Wording
 from plcp.experiments.shifted.report import report_shifted
@@ -61,9 +63,30 @@ def test_the_report_reads_the_right_part_of_the_results():
     trial = record({SPLIT: [0.71, 0.99]}, {DEFAULT: 1.25})
     trial["results"]["ties_broken"] = record({SPLIT: [0.55, 0.9]}, {})["results"]["methods"]
     report = report_shifted([trial], WORDS)
-    assert "0.710 to 0.990 by Split" in report.reading[0]
-    assert "1.25 (PLCP, default)" in report.reading[2]
+    assert "Split 0.710 to 0.990;" in report.reading[0]
+    assert "PLCP, default 1.25;" in report.reading[2]
     captions = {table.caption: table.rows for table in report.tables}
     kept = captions["Coverage (and mean set size), mean over trials"]
     broken = captions["Coverage (and mean set size), ties broken at random, mean over trials"]
     assert (kept[0][1], broken[0][1]) == ("0.710 (2.00)", "0.550 (2.00)")
+
+
+@pytest.mark.parametrize(
+    ("split", "default", "forced"),
+    [
+        (0.95, 0.99, True),  # 0.99 is the lowest coverage of the second batch
+        (0.86, 0.97, True),
+        (0.995, 0.999, False),  # Split is farther away than the lowest coverage
+        (0.95, 0.94, False),  # nothing to explain
+        (0.95, 0.80, False),  # too low for the lowest coverage to be the reason
+    ],
+)
+def test_a_batch_is_excused_where_the_lowest_coverage_is_farther_away_than_split(
+    split, default, forced
+):
+    trial = record({SPLIT: [0.9, split], DEFAULT: [0.9, default]}, {})
+    trial["results"]["ties_broken"] = trial["results"]["methods"]
+    claims = {claim.text: claim.measured for claim in report_shifted([trial], WORDS).claims}
+    excused = [text for text, measured in claims.items() if "cover at least" in measured]
+    assert excused == [text for text in claims if text.startswith(f"{DEFAULT}: every")][:forced]
+    assert all("at least 0.990 of batch 5: Split is nearer" in claims[text] for text in excused)

@@ -98,7 +98,7 @@ EXPERIMENTS = (
         },
         quick={
             "alpha": 0.1,
-            "last_early_batch": 3,
+            "last_early_batch": 6,  # the later, the fewer rows for rules to learn from
             "predictor_epochs": 3,
             "n_groups": 4,
             "partition_epochs": 2,

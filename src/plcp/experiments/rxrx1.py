@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from plcp.datasets import CellSites, fetch_rxrx1, rxrx1_files
 from plcp.datasets.files import Kind, locate
 from plcp.experiments.experiment import Experiment, Record, Settings
@@ -44,28 +47,45 @@ def _has_images(found: dict[str, str]) -> bool:
 
 def run(settings: Settings, seed: int, data_dir: Path | None) -> dict[str, Any]:
     """One trial: the rows of the held-out experiments, halved at random."""
-    rows, module = held_out_experiments(data_dir)
+    rows, module = held_out_experiments(data_dir, settings["rows_each"])
     with one_thread(seed):
         results = compare_rules(split_at_random(rows, module, settings, seed))
     results["about"]["images"] = isinstance(rows.inputs, Pictures)
     return results
 
 
-def held_out_experiments(data_dir: Path | None) -> tuple[HeldOut, Any]:
-    """Rows of the held-out experiments, and the network of the published partition."""
+def held_out_experiments(data_dir: Path | None, rows_each: int | None) -> tuple[HeldOut, Any]:
+    """Rows of the held-out experiments, and the network of the published partition.
+
+    ``rows_each`` of each experiment, the first of them; None: all.
+    """
     data = fetch_rxrx1(data_dir)
     if not isinstance(data, CellSites):
         logits, seen = data.logits.astype(float), data.features
-        return HeldOut(logits, seen, seen, data.label, data.experiment), mlp(UNITS)
+        rows = HeldOut(logits, seen, seen, data.label, data.experiment)
+        return rows[first_of_each(data.experiment, rows_each)], mlp(UNITS)
     sites = data.sites[data.sites["split"] == "test"]
     if sites.empty:
         raise ValueError(f"{data.paths[0]} has no row whose dataset is 'test': nothing is held out")
+    sites = sites.iloc[first_of_each(sites["experiment"].to_numpy(dtype=str), rows_each)]
     pictures = Pictures(data.images, sites.index.to_numpy())
     weights = locate(_CHECKPOINT, data_dir)
     logits, features = network_outputs(pictures, weights.paths[0], {**data.files, **weights.files})
     label, experiment = sites["label"].to_numpy(), sites["experiment"].to_numpy(dtype=str)
     rows = HeldOut(logits.astype(float), features, pictures, label, experiment)
     return rows, one_conv()
+
+
+def first_of_each(experiment: NDArray[Any], count: int | None) -> NDArray[np.intp]:
+    """Places of the first rows of each experiment, in the order of the table.
+
+    Examples
+    --------
+    >>> first_of_each(np.array(["b", "a", "b", "b", "a"]), 2)
+    array([0, 1, 2, 4])
+    """
+    places = [np.flatnonzero(experiment == name)[:count] for name in np.unique(experiment)]
+    return np.sort(np.concatenate(places))
 
 
 def report(records: list[Record]) -> Report:
@@ -105,11 +125,18 @@ EXPERIMENTS = (
         name="rxrx1",
         settings={
             "alpha": 0.1,
+            "rows_each": None,
             "n_groups": 20,
             "partition_epochs": "auto",
             "break_ties": False,
         },
-        quick={"alpha": 0.1, "n_groups": 4, "partition_epochs": 2, "break_ties": False},
+        quick={
+            "alpha": 0.1,
+            "rows_each": 40,
+            "n_groups": 4,
+            "partition_epochs": 2,
+            "break_ties": False,
+        },
         trials=5,
         run=run,
         report=report,

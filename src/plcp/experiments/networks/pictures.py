@@ -34,12 +34,14 @@ class Pictures(Dataset[NDArray[np.float32]]):
 def network_outputs(pictures: Pictures, weights: Path, files: Mapping[str, str]) -> Arrays:
     """Logits and features of all images, kept beside the weights: trials need them again.
 
-    The file's name has the hash of ``files``, the table and the weights that they come from.
+    The file's name has the hash of ``files``, the table and the weights that they come from, and
+    of which rows of the table they are.
     """
     from filelock import FileLock
 
-    digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-    path = weights.with_name(f"{weights.stem}_outputs_{digest[:16]}.npz")
+    digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode())
+    digest.update(pictures.rows.astype("<i8").tobytes())
+    path = weights.with_name(f"{weights.stem}_outputs_{digest.hexdigest()[:16]}.npz")
     with FileLock(f"{path}.lock"):  # trials that run side by side wait for the first
         if not path.exists():
             _keep(path, *ask_resnet(load_resnet(weights), pictures))

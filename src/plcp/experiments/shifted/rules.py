@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT, as_published
 from plcp.experiments.shifted.held_out import Halves
 from plcp.partitions import CollapseWarning
 from plcp.partitions.torch import TorchPartition
@@ -53,14 +53,7 @@ def published_thresholds(halves: Halves, scores: FloatArray) -> Thresholds:
     partition = TorchPartition(
         halves.module, structure="softmax", epochs=settings["partition_epochs"]
     )
-    rule = PLCP(
-        partition,
-        settings["n_groups"],
-        settings["alpha"],
-        calibration="joint",
-        assignment="sample",
-        random_state=halves.seed,
-    )
+    rule = as_published(partition, settings["n_groups"], settings["alpha"], halves.seed)
     with warnings.catch_warnings():  # the number of groups is told
         warnings.simplefilter("ignore", CollapseWarning)
         rule.fit(halves.calibration.inputs, scores)
