@@ -7,12 +7,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from bands import beta_binomial_band, binomial_band
 from plcp.datasets import make_synthetic
 from plcp.experiments import find_experiment
-from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT, as_published
 from plcp.experiments.synthetic.report import BATCH_GCP, report
 from plcp.experiments.synthetic.trial import coverage_over_draws, group_names, members, run
 from plcp.experiments.trials import run_trial
 from plcp.partitions import SoftmaxPartition
-from plcp.thresholds import PLCP, BatchGCP
+from plcp.thresholds import BatchGCP
 
 METHODS = [SPLIT, BATCH_GCP, PUBLISHED, DEFAULT]
 NAMES = ("synthetic", "synthetic-deviation")
@@ -62,9 +62,7 @@ def test_batch_gcp_is_told_the_first_eighteen_groups_and_no_more(records):
 
 def test_coverage_over_draws_is_the_chance_that_many_draws_show(rng):
     task = make_synthetic(2000, random_state=1)
-    rule = PLCP(
-        SoftmaxPartition(), 3, calibration="joint", assignment="sample", random_state=0
-    ).fit(task.X, task.scores)
+    rule = as_published(SoftmaxPartition(), 3, 0.1, random_state=0).fit(task.X, task.scores)
     row, n = 5, 20_000
     one = make_synthetic(6, random_state=9)
     prediction = one.mean + 1.0
@@ -187,8 +185,8 @@ def test_claims_hold_where_the_numbers_do_and_fail_where_they_do_not():
 
 def test_a_report_says_who_is_farthest_and_what_the_hidden_groups_have():
     first, second = report(made_up(GOOD)).reading
-    assert "PLCP, default 0.009 (group 20: 0.891)" in first
-    assert "BatchGCP 0.030 (group 19: 0.930)" in first
+    assert "group 20 with PLCP, default (coverage 0.891)" in first
+    assert "group 19 with BatchGCP (coverage 0.930)" in first
     assert "Split 0.920 and 0.880" in second
 
 

@@ -252,20 +252,23 @@ def test_the_farthest_change_counts_and_none_is_as_far_as_can_be(records):
     assert_allclose(found.lines[0].published, [0.3, 1.0])
     assert found.tables[-1].rows[0][1:] == [
         "0.3750 (0.2500 to 0.5000)",
+        "1",
         "0.6500 (0.3000 to 1.0000)",
+        "0 to 2",
     ]
 
 
 def test_a_trial_without_a_boundary_is_told_of_and_not_averaged(records):
     first, second = (record["results"]["about"]["changes"] for record in records)
     first[PUBLISHED][-1] = [-0.3, 0.1]
-    assert "No boundary" not in report(records).reading[0]
+    assert "no boundary" not in report(records).reading[0]
     second[PUBLISHED][-1] = []
     reading = report(records).reading[0]
-    assert "meet 0.3000 from zero" in reading
-    assert "No boundary is found in 1 of 2 trials." in reading
+    assert "farthest change is 0.3000 from zero" in reading
+    assert f"{PUBLISHED} finds no boundary in 1 of 2 trials." in reading
     first[PUBLISHED][-1] = []
-    assert report(records).reading[0].startswith("No boundary is found in 2 of 2 trials.")
+    reading = report(records).reading[0]
+    assert reading.startswith(f"{PUBLISHED} finds no boundary in 2 of 2 trials.")
 
 
 def test_the_figure_shows_the_boundary_found_and_the_mean_of_the_trials(records):

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from plcp.experiments.census.people import DOCTORATE, GROUPS, LEAST_PEOPLE
+from plcp.experiments.dependence import MEASURES_NOTE, swapped_labels_note
 from plcp.experiments.experiment import Record, Settings
-from plcp.experiments.methods import TWO_KINDS_OF_NETWORK
+from plcp.experiments.methods import LOCALCP_NOTE, TWO_KINDS_OF_NETWORK
 
 BINS = "ten bins of f(x)"
 QUESTION = (
@@ -55,23 +56,18 @@ def notes(records: Sequence[Record]) -> list[str]:
         "term of the loss favours groups of equal size (the largest group of any trial has "
         f"{largest:.0%} of the rows).",
         "CQR's band: boosted trees for the 5 and 95 % quantiles, fitted on the training rows.",
-        "LocalCP is Guan's (2023), whose weights are not random; the paper cites Hore and Barber "
-        "(2023), who randomise them. Weights are a Gaussian kernel on standardised codes, with "
+        f"{LOCALCP_NOTE} Weights are a Gaussian kernel on standardised codes, with "
         f"{settings['n_near']} effective neighbours; where too few are near, the set is unbounded.",
         "Lengths are those of intervals cut to possible incomes, from 0 to the largest of the "
         "training rows; coverage is that of the whole interval.",
-        "Where everybody is covered alike, coverage does not depend on length. Pearson is the "
-        "correlation of length and being covered; HSIC, trace(KHLH) / (n − 1)² with kernels "
-        "exp(−(a − b)²) and no square root, sees any dependence. HSIC depends on the unit of "
-        "length: here it is the mean income, as CQR's authors scale labels. A gain is 100 (1 − "
-        "|method| / |Split|).",
-        "Cut so, Split's length depends on the prediction alone, so that Table 1 only measures how "
-        f"coverage depends on f(x). “{BINS}” knows the prediction and nothing else of a person: "
-        "its gains, beside its coverage by group, show how much a gain says. Not cut, Split's "
-        "lengths are all equal, and no gain is defined.",
-        "In the paper's LaTeX source, the table captioned “2018 US Census” has the label of "
-        "MNIST's and the other way round. The captions are followed here; by the labels, the "
-        "paper's gains for the census would be 73.36 and 86.08.",
+        "Where everybody is covered alike, coverage does not depend on length, the size of a set. "
+        f"{MEASURES_NOTE} HSIC depends on the unit of length: here it is the mean income, as CQR's "
+        "authors scale labels.",
+        "Cut so, Split's length depends on the prediction alone, so that the dependence to get "
+        f"rid of in Table 1 is one of coverage on f(x). “{BINS}” knows the prediction and nothing "
+        "else of a person: its gains, beside its coverage by group, show how much a gain says. Not "
+        "cut, Split's lengths are all equal, and no gain is defined.",
+        swapped_labels_note("the census", 73.36, 86.08),
         f"“Native American” joins RAC1P 3 to 5, as the Census Bureau does; “{DOCTORATE}” is "
         "SCHL 23 or 24.",
         "A person missed in one trial tends to be missed in the others, so that more trials are "

@@ -1,6 +1,7 @@
 """What the census shows: coverage by group beside what chance allows, and what Table 1 measures."""
 
 from dataclasses import replace
+from textwrap import fill
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.report import Line, Report
 
 DEFAULT_ON_CQR = f"{DEFAULT}, on {CQR}"
+LABEL_LETTERS = 26  # of a line under the figure: longer ones would take its room
 SHOWN = [SPLIT, CQR, LOCAL, PUBLISHED, DEFAULT]
 
 
@@ -66,7 +68,8 @@ def report(records: list[Record]) -> Report:
 
 def _with_counts(summary: Summary) -> list[str]:
     counts = summary.counts.mean(axis=0)
-    return [f"{name}\n({n:,.0f})" for name, n in zip(summary.groups, counts, strict=True)]
+    labels = [f"{name} ({n:,.0f})" for name, n in zip(summary.groups, counts, strict=True)]
+    return [fill(label, LABEL_LETTERS) for label in labels]
 
 
 def _mean(summary: Summary, method: str, group: str) -> float:
@@ -81,7 +84,7 @@ def _reading(summary: Summary) -> list[str]:
         return f"{coverage.min():.3f} and {coverage.max():.3f} with {method}"
 
     def in_all(group: str) -> str:
-        return ", ".join(f"{_mean(summary, method, group):.3f} with {method}" for method in three)
+        return "; ".join(f"{_mean(summary, method, group):.3f} with {method}" for method in three)
 
     three = (DEFAULT, PUBLISHED, SPLIT)
     gains = [
@@ -90,7 +93,7 @@ def _reading(summary: Summary) -> list[str]:
     ]
     return [
         "Coverage of the races, sexes and states, mean over trials, lies between "
-        f"{', between '.join(map(ends, three))}.",
+        f"{'; between '.join(map(ends, three))}.",
         *(
             f"Coverage of “{group}”, which nobody named: {in_all(group)}."
             for group in _unnamed(summary)

@@ -14,7 +14,9 @@ PAPER_GAINS = {  # per cent, of the table captioned "2018 US Census"
     LOCAL: {"hsic": 32.12, "pearson": 37.96},
 }
 TO_REACH = PAPER_GAINS[PUBLISHED]
-TO_REACH_IN_WORDS = " and ".join(f"{TO_REACH[key]} % ({name})" for key, name in MEASURES.items())
+TO_REACH_IN_WORDS = " and ".join(
+    f"{TO_REACH[key]:.2f} % in {name}" for key, name in MEASURES.items()
+)
 
 
 def table_one(summary: Summary) -> Table:

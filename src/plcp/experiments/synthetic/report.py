@@ -56,16 +56,15 @@ def _reading(summary: Summary) -> list[str]:
     level = 1 - summary.alpha
     worst = {method: int(summary.gap(method).argmax()) for method in summary.methods}
     ends = [
-        f"{method} {summary.gap(method)[place]:.3f} (group {summary.groups[place]}: "
-        f"{summary.coverage[method].mean(axis=0)[place]:.3f})"
+        f"group {summary.groups[place]} with {method} "
+        f"(coverage {summary.coverage[method].mean(axis=0)[place]:.3f})"
         for method, place in worst.items()
     ]
     hidden = [f"{method} {_hidden(summary, method)}" for method in summary.methods]
     return [
-        f"Each method's group furthest from {level:g}, by its mean coverage over trials, is so "
-        f"far off: {', '.join(ends)}.",
+        f"Furthest from {level:g}, by mean coverage over trials, is {'; '.join(ends)}.",
         f"Mean coverage of groups 19 and 20, of which {BATCH_GCP} is not told: "
-        f"{', '.join(hidden)}.",
+        f"{'; '.join(hidden)}.",
     ]
 
 
@@ -83,49 +82,55 @@ def _lines(summary: Summary) -> list[Line]:
     def line(quantity: str, paper: str, groups: slice) -> Line:
         return Line(quantity, paper, gap(PUBLISHED, groups), gap(DEFAULT, groups))
 
+    away = f"mean distance of coverage from {1 - summary.alpha:g}"
     published, default = (summary.overall[method]["msce"] for method in (PUBLISHED, DEFAULT))
     return [
-        line("mean gap of groups 1 to 18", "“comparable to BatchGCP”", slice(N_TOLD)),
-        line("mean gap of groups 19 and 20", "“superior” to BatchGCP", slice(N_TOLD, None)),
+        line(f"{away}, groups 1 to 18", "“comparable to BatchGCP”", slice(N_TOLD)),
+        line(f"{away}, groups 19 and 20", "“superior” to BatchGCP", slice(N_TOLD, None)),
         Line("exact MSCE", "not given", published, default, digits=5),
     ]
 
 
 def _claims(summary: Summary) -> list[Claim]:
     gaps = {method: summary.gap(method) for method in summary.methods}
+    level = f"{1 - summary.alpha:g}"
     largest = float(gaps[DEFAULT].max())
     return [
         Claim(
-            f"coverage of {DEFAULT} within {WITHIN} of {1 - summary.alpha:g} on all 20 groups, on "
-            "average over trials",
+            f"coverage of {DEFAULT} within {WITHIN} of {level} on all 20 groups, on average over "
+            "trials",
             f"at most {largest:.4f} away; {SPLIT} up to {gaps[SPLIT].max():.4f}, {BATCH_GCP} up "
             f"to {gaps[BATCH_GCP].max():.4f}",
             largest <= WITHIN,
         ),
         Claim(
-            f"mean gap of {PUBLISHED} over the 20 groups below {SPLIT}'s",
-            f"{gaps[PUBLISHED].mean():.4f} against {gaps[SPLIT].mean():.4f}",
+            f"coverage of the 20 groups nearer to {level} with {PUBLISHED} than with {SPLIT}, on "
+            "average over groups",
+            f"{PUBLISHED} {gaps[PUBLISHED].mean():.4f} away, {SPLIT} {gaps[SPLIT].mean():.4f}",
             bool(gaps[PUBLISHED].mean() < gaps[SPLIT].mean()),
         ),
-        *(_hidden_claim(gaps, rival) for rival in (SPLIT, BATCH_GCP)),
+        *(_hidden_claim(gaps, rival, level) for rival in (SPLIT, BATCH_GCP)),
     ]
 
 
-def _hidden_claim(gaps: dict[str, Floats], rival: str) -> Claim:
+def _hidden_claim(gaps: dict[str, Floats], rival: str, level: str) -> Claim:
     ours, theirs = (gaps[method][N_TOLD:] for method in (PUBLISHED, rival))
     return Claim(
-        f"gap of {PUBLISHED} on group 19, and on group 20, below {rival}'s",
-        " and ".join(f"{a:.4f} against {b:.4f}" for a, b in zip(ours, theirs, strict=True)),
+        f"coverage of group 19, and of group 20, nearer to {level} with {PUBLISHED} than with "
+        f"{rival}",
+        "; ".join(
+            f"group {group}: {PUBLISHED} {a:.4f} away, {rival} {b:.4f}"
+            for group, a, b in zip((19, 20), ours, theirs, strict=True)
+        ),
         bool((ours < theirs).all()),
     )
 
 
 def _notes(settings: Settings) -> list[str]:
     given = [
-        f"The gap of a group is how far its coverage is from {1 - settings['alpha']:g}. Where "
-        "something was to be reached, coverage is first averaged over trials; in the table beside "
-        "the paper's words, each trial has its own gaps, so that the chance of single trials adds "
-        "to them.",
+        "Under “What was to be reached”, the coverage of a group is averaged over trials before "
+        f"its distance from {1 - settings['alpha']:g} is taken; in the table beside the paper's "
+        "words, the distance is taken in each trial, so that chance does not average out.",
         "The paper shows this experiment in plots alone, so its words stand in for numbers.",
         "The coefficients of the label are standard normal, drawn anew in each trial; the 90 "
         "Gaussian covariates have variance 0.1; the noise grows with the ten binary covariates. "
@@ -137,14 +142,14 @@ def _notes(settings: Settings) -> list[str]:
         "a linear quantile regression of the score.",
         "MSCE, the paper's mean squared conditional error, is the mean over x of (P(covered | x) − "
         f"{1 - settings['alpha']:g})²; it is exact here, since the noise is known. P is that of "
-        "the interval handed out, with the group that x drew; “over draws”, it is first averaged "
-        "over the groups that x may draw, which on average lowers MSCE.",
+        f"the interval handed out; {PUBLISHED} draws the group of x, and “over draws” P is first "
+        "averaged over the groups that x may draw. The other methods draw nothing.",
     ]
     if settings["noise"] == "deviation":
         given.append(
             "The standard deviation 0.25 + Σ i Xᵢ is that of Jung et al.'s own code, who proposed "
             "the task; the paper's text, a variance, is the experiment `synthetic`. In that code "
             "Gaussian covariates and coefficients have standard deviation 0.1, here √0.1 and 1: "
-            "the score, what a linear regression leaves of the label, hardly knows of them."
+            "the score, the residual of a linear regression, hardly depends on them."
         )
     return given

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 from plcp.datasets import ScoreTask, make_synthetic
 from plcp.experiments.by_group import Floats, outcome
 from plcp.experiments.experiment import Experiment, Settings
-from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT, as_published
 from plcp.experiments.synthetic.report import BATCH_GCP, N_TOLD, report
 from plcp.metrics import msce
 from plcp.partitions import SoftmaxPartition
@@ -73,14 +73,7 @@ def _rules(settings: Settings, state: int) -> dict[str, ThresholdRule]:
     return {
         SPLIT: SplitConformal(alpha),
         BATCH_GCP: BatchGCP(list(range(N_TOLD // 2)), alpha),  # both values of nine columns
-        PUBLISHED: PLCP(
-            SoftmaxPartition(),
-            settings["n_groups"],
-            alpha,
-            calibration="joint",
-            assignment="sample",
-            random_state=state,
-        ),
+        PUBLISHED: as_published(SoftmaxPartition(), settings["n_groups"], alpha, state),
         DEFAULT: PLCP(alpha=alpha, random_state=state),
     }
 

@@ -37,7 +37,7 @@ def report(records: list[Record]) -> Report:
                 {
                     "coverage": "coverage",
                     "msce": "exact MSCE",
-                    "agreement": "points with the threshold of sign(x)",
+                    "agreement": "share of points with the threshold of their side",
                 },
                 {"msce": 5},
             ),
@@ -71,14 +71,32 @@ def boundary_errors(records: list[Record], method: str, size: int = -1) -> Float
 def _boundary_table(records: list[Record]) -> Table:
     sizes = records[0]["settings"]["sizes"]
     rows = [
-        [method, *(spread(boundary_errors(records, method, at), 4) for at in range(len(sizes)))]
+        [
+            method,
+            *(
+                cell
+                for at in range(len(sizes))
+                for cell in (
+                    spread(boundary_errors(records, method, at), 4),
+                    _number_of_changes(records, method, at),
+                )
+            ),
+        ]
         for method in TWO_GROUPS
     ]
+    columns = ("distance of the farthest change", "number of changes")
     return Table(
-        "Distance of the boundary from zero (mean, lowest to highest trial; 1: none found)",
-        ["", *(f"{n:,} points" for n in sizes)],
+        "Where the group changes along x, which should be at zero only: distance of the farthest "
+        "change from zero (mean, lowest to highest trial; 1: no change found), and number of "
+        "changes (lowest to highest trial)",
+        ["", *(f"{n:,} points: {column}" for n in sizes for column in columns)],
         rows,
     )
+
+
+def _number_of_changes(records: list[Record], method: str, size: int) -> str:
+    counts = {len(record["results"]["about"]["changes"][method][size]) for record in records}
+    return " to ".join(map(str, sorted({min(counts), max(counts)})))
 
 
 def _reading(summary: Summary, records: list[Record]) -> list[str]:
@@ -86,23 +104,25 @@ def _reading(summary: Summary, records: list[Record]) -> list[str]:
     covered = [f"{method} {left:.3f} and {right:.3f}" for method, (left, right) in sides.items()]
     agreement = summary.overall[PUBLISHED]["agreement"].mean()
     return [
-        f"{_where(records)} {agreement:.1%} of the points get the threshold of their side.",
-        f"Coverage left and right of zero: {', '.join(covered)}.",
+        f"{_where(records)} {PUBLISHED} gives {agreement:.1%} of the test points the threshold of "
+        "their side.",
+        f"Coverage left and right of zero: {'; '.join(covered)}.",
     ]
 
 
 def _where(records: list[Record]) -> str:
-    """Say where the two groups meet, in the trials in which they do."""
+    """Say where the group changes, in the trials in which it does."""
     found = [record["results"]["about"]["changes"][PUBLISHED][-1] for record in records]
     errors = [boundary_error(changes) for changes in found if changes]
     words = []
     if errors:
         words.append(
-            f"Two groups should meet at zero; those of {PUBLISHED} meet {np.mean(errors):.4f} from "
-            "zero on average over trials."
+            f"The group should change at zero; with {PUBLISHED} its farthest change is "
+            f"{np.mean(errors):.4f} from zero, on average over the trials that have one."
         )
     if len(errors) < len(found):
-        words.append(f"No boundary is found in {len(found) - len(errors)} of {len(found)} trials.")
+        missing = f"{len(found) - len(errors)} of {len(found)} trials"
+        words.append(f"{PUBLISHED} finds no boundary in {missing}.")
     return " ".join(words)
 
 
@@ -112,7 +132,7 @@ def _lines(summary: Summary, records: list[Record]) -> list[Line]:
     coverage, overall = summary.coverage, summary.overall
     return [
         Line(
-            "distance of the boundary from zero (1: none found)",
+            "distance of the farthest change of group from zero (1: no change found)",
             "0, h(x) = sign(x)",
             boundary_errors(records, PUBLISHED),
             [],
@@ -138,10 +158,10 @@ def _claims(summary: Summary, records: list[Record]) -> list[Claim]:
     agreement = summary.overall[PUBLISHED]["agreement"].mean()
     return [
         Claim(
-            f"{PUBLISHED} finds h(x) = sign(x): its boundary is within {distance:.3f} of zero in "
-            f"every trial, as the best possible boundary for {n:,} points would be with "
-            f"probability {1 - CHANCE:g} or more",
-            f"at most {found.max():.4f} away",
+            f"{PUBLISHED} finds h(x) = sign(x): its group changes within {distance:.3f} of zero, "
+            f"and nowhere else, in every trial, as the best possible boundary for {n:,} points "
+            f"would with probability {1 - CHANCE:g} or more",
+            f"farthest change in any trial: {found.max():.4f} from zero, where 1 stands for none",
             bool(found.max() <= distance),
         ),
         Claim(
@@ -157,8 +177,12 @@ def _claims(summary: Summary, records: list[Record]) -> list[Claim]:
 def _side_claim(summary: Summary, method: str) -> Claim:
     ours, split = summary.gap(method), summary.gap(SPLIT)
     return Claim(
-        f"coverage of {method} nearer to {1 - summary.alpha:g} than {SPLIT}'s on both sides",
-        " and ".join(f"{a:.4f} against {b:.4f} away" for a, b in zip(ours, split, strict=True)),
+        f"coverage of {method} nearer to {1 - summary.alpha:g} than {SPLIT}'s on both sides, on "
+        "average over trials",
+        "; ".join(
+            f"{side}: {a:.4f} away, {SPLIT} {b:.4f}"
+            for side, a, b in zip(summary.groups, ours, split, strict=True)
+        ),
         bool((ours < split).all()),
     )
 
@@ -167,18 +191,20 @@ def _notes(settings: Settings) -> list[str]:
     return [
         "The paper supposes infinitely many points; here calibration and test have "
         f"{settings['sizes'][-1]:,} and {settings['n_test']:,}. The model is the paper's, "
-        "f(x) = x; panel (b) and Split's line in (c) are exact.",
+        "f(x) = x; panels (a) and (b) and Split's line in (c) are exact.",
         "As published: two groups, h(x) the softmax of a line, the paper's loss minimised on all "
         "points until nothing is gained, the group of each test point drawn from h(x). Near zero "
-        "h(x) is soft, so that some points draw the group of the other side. A step in place of "
-        "it would have no such points, and no larger loss: a soft boundary is a mixture of steps.",
-        "A point has the threshold of its side, or of sign(x), if it is nearer to the true "
-        f"{1 - settings['alpha']:g} quantile of the score there than to that of the other side.",
-        f"{DEFAULT} has more than two groups, and thus no one boundary. “{ORDERED}” is the same "
-        f"with two groups; “{LEAVES}” splits x once.",
+        "h(x) is soft, so that points there may draw the group of the other side. With a "
+        "sharp boundary no group is left to chance, and the best one has no larger loss, since a "
+        "soft boundary is a mixture of sharp ones.",
+        "A point has the threshold of its side if its threshold is nearer to the true "
+        f"{1 - settings['alpha']:g} quantile of the score on that side than to that on the other.",
+        f"{DEFAULT} is not held to two groups, so that no single boundary is expected of it. "
+        f"“{ORDERED}” is the same with two groups, which may alternate along x; “{LEAVES}” splits "
+        "x at most once.",
         "MSCE, the paper's mean squared conditional error, is the mean over x of (P(covered | x) − "
         f"{1 - settings['alpha']:g})²; it is exact here, since the noise is known.",
-        "How far the best possible boundary may lie from zero is Chernoff's bound for a random "
-        "walk, of what points on the wrong side of it cost, at the true thresholds "
+        "How far the best possible boundary may lie from zero follows from Chernoff's bound on "
+        "the loss of points on its wrong side, at the true thresholds "
         "(`plcp.experiments.toy.law`).",
     ]

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from plcp.datasets import ScoreTask
 from plcp.experiments.by_group import outcome
 from plcp.experiments.experiment import Experiment, Settings
-from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT, as_published
 from plcp.experiments.toy.law import side_quantiles
 from plcp.experiments.toy.points import draw_points, share_by_x
 from plcp.experiments.toy.report import LEAVES, LEFT, ORDERED, RIGHT, TWO_GROUPS, report
@@ -63,9 +63,7 @@ def _rules(alpha: float, state: int) -> dict[str, Any]:
     softmax = SoftmaxPartition(early_stopping=False)
     return {
         SPLIT: SplitConformal(alpha),
-        PUBLISHED: PLCP(
-            softmax, 2, alpha, calibration="joint", assignment="sample", random_state=state
-        ),
+        PUBLISHED: as_published(softmax, 2, alpha, state),
         DEFAULT: PLCP(alpha=alpha, random_state=state),
         ORDERED: PLCP(n_groups=2, alpha=alpha, random_state=state),
         LEAVES: PLCP(TreePartition(), 2, alpha, random_state=state),
