@@ -8,7 +8,7 @@ import torch
 from numpy.testing import assert_allclose
 from PIL import Image
 
-from plcp.experiments import find_experiment, reproduce
+from plcp.experiments import find_experiment, reproduce, rxrx1
 from plcp.experiments.networks import pictures
 from plcp.experiments.networks.resnet import ResNet, standardise
 from plcp.experiments.rxrx1 import held_out_experiments
@@ -68,7 +68,23 @@ def test_it_runs_from_images_and_a_checkpoint(with_images, tmp_path):
 def test_it_runs_from_outputs_alone_and_says_so(tmp_path):
     write_outputs(tmp_path)
     done = reproduce("rxrx1", trials=1, data_dir=tmp_path, out=tmp_path / "out", quick=True)
-    assert "without images the network" in done.files[1].read_text(encoding="utf-8")
+    page = done.files[1].read_text(encoding="utf-8")
+    assert "without images the network" in page
+    assert "only the first 60 rows are used" in page
+    assert "the first 32 units of the network's last layer but one" in page
+
+
+def test_rules_see_no_more_features_than_they_are_given(tmp_path, monkeypatch):
+    write_outputs(tmp_path)
+    seen = []
+    monkeypatch.setattr(rxrx1, "split_at_random", lambda rows, *given: seen.append(rows))
+    monkeypatch.setattr(rxrx1, "compare_rules", lambda halves: {"about": {}})
+    settings = find_experiment("rxrx1").settings
+    for given in (settings, settings | {"n_features": 1}):
+        rxrx1.run(given, 0, tmp_path)
+    every, one = (rows.features for rows in seen)
+    assert every.shape[1] > 1
+    assert (one == every[:, :1]).all()
 
 
 def test_logits_and_features_are_the_networks_of_the_images_of_held_out_rows(with_images):

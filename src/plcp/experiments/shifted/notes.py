@@ -45,8 +45,7 @@ def shared_notes(records: list[Record], words: Wording) -> list[str]:
         f"{CONDITIONAL}: half of the calibration rows fit an l2-penalised multinomial regression "
         f"of the {words.group} on the features, its penalty chosen by cross-validation; the others "
         "calibrate against its probabilities, not randomised. With the paper's score, which is "
-        "never negative, it may still give thresholds below zero, and thus empty sets; PLCP's "
-        "are quantiles of scores, and give none.",
+        "never negative, it may still give thresholds below zero, and thus empty sets.",
         f"As published: h(x) is the softmax of one convolution and a linear layer, with m = "
         f"{settings['n_groups']} groups, thresholds come from the optimisation itself, and the "
         "group of a row is drawn from h(x). The paper leaves the optimiser open; so that "

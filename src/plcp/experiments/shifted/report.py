@@ -195,5 +195,5 @@ def _why_not(summary: Summary, method: str, words: Wording, lowest: Floats) -> s
     )
     return (
         f"; sets that are never empty and cover {level:g} of the hard rows cover at least "
-        f"{at_least}: {SPLIT} is nearer to {level:g} there by covering fewer of the hard rows"
+        f"{at_least}: {SPLIT} is nearer to {level:g} there by covering fewer of its hard rows"
     )
