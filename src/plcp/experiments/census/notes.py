@@ -31,9 +31,8 @@ def _left_out(records: Sequence[Record]) -> list[str]:
 
 
 def _people_used(settings: Settings, n: int) -> str:
-    return (
-        f"all {n:,} people of the file" if settings["rows"] is None else f"the first {n:,} people"
-    )
+    share = "all" if settings["rows"] is None else "the first"
+    return f"This run uses {share} {n:,} people of the file, divided anew in each trial."
 
 
 def notes(records: Sequence[Record]) -> list[str]:
@@ -43,8 +42,7 @@ def notes(records: Sequence[Record]) -> list[str]:
     r2, r2_codes = (np.mean([one[key] for one in about]) for key in ("r2", "r2_codes"))
     largest = max(one["largest_learned_group"] for one in about)
     return [
-        *about[0]["notes"],
-        f"This run uses {_people_used(settings, about[0]['people'])}, divided anew in each trial.",
+        " ".join([*about[0]["notes"], _people_used(settings, about[0]["people"])]),
         "The paper does not say how its linear regression takes codes such as occupation. Here "
         f"every level has a column (R² {r2:.3f}; levels of fewer than 100 people share one); codes "
         f"taken for numbers, as folktables gives them, have R² {r2_codes:.3f}. The network, the "
