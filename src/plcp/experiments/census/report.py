@@ -98,7 +98,7 @@ def _reading(summary: Summary) -> list[str]:
             f"Coverage of “{group}”, which nobody named: {in_all(group)}."
             for group in _unnamed(summary)
         ),
-        "Per cent of Split's dependence of coverage on length that is gone (below 0: there is more), "
+        "Per cent of Split's dependence of coverage on length that is gone (below 0: more), "
         f"by HSIC and by Pearson: {'; '.join(gains)}. The paper's PLCP has {TO_REACH_IN_WORDS}.",
     ]
 
