@@ -84,7 +84,8 @@ def test_the_report_reads_the_right_part_of_the_results():
 def test_a_batch_is_excused_where_the_lowest_coverage_is_farther_away_than_split(
     split, default, forced
 ):
-    trial = record({SPLIT: [0.9, split], DEFAULT: [0.9, default]}, {})
+    ours = {DEFAULT: [0.9, default], PUBLISHED: [0.9, 0.99]}  # of the default alone it is said
+    trial = record({SPLIT: [0.9, split]} | ours, {})
     trial["results"]["ties_broken"] = trial["results"]["methods"]
     claims = {claim.text: claim.measured for claim in report_shifted([trial], WORDS).claims}
     excused = [text for text, measured in claims.items() if "cover at least" in measured]

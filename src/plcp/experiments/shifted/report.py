@@ -47,7 +47,9 @@ def report_shifted(records: list[Record], words: Wording) -> Report:
             claim
             for kind, summary in summaries.items()
             for method in (DEFAULT, PUBLISHED)
-            for claim in _claims(summary, method, kind, words, None if kind else lowest)
+            for claim in _claims(
+                summary, method, kind, words, lowest if (kind, method) == ("", DEFAULT) else None
+            )
         ],
         notes=[*words.notes, *shared_notes(records, words)],
         question=asked(words, 1 - paper.alpha),
@@ -184,7 +186,7 @@ def _claims(
 
 
 def _why_not(summary: Summary, method: str, words: Wording, lowest: Floats) -> str:
-    """Say in which groups Split is nearer only because it misses too many hard rows."""
+    """Say where a rule that covers 1 - alpha of the hard rows cannot be as near as Split."""
     level, splits = 1 - summary.alpha, summary.gap(SPLIT)
     covers_more = summary.coverage[method].mean(axis=0) > level
     forced = covers_more & (summary.gap(method) >= splits) & (lowest - level > splits)
@@ -195,5 +197,5 @@ def _why_not(summary: Summary, method: str, words: Wording, lowest: Floats) -> s
     )
     return (
         f"; sets that are never empty and cover {level:g} of the hard rows cover at least "
-        f"{at_least}: {SPLIT} is nearer to {level:g} there by covering fewer of its hard rows"
+        f"{at_least}: {SPLIT} is nearer to {level:g} than that, by covering fewer of the hard rows"
     )
