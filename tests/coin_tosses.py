@@ -55,6 +55,7 @@ def report(records):
         reading=[f"{np.mean(heads):.1f} heads on average."],
         tables=[Table("Heads", ["seed", "heads"], [[str(s), str(h)] for s, h in enumerate(heads)])],
         figures={"main": draw, "again": draw},
+        captions={"again": "The coin, drawn again."},
         lines=[Line("heads", "five", heads, [], 1)],
         claims=[Claim("some heads", f"{max(heads)}", max(heads) > 0)],
         notes=["A coin is no experiment of the paper."],

@@ -54,6 +54,8 @@ def test_the_page_shows_every_part(records):
         f"| 3 | {heads[3]} |",
         f"- reached: some heads ({max(heads)})",
         "- A coin is no experiment of the paper.",
+        "![Tosses](coin.svg)",
+        "![The coin, drawn again.](coin-again.svg)\n\n*The coin, drawn again.*",
         "4 trials, seeds 0 to 3",
         "`plcp reproduce coin --trials 4`",
         f"plcp {records[0]['versions']['plcp']}",

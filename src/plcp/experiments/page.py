@@ -44,15 +44,18 @@ def save_figure(figure: Any, stem: Path) -> list[Path]:
 
 def to_markdown(name: str, report: Report, records: Sequence[Record]) -> str:
     """Return the page as Markdown: what came out first, then the details."""
-    figures = [
-        f"![{_title(report)}: {title}]({file_stem(name, report, title)}.svg)"
-        for title in report.figures
-    ]
+    figures = [_figure(name, report, title) for title in report.figures]
     tables = [table.to_markdown() for table in report.tables]
     notes = _bullets("Notes", report.notes)
     parts = [report.question, *_result(report), *figures, *tables, notes]
     shown = [f"# {_title(report)}", *filter(None, parts), _origin(name, report, records)]
     return "\n\n".join(shown) + "\n"
+
+
+def _figure(name: str, report: Report, title: str) -> str:
+    caption = report.captions.get(title, "")
+    image = f"![{caption or _title(report)}]({file_stem(name, report, title)}.svg)"
+    return f"{image}\n\n*{caption}*" if caption else image
 
 
 def to_text(report: Report) -> str:

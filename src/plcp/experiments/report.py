@@ -1,6 +1,6 @@
 """What an experiment says: tables, figures, claims held or not, and a sentence or two."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,6 +73,8 @@ class Report:
         Where this run differs from the paper, or what the paper leaves unsaid.
     question : str
         What the data are, what is asked of the methods, and who is told what: a page is read alone.
+    captions : dict
+        What is to be seen in a figure, by its name.
     quick : bool
         Whether it is of small settings; the page then says so.
     """
@@ -85,6 +87,7 @@ class Report:
     claims: Sequence[Claim] = field(default=())
     notes: Sequence[str] = field(default=())
     question: str = ""
+    captions: Mapping[str, str] = field(default_factory=dict)
     quick: bool = False
 
 

@@ -59,6 +59,7 @@ def report(records: list[Record]) -> Report:
                 SHOWN,
             )
         },
+        captions={"by-group": "Coverage and mean length by race, sex, state, age and schooling."},
         lines=_lines(summary),
         claims=claims(summary),
         notes=notes(records),

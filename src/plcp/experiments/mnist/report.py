@@ -47,6 +47,11 @@ def report(records: list[Record]) -> Report:
             "by-blur": lambda: draw_by_group(summary, "labels in a set", "blur, in pixels"),
             "images": lambda: _sheet(summary, records),
         },
+        captions={
+            "by-blur": "Coverage and labels in a set at each blur.",
+            "images": "The same digits at each blur, how often the predictor reads them right, and "
+            "how many labels a set of PLCP has by default.",
+        },
         lines=_lines(summary, filled),
         claims=[
             *(_level_claim(summary, m) for m in OURS),

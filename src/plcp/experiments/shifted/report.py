@@ -42,6 +42,10 @@ def report_shifted(records: list[Record], words: Wording) -> Report:
             _about_table(records, paper, words),
         ],
         figures=figures,
+        captions={
+            "by-group": f"Coverage and mean set size by {words.group}.",
+            "ties-broken": f"The same by {words.group}, ties broken at random.",
+        },
         lines=_lines(paper, words),
         claims=[
             claim

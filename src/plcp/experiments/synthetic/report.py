@@ -45,6 +45,7 @@ def report(records: list[Record]) -> Report:
             group_table(summary, "Coverage (and mean length) by group, mean over trials"),
         ],
         figures={"by-group": lambda: draw_by_group(summary, "mean length", group_label)},
+        captions={"by-group": "Coverage and mean length of the 20 groups."},
         lines=_lines(summary),
         claims=_claims(summary),
         notes=_notes(records[0]["settings"]),

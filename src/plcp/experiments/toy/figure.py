@@ -22,6 +22,13 @@ BOUNDARY = "#d62728"
 N_SAMPLES = 1_000
 X_TICKS = (-1, -0.5, 0, 0.5, 1)
 
+PANELS = (
+    "(a) The law of the label given x. (b) The law of the score |y − f(x)| left of zero, right of "
+    "zero and over all x, with the quantiles that thresholds should be. (c) Coverage by x: that of "
+    "Split, exactly and as measured, and that of both PLCPs. (d) Scores of the first trial, the "
+    "boundary that was found (dashed) and the thresholds learned on either side."
+)
+
 
 def draw_toy(records: list[Record]) -> Any:
     """Draw the figure: (a) and (b) exact, (c) over all trials, (d) of the first."""

@@ -6,7 +6,7 @@ from plcp.experiments.by_group import Floats, Summary, group_table, overall_tabl
 from plcp.experiments.experiment import Record, Settings
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT, TWO_KINDS
 from plcp.experiments.report import Claim, Line, Report, Table, spread
-from plcp.experiments.toy.figure import draw_toy
+from plcp.experiments.toy.figure import PANELS, draw_toy
 from plcp.experiments.toy.law import boundary_distance, marginal_quantile, side_coverage
 
 LEFT, RIGHT = "x < 0", "x ≥ 0"
@@ -44,6 +44,7 @@ def report(records: list[Record]) -> Report:
             _boundary_table(records),
         ],
         figures={"four-panels": lambda: draw_toy(records)},
+        captions={"four-panels": PANELS},
         lines=_lines(summary, records),
         claims=_claims(summary, records),
         notes=_notes(settings),
