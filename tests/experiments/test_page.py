@@ -81,13 +81,14 @@ def test_versions_that_differ_are_all_named(records):
     assert f"numpy {records[0]['versions']['numpy']} and 9.9" in page
 
 
-def test_the_terminal_sees_what_came_out_and_no_details(records):
+def test_the_terminal_sees_what_came_out_and_notes_but_no_details(records):
     report = coin().report(records)
     text = to_text(report)
     assert text.startswith(f"Tosses\n\n{report.reading[0]}")
     assert "| heads | five |" in text
     assert "**What was to be reached**" in text
-    for detail in ("![", "**Heads**", report.notes[0]):
+    assert f"- {report.notes[0]}" in text
+    for detail in ("![", "**Heads**"):
         assert detail not in text
         assert detail in to_markdown("coin", report, records)
 

@@ -59,8 +59,9 @@ def _figure(name: str, report: Report, title: str) -> str:
 
 
 def to_text(report: Report) -> str:
-    """Return what a terminal shows: what came out, without the details."""
-    return "\n\n".join([_title(report), *_result(report)])
+    """Return what a terminal shows: what came out, and what to know of it."""
+    parts = [_title(report), *_result(report), _bullets("Notes", report.notes)]
+    return "\n\n".join(filter(None, parts))
 
 
 def _result(report: Report) -> list[str]:
