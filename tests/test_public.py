@@ -1,9 +1,11 @@
 """What importing plcp brings, and what it does not."""
 
+import ast
 import importlib
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -37,7 +39,7 @@ def test_importing_plcp_imports_no_extra():
     """None but those that scikit-learn itself imports where it finds them (pandas, since 1.9)."""
     look = f"print(sorted(set({EXTRAS!r}) & set(sys.modules)))"
     alone = run(f"import sys, sklearn.ensemble, sklearn.linear_model; {look}")
-    assert run(f"import sys, plcp; {look}") == alone
+    assert run(f"import sys; from plcp import *; {look}") == alone
     assert not {"torch", "dask", "lightgbm", "matplotlib", "polars", "tqdm"} & set(eval(alone))
 
 
@@ -63,12 +65,37 @@ def test_all_is_sorted_and_exactly_what_is_visible(name):
     names = module.__all__
     capitals_first = sorted(names, key=lambda n: (not n.isupper(), n[0].islower(), n))
     assert names == capitals_first
+    assert all(hasattr(module, public) for public in names)  # fetches what is fetched when asked for
     visible = {
         key
         for key, value in vars(module).items()
         if not key.startswith("_") and not isinstance(value, ModuleType)
     }
     assert visible == set(names)
+
+
+def test_editors_are_told_of_every_name_that_is_fetched_when_asked_for():
+    tree = ast.parse(Path(plcp.__file__).read_text())
+    told = {
+        (node.module, alias.name)
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        for alias in node.names
+    }
+    assert told == {(home, name) for name, home in plcp._HOME_OF.items()}
+    assert set(plcp.__all__) == set(plcp._HOME_OF)
+    assert set(plcp.__all__) < set(dir(plcp))
+
+
+def test_a_name_that_is_not_there_is_said_to_be_missing():
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = plcp.nothing
+
+
+def test_nothing_heavy_is_imported_before_it_is_asked_for():
+    heavy = ["numpy", "scipy", "sklearn", "joblib"]
+    assert run(f"import sys, plcp; print(set({heavy!r}) & set(sys.modules))") == "set()"
 
 
 def test_version_is_that_of_the_package():

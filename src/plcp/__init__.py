@@ -1,33 +1,42 @@
 """Prediction sets that hold for each kind of input, not only on average."""
 
-from plcp.certificate import Certificate, certify
-from plcp.conformal import ConformalClassifier, ConformalRegressor
-from plcp.indices import LinearQuantile
-from plcp.models import MeanScalePair, QuantilePair
-from plcp.partitions import ClassifierPartition, OrderedPartition, SoftmaxPartition, TreePartition
-from plcp.scores import (
-    AbsoluteResidual,
-    CumulativeProbability,
-    LabelProbability,
-    NormalizedResidual,
-    QuantileResidual,
-    SignedResidual,
-)
-from plcp.sets import Intervals, LabelSets
-from plcp.shifts import GroupProbabilities, Groups, KernelShifts
-from plcp.thresholds import (
-    PLCP,
-    RLCP,
-    BatchGCP,
-    BatchMVP,
-    ConditionalCalibration,
-    LocalCP,
-    Mondrian,
-    PosteriorConformal,
-    Rectified,
-    SplitConformal,
-)
-from plcp.validation import InfiniteThresholdWarning, SmallGroupWarning
+import importlib
+import typing
+
+if typing.TYPE_CHECKING:
+    from plcp.certificate import Certificate, certify
+    from plcp.conformal import ConformalClassifier, ConformalRegressor
+    from plcp.indices import LinearQuantile
+    from plcp.models import MeanScalePair, QuantilePair
+    from plcp.partitions import (
+        ClassifierPartition,
+        OrderedPartition,
+        SoftmaxPartition,
+        TreePartition,
+    )
+    from plcp.scores import (
+        AbsoluteResidual,
+        CumulativeProbability,
+        LabelProbability,
+        NormalizedResidual,
+        QuantileResidual,
+        SignedResidual,
+    )
+    from plcp.sets import Intervals, LabelSets
+    from plcp.shifts import GroupProbabilities, Groups, KernelShifts
+    from plcp.thresholds import (
+        PLCP,
+        RLCP,
+        BatchGCP,
+        BatchMVP,
+        ConditionalCalibration,
+        LocalCP,
+        Mondrian,
+        PosteriorConformal,
+        Rectified,
+        SplitConformal,
+    )
+    from plcp.validation import InfiniteThresholdWarning, SmallGroupWarning
 
 __version__ = "0.1.0"
 
@@ -67,3 +76,78 @@ __all__ = [
     "TreePartition",
     "certify",
 ]
+
+# Names are fetched when they are first asked for: the command line must answer before
+# scikit-learn is imported. What stands above under TYPE_CHECKING tells editors the same.
+_HOMES = {
+    "plcp.certificate": (
+        "Certificate",
+        "certify",
+    ),
+    "plcp.conformal": (
+        "ConformalClassifier",
+        "ConformalRegressor",
+    ),
+    "plcp.indices": ("LinearQuantile",),
+    "plcp.models": (
+        "MeanScalePair",
+        "QuantilePair",
+    ),
+    "plcp.partitions": (
+        "ClassifierPartition",
+        "OrderedPartition",
+        "SoftmaxPartition",
+        "TreePartition",
+    ),
+    "plcp.scores": (
+        "AbsoluteResidual",
+        "CumulativeProbability",
+        "LabelProbability",
+        "NormalizedResidual",
+        "QuantileResidual",
+        "SignedResidual",
+    ),
+    "plcp.sets": (
+        "Intervals",
+        "LabelSets",
+    ),
+    "plcp.shifts": (
+        "GroupProbabilities",
+        "Groups",
+        "KernelShifts",
+    ),
+    "plcp.thresholds": (
+        "PLCP",
+        "RLCP",
+        "BatchGCP",
+        "BatchMVP",
+        "ConditionalCalibration",
+        "LocalCP",
+        "Mondrian",
+        "PosteriorConformal",
+        "Rectified",
+        "SplitConformal",
+    ),
+    "plcp.validation": (
+        "InfiniteThresholdWarning",
+        "SmallGroupWarning",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name in _HOME_OF:
+        value = getattr(importlib.import_module(_HOME_OF[name]), name)
+        globals()[name] = value  # asked for once
+        return value
+    try:
+        return importlib.import_module(f"plcp.{name}")  # plcp.metrics, without an import of its own
+    except ModuleNotFoundError as error:
+        if error.name != f"plcp.{name}":
+            raise
+        raise AttributeError(f"module 'plcp' has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

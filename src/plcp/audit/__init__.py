@@ -1,0 +1,1 @@
+"""Where the sets of any library fail: coverage by learned and named groups, as a plain dict."""

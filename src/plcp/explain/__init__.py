@@ -1,0 +1,1 @@
+"""Learned groups in the words of the data."""

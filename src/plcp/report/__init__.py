@@ -1,0 +1,1 @@
+"""The page to show: drawn and rendered from a summary, computing nothing."""

@@ -1,0 +1,1 @@
+"""Thresholds for a table whose columns have roles: calibrate, apply, and the file in between."""
