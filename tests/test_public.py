@@ -65,7 +65,7 @@ def test_all_is_sorted_and_exactly_what_is_visible(name):
     names = module.__all__
     capitals_first = sorted(names, key=lambda n: (not n.isupper(), n[0].islower(), n))
     assert names == capitals_first
-    assert all(hasattr(module, public) for public in names)  # fetches what is fetched when asked for
+    assert all(hasattr(module, public) for public in names)  # fetched when asked for
     visible = {
         key
         for key, value in vars(module).items()
