@@ -28,7 +28,7 @@ bench: .venv/rivals  ## the measured claims of the README; needs the data direct
 	$(BIN)/python benchmarks/tables.py
 
 .venv/demo: pyproject.toml constraints.txt | .venv
-	$(PIP) -e '.[plot]'
+	$(PIP) -e '.[cli,plot]'
 	touch $@
 
 .venv/dev: pyproject.toml constraints.txt | .venv

@@ -16,6 +16,7 @@ MODULES = [
     "plcp",
     "plcp.certificate",
     "plcp.conformal",
+    "plcp.experiments",
     "plcp.indices",
     "plcp.metrics",
     "plcp.partitions",
@@ -74,8 +75,9 @@ def test_all_is_sorted_and_exactly_what_is_visible(name):
     assert visible == set(names)
 
 
-def test_editors_are_told_of_every_name_that_is_fetched_when_asked_for():
-    tree = ast.parse(Path(plcp.__file__).read_text())
+@pytest.mark.parametrize("package", [plcp, plcp.experiments], ids=lambda package: package.__name__)
+def test_editors_are_told_of_every_name_that_is_fetched_when_asked_for(package):
+    tree = ast.parse(Path(package.__file__).read_text())
     told = {
         (node.module, alias.name)
         for block in tree.body
@@ -83,9 +85,9 @@ def test_editors_are_told_of_every_name_that_is_fetched_when_asked_for():
         for node in block.body
         for alias in node.names
     }
-    assert told == {(home, name) for name, home in plcp._HOME_OF.items()}
-    assert set(plcp.__all__) == set(plcp._HOME_OF)
-    assert set(plcp.__all__) < set(dir(plcp))
+    assert told == {(home, name) for home, names in package._HOMES.items() for name in names}
+    assert set(package.__all__) == {name for _, name in told}
+    assert set(package.__all__) < set(dir(package))
 
 
 def test_a_name_that_is_not_there_is_said_to_be_missing():

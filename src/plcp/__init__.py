@@ -1,7 +1,8 @@
 """Prediction sets that hold for each kind of input, not only on average."""
 
-import importlib
 import typing
+
+from plcp.lazily import fetched_from as _fetched_from
 
 if typing.TYPE_CHECKING:
     from plcp.certificate import Certificate, certify
@@ -77,8 +78,6 @@ __all__ = [
     "certify",
 ]
 
-# Names are fetched when they are first asked for: the command line must answer before
-# scikit-learn is imported. What stands above under TYPE_CHECKING tells editors the same.
 _HOMES = {
     "plcp.certificate": (
         "Certificate",
@@ -133,20 +132,7 @@ _HOMES = {
         "SmallGroupWarning",
     ),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> typing.Any:
-    if name in _HOME_OF:
-        value = getattr(importlib.import_module(_HOME_OF[name]), name)
-        globals()[name] = value  # asked for once
-        return value
-    try:
-        return importlib.import_module(f"plcp.{name}")  # plcp.metrics, without an import of its own
-    except ModuleNotFoundError as error:
-        if error.name != f"plcp.{name}":
-            raise
-        raise AttributeError(f"module 'plcp' has no attribute {name!r}") from None
+__getattr__ = _fetched_from(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

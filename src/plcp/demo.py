@@ -80,6 +80,11 @@ def format_table(outcomes: list[Outcome]) -> str:
     return "\n".join(lines)
 
 
+def to_dict(outcomes: list[Outcome]) -> dict[str, Any]:
+    """Return plain Python values, one entry a rule."""
+    return {o.name: {**o._asdict(), "table": o.table.to_dict()} for o in outcomes}
+
+
 def plot_demo(outcomes: list[Outcome], path: Path, alpha: float = 0.1) -> None:
     """Draw coverage and length by fifth of the noise, one line a rule."""
     from matplotlib.figure import Figure

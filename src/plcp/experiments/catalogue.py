@@ -1,10 +1,14 @@
 """Names of the experiments, and the module that holds each."""
 
+from __future__ import annotations
+
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from plcp.experiments.experiment import Experiment
+if TYPE_CHECKING:
+    from plcp.experiments.experiment import Experiment
 
 # A name is a module's, with a dash for its underscore: none is imported before it is asked for.
 ABOUT = {

@@ -1,0 +1,44 @@
+"""The commands by name; each is imported with nothing heavy, and imports what it needs when run."""
+
+from typing import Annotated
+
+import typer
+
+from plcp import __version__
+from plcp.cli.demo import demo
+from plcp.cli.reproduce import reproduce
+from plcp.experiments.catalogue import ABOUT
+
+app = typer.Typer(
+    help="Prediction sets that hold for each kind of input, not only on average.",
+    epilog="Exit codes: 0 done, 1 a check failed (audit --fail-under), 2 wrong options or input, "
+    "3 could not be done (disk, memory, a missing package), 130 stopped.",
+    pretty_exceptions_enable=False,  # a traceback is for whoever mends plcp, as plain text
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _common(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
+        ),
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+TRY = "See it work"
+app.command(rich_help_panel=TRY)(demo)
+app.command(
+    rich_help_panel=TRY, epilog="\n\n".join(f"{name}: {what}" for name, what in ABOUT.items())
+)(reproduce)

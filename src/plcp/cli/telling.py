@@ -1,0 +1,136 @@
+"""What a command says: results on stdout, all else on stderr, and a user's mistake in one line."""
+
+from __future__ import annotations
+
+import errno
+import json
+import signal
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from plcp.cli import STOPPED, UNABLE, WRONG
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# the machine's limits; all other errors of files are about the path that was given
+MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.EROFS, errno.ENOMEM)
+
+
+@contextmanager
+def telling(when_stopped: str = "stopped; nothing was written") -> Iterator[None]:
+    """Turn what goes wrong into one line and an exit code, and a polite end into Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # not every terminal knows Greek
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            yield
+    except KeyboardInterrupt:
+        _end(f"\nplcp: {when_stopped}", STOPPED)
+    except (ValueError, RuntimeError) as error:
+        _end(f"plcp: {error}", WRONG)
+    except MemoryError as error:
+        _end(f"plcp: not enough memory: {error}; give fewer rows (--rows) or columns", UNABLE)
+    except ImportError as error:
+        _end(f"plcp: {_remedy(error)}", UNABLE)
+    except BrokenPipeError:
+        raise  # whoever read our output has read enough
+    except OSError as error:
+        _end(f"plcp: {error}", UNABLE if error.errno in MACHINE else WRONG)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def note(*texts: str) -> None:
+    """Say something on stderr."""
+    for text in texts:
+        print(f"plcp: {text}", file=sys.stderr)
+
+
+def print_json(values: Any) -> None:
+    """Print strict JSON."""
+    print(json.dumps(values, indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows of text; numbers, which is all but the first and last column, to the right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        is_number = column not in TEXTS
+        table.add_column(
+            Text(column),
+            justify="right" if is_number else "left",
+            no_wrap=is_number,
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))  # Text: data is never read as markup
+    console().print(table)
+
+
+TEXTS = ("column", "group", "kind", "rule", "what it is", "verdict")
+
+
+def print_values(values: Mapping[str, str]) -> None:
+    """Print named values, one a line."""
+    from rich.text import Text
+
+    for name, value in values.items():
+        console().print(Text(f"{name}: ", style="bold").append(value, style="not bold"))
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return the terminal, which is 100 columns wide where it is none."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=stream, width=None if stream.isatty() else 100, highlight=False)
+
+
+def progress(batches: Iterable[Any], total: int | None) -> Iterator[Any]:
+    """Show how many rows are done, where somebody is looking."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = TextColumn("rows"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    shown = sys.stderr.isatty()
+    with Progress(*columns, console=console(stderr=True), transient=True, disable=not shown) as bar:
+        task = bar.add_task("rows", total=total)
+        for batch in batches:
+            yield batch
+            bar.advance(task, batch.num_rows)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    note(str(message))
+
+
+def _remedy(error: ImportError) -> str:
+    """Return what is missing, and which extra brings it."""
+    told = str(error)
+    if "pip install" in told or error.name is None:
+        return told
+    return f"{error.name} is not installed: pip install 'plcp[cli]'"
+
+
+def _end(text: str, code: int) -> None:
+    print(text, file=sys.stderr)
+    raise typer.Exit(code) from None
