@@ -1,0 +1,106 @@
+"""Columns of a table as numbers that can be cut, and ranges of them in words."""
+
+from typing import Any
+
+import numpy as np
+
+from plcp.explain.cuts import date_text, number_text, round_date, round_number
+from plcp.indices.tables import TableEncoder
+from plcp.quantiles import FloatArray
+from plcp.rows import is_frame
+
+LARGEST_WHOLE = 2.0**53  # beyond it a double has no neighbour at distance one
+
+
+class Column:
+    """Numbers: read from a table, cut at round values, and ranges of them told in words.
+
+    A range is half open, low ≤ x < high, and None where it has no end. Whole numbers are told by
+    the first and last of them: SCHL ≥ 23, not SCHL > 22.5.
+
+    Parameters
+    ----------
+    name : object
+        Name in a DataFrame, or place in an array.
+    encoder : TableEncoder or None
+        Fitted to the column alone; None for an array of numbers.
+    X : table
+        Rows to learn from.
+    """
+
+    unit = ""
+
+    def __init__(self, name: Any, encoder: TableEncoder | None, X: Any) -> None:
+        self.name, self.label = name, f"x{name}" if encoder is None else str(name)
+        self._encoder = encoder
+        values = self.read(X)
+        self.has_missing = bool(np.isnan(values).any())
+        finite = values[np.isfinite(values)]
+        near = np.abs(finite) < LARGEST_WHOLE
+        self.whole = bool((near & (finite == np.floor(finite))).all())
+
+    def read(self, X: Any) -> FloatArray:
+        """Values in the rows of X; nan is missing."""
+        if self._encoder is None:
+            return np.asarray(X)[:, self.name].astype(float)
+        return self._encoder.transform(alone(X, self.name))[:, 0]
+
+    def cut(self, below: float, above: float) -> float:
+        """Round value c that parts two neighbours: below < c ≤ above."""
+        return round_number(below, above, whole=self.whole)
+
+    def words(self, low: float | None, high: float | None) -> str:
+        """Say that x lies in a range that has an end."""
+        sign, last = ("<", high) if high is None or not self.whole else ("≤", high - 1)
+        if last is None:
+            return f"{self.label} ≥ {self._text(low)}"
+        if low is None:
+            return f"{self.label} {sign} {self._text(last)}"
+        if low == last:
+            return f"{self.label} = {self._text(low)}"
+        return f"{self._text(low)} ≤ {self.label} {sign} {self._text(last)}"
+
+    def _text(self, value: float | None) -> str:
+        return "" if value is None else number_text(value) + self.unit
+
+
+class DurationColumn(Column):
+    """Durations, in days."""
+
+    unit = " days"
+
+
+class TruthColumn(Column):
+    """Booleans: x is true, x is false."""
+
+    def words(self, low: float | None, high: float | None) -> str:
+        """Say which of the two it is."""
+        return f"{self.label} is {'false' if low is None else 'true'}"
+
+
+class DateColumn(Column):
+    """Dates, cut at the start of a year, month, day, …; those of a time zone are in UTC."""
+
+    def cut(self, below: float, above: float) -> float:
+        """Round date that parts two neighbours."""
+        return round_date(below, above)
+
+    def words(self, low: float | None, high: float | None) -> str:
+        """Say that x lies in a range of dates that has an end."""
+        if high is None:
+            return f"{self.label} from {self._text(low)} on"
+        if low is None:
+            return f"{self.label} before {self._text(high)}"
+        return f"{self._text(low)} ≤ {self.label} < {self._text(high)}"
+
+    def _text(self, value: float | None) -> str:
+        return "" if value is None else date_text(value)
+
+
+def alone(X: Any, name: Any) -> Any:
+    """Return the table of one column of a table."""
+    if not is_frame(X):
+        raise ValueError(f"the rule was learned from a table with a column {str(name)!r}: give one")
+    if name not in list(X.columns):
+        raise ValueError(f"no column {str(name)!r} in X, which the rule asks about: add it")
+    return X[[name]]
