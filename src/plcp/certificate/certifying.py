@@ -11,6 +11,7 @@ from plcp.certificate.fingerprint import fingerprint
 from plcp.certificate.members import groups_of, named_groups, with_everybody
 from plcp.certificate.outcome import (
     Outcome,
+    alpha_of,
     cautions_of,
     check_kind,
     check_rows,
@@ -100,7 +101,7 @@ def certify(
     check_kind(rule)
     check_is_fitted(rule, "guarantee_")
     confidence = check_share("confidence", confidence)
-    alpha = _alpha(rule)
+    alpha = alpha_of(rule)
     target = 1 - alpha if target is None else check_share("target", target)
     stamp = _stamp(made_at)
     n, given = check_rows(X, y), check_rule_groups(rule, rule_groups)
@@ -124,12 +125,6 @@ def certify(
         made_at=stamp,
         versions=versions_of(rule),
     )
-
-
-def _alpha(rule: Any) -> float:
-    """Miscoverage rate of the sets, which is shared out among tails."""
-    tails = rule.thresholds_ if isinstance(rule, Conformal) else [rule]
-    return float(sum(tail.alpha for tail in tails))
 
 
 def _stamp(made_at: datetime | None) -> str:

@@ -84,6 +84,12 @@ def _is_single(scores: FloatArray) -> NDArray[np.bool_]:
     return np.asarray(times[codes] == 1)
 
 
+def alpha_of(rule: Any) -> float:
+    """Miscoverage rate of the sets, which is shared out among tails."""
+    tails = rule.thresholds_ if isinstance(rule, Conformal) else [rule]
+    return float(sum(tail.alpha for tail in tails))
+
+
 def draws(rule: Any) -> bool:
     """Whether a rule's sets depend on random draws."""
     parts = [rule, *rule.thresholds_] if isinstance(rule, Conformal) else [rule]

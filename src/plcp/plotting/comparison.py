@@ -1,0 +1,182 @@
+"""Coverage by group before and after: what a rule does to the groups that Split fails."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from plcp.metrics import GroupCoverage
+from plcp.plotting.display import (
+    Display,
+    draw_legend,
+    draw_target,
+    label_axes,
+    looks,
+    name_rows,
+    styled,
+)
+from plcp.plotting.tables import ask, check_tables, group_labels, name_of, tabulate
+from plcp.validation import check_alpha
+
+APART = 0.14  # half the distance of the two intervals of a group, in rows
+
+
+class ComparisonDisplay(Display):
+    """Coverage by group of two methods on the same rows, joined by a line.
+
+    Thin lines are intervals that hold for all groups of a method at once.
+
+    Make it by `from_estimator` or `from_predictions`.
+
+    Parameters
+    ----------
+    tables : mapping of name to GroupCoverage
+        The method before, usually Split, then the one after, on the same groups.
+    alpha : float
+        Miscoverage rate: the target is 1 - alpha.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    points_ : dict of name to Line2D
+    all_ : dict of name to LineCollection
+        Intervals of all groups at once.
+    joins_ : LineCollection
+        From before to after, one a group.
+    target_ : Line2D
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> covered = {"Split": [True, False, True, True], "PLCP": [True, True, True, False]}
+    >>> display = ComparisonDisplay.from_predictions(covered, ["young", "young", "old", "old"])
+    >>> display.points_["PLCP"].get_xdata()
+    array([0.5, 1. ])
+    >>> matplotlib.pyplot.close(display.figure_)
+    """
+
+    def __init__(self, *, tables: Mapping[str, GroupCoverage], alpha: float) -> None:
+        self.tables = check_tables(tables)
+        if len(self.tables) != 2:
+            raise ValueError(
+                f"a comparison is of two methods, got {list(self.tables)}: draw one or many by "
+                "CoverageDisplay"
+            )
+        self.alpha = check_alpha(alpha)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        before: Any,
+        groups: Any = None,
+        confidence: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        ax: Any = None,
+        **styles: Any,
+    ) -> Self:
+        """Draw the coverage of two fitted estimators on rows that they have not seen.
+
+        Parameters
+        ----------
+        estimator : fitted ConformalRegressor, ConformalClassifier or ThresholdRule
+        X, y : rows and their labels; for threshold rules, their scores
+        before : fitted estimator of the same kind
+            What to compare with, usually the same with ``threshold=SplitConformal()``.
+        groups : as in `CoverageDisplay.from_estimator`
+            None: those that the rule of ``estimator`` learned or was given.
+        confidence, sample_weight, ax, **styles
+            As in `CoverageDisplay.from_estimator` and `plot`.
+        """
+        after = ask(estimator, X, y, groups)
+        first = ask(before, X, y, after.groups)
+        if not np.isclose(first.alpha, after.alpha):
+            raise ValueError(
+                f"before has alpha = {first.alpha:g} and the estimator {after.alpha:g}: fit both "
+                "with the same"
+            )
+        names = name_of(before), name_of(estimator)
+        if names[0] == names[1]:
+            names = f"{names[0]}, before", f"{names[1]}, after"
+        covered = dict(zip(names, (first.outcome.covered, after.outcome.covered), strict=True))
+        return cls.from_predictions(
+            covered,
+            after.groups,
+            alpha=after.alpha,
+            confidence=confidence,
+            sample_weight=sample_weight,
+            ax=ax,
+            **styles,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        covered: Mapping[str, ArrayLike],
+        groups: Any,
+        *,
+        alpha: float = 0.1,
+        confidence: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        ax: Any = None,
+        **styles: Any,
+    ) -> Self:
+        """Draw the coverage of two sets of any library, before and after.
+
+        Parameters
+        ----------
+        covered : mapping of two names to arrays of bool, shape (n,)
+            Whether each set holds its label: first the method before, then the one after.
+        groups, alpha, confidence, sample_weight, ax, **styles
+            As in `CoverageDisplay.from_predictions` and `plot`.
+        """
+        if not isinstance(covered, Mapping):
+            raise ValueError(
+                "a comparison is of two methods: give covered as {'Split': ..., 'PLCP': ...}"
+            )
+        options: Any = {"alpha": alpha, "confidence": confidence, "sample_weight": sample_weight}
+        tables = tabulate(covered, None, groups, name="", **options)
+        return cls(tables=tables, alpha=alpha).plot(ax, **styles)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        point_kwargs: Mapping[str, Any] | None = None,
+        target_kwargs: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Draw on ``ax``, or on axes of a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+        point_kwargs : mapping, optional
+            Keywords of ``ax.plot`` for the points.
+        target_kwargs : mapping, optional
+            Keywords of ``ax.axvline`` for the target.
+        """
+        before, after = self.tables.values()
+        rows = np.arange(len(after.n))
+        ax = self._open(ax, height=1.2 + 0.42 * len(rows))
+        name_rows(ax, group_labels(after))
+        self.joins_ = ax.hlines(rows, before.coverage, after.coverage, color="0.6", linewidth=2.5)
+        self.points_, self.all_ = {}, {}
+        for shift, (name, look) in zip((-APART, APART), looks(self.tables).items(), strict=True):
+            table, (color, marker) = self.tables[name], look
+            known = np.where(table.n > 0, rows + shift, np.nan)
+            self.all_[name] = ax.hlines(
+                known, table.low_all, table.high_all, color=color, linewidth=0.8
+            )
+            style = {"color": color, "marker": marker, "linestyle": "none", "markersize": 8}
+            (self.points_[name],) = ax.plot(
+                table.coverage, rows, **styled({**style, "label": name, "zorder": 3}, point_kwargs)
+            )
+        self.target_ = draw_target(ax.axvline, 1 - self.alpha, target_kwargs)
+        label_axes(ax, f"coverage, {100 * after.confidence:g} % for all groups at once", "")
+        draw_legend(ax)
+        return self
