@@ -1,1 +1,21 @@
 """Tables on disk, read and written in batches."""
+
+from plcp.files.atomic import check_output, write_atomically
+from plcp.files.formats import Format, format_of
+from plcp.files.names import find_column, match_columns
+from plcp.files.opening import create_table, open_table
+from plcp.files.table import TableFile
+from plcp.files.writer import TableWriter
+
+__all__ = [
+    "Format",
+    "TableFile",
+    "TableWriter",
+    "check_output",
+    "create_table",
+    "find_column",
+    "format_of",
+    "match_columns",
+    "open_table",
+    "write_atomically",
+]

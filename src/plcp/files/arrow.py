@@ -1,0 +1,85 @@
+"""Arrow files, also called Feather."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import dataset, ipc
+
+from plcp.files.table import TableFile, damage_told, evenly
+from plcp.files.writer import TableWriter
+
+
+class ArrowTable(TableFile):
+    """An Arrow file, mapped into memory: a batch of any size is read in parts."""
+
+    def __init__(self, path: Path) -> None:
+        with damage_told(path), pa.memory_map(str(path)) as source:
+            file = ipc.open_file(source)
+            n_rows = dataset.dataset(path, format="ipc").count_rows()  # decompresses nothing
+            super().__init__(path, _without_views(file.schema), n_rows)
+
+    def _scan(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        with pa.memory_map(str(self.path)) as source:
+            file = ipc.open_file(source)
+            found = (
+                part
+                for number in range(file.num_record_batches)
+                for part in _parts(file.get_batch(number).select(columns), rows)
+            )
+            yield from evenly((part.cast(_without_views(part.schema)) for part in found), rows)
+
+
+def _parts(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
+    return (batch.slice(at, rows) for at in range(0, len(batch), rows))
+
+
+def _without_views(schema: pa.Schema) -> pa.Schema:
+    """Text as polars writes it, which most of pyarrow's own functions do not take yet, as text."""
+    fields = [field.with_type(_without_view(field.type)) for field in schema]
+    return pa.schema(fields, schema.metadata)
+
+
+def _without_view(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _without_view(kind.value_type), kind.ordered)
+    if pa.types.is_list(kind):
+        return pa.list_(_without_view(kind.value_type))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_without_view(kind.value_type))
+    return kind
+
+
+class ArrowWriter(TableWriter):
+    """Writes an Arrow file; categories may differ between batches."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._sink = pa.OSFile(str(path), "wb")
+        options = ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+        self._writer = ipc.new_file(self._sink, schema, options=options)
+        self._known: dict[str, pa.Array] = {}
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows."""
+        columns = [
+            self._with_known(field.name, column) if pa.types.is_dictionary(field.type) else column
+            for field, column in zip(batch.schema, batch.columns, strict=True)
+        ]
+        self._writer.write_batch(pa.record_batch(columns, schema=batch.schema))
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        with self._sink:
+            self._writer.close()
+
+    def _with_known(self, name: str, column: pa.Array) -> pa.Array:
+        """Number the categories as before, new ones after them: the format asks for it."""
+        none = pa.array([], column.type.index_type)
+        before = pa.DictionaryArray.from_arrays(none, self._known.get(name, column.dictionary))
+        numbered = pa.chunked_array([before, column]).unify_dictionaries().chunk(1)
+        self._known[name] = numbered.dictionary
+        return numbered

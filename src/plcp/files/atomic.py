@@ -1,0 +1,115 @@
+"""Files that appear whole under their name, or not at all."""
+
+import errno
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def check_output(path: str | Path, force: bool = False) -> Path:
+    """Refuse a place where nothing can or may be written, before the work begins.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to be written.
+    force : bool
+        Whether a file that is there may be replaced.
+
+    Returns
+    -------
+    Path
+        The file itself, where ``path`` is a link to it.
+    """
+    real = Path(path).resolve()
+    if not real.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: make the folder {real.parent} first")
+    if real.exists() and not real.is_file():
+        raise IsADirectoryError(f"{path} is no file that could be replaced: name a file")
+    if real.exists() and not force:
+        raise FileExistsError(f"{path} exists: name another file, or replace it with --force")
+    if not os.access(real.parent, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: no right to write in {real.parent}")
+    return real
+
+
+@contextmanager
+def write_atomically(path: str | Path, *, force: bool = False) -> Iterator[Path]:
+    """Give a temporary file to write, which gets its name when all went well.
+
+    After an error, Ctrl-C, a closed terminal or a ``kill`` neither is there, and a file that was
+    to be replaced is as before. Only what cannot be caught (``kill -9``, a power cut) leaves
+    a temporary file, ``.NAME.….tmp``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to be written.
+    force : bool
+        Whether a file that is there may be replaced.
+
+    Yields
+    ------
+    Path
+        An empty file in the same folder.
+    """
+    final = check_output(path, force)
+    temporary = final.with_name(f".{final.name}.{secrets.token_hex(4)}.tmp")
+    with _stopped_by_signals(), _told_when_full(path):
+        try:
+            temporary.touch(exist_ok=False)
+            yield temporary
+            check_output(path, force)  # another program may have written it meanwhile
+            _to_disk(temporary)
+            os.replace(temporary, final)
+        finally:
+            temporary.unlink(missing_ok=True)
+    with suppress(PermissionError):  # Windows opens no folders
+        _to_disk(final.parent)
+
+
+@contextmanager
+def _told_when_full(path: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        told = OSError(f"the disk is full: free some space for {path}, or write elsewhere")
+        told.errno = error.errno
+        raise told from error
+
+
+def _to_disk(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Let a ``kill`` unwind as Ctrl-C does, where nobody else has decided what it does."""
+    kinds = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    ours = [kind for kind in kinds if signal.getsignal(kind) == signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        ours = []  # only the main thread may
+    for kind in ours:
+        signal.signal(kind, _stop)
+    try:
+        yield
+    finally:
+        for kind in ours:
+            signal.signal(kind, signal.SIG_DFL)
+
+
+def _stop(number: int, _frame: Any) -> NoReturn:
+    raise SystemExit(128 + number)

@@ -1,0 +1,71 @@
+"""Types of a CSV file's columns: such as hold in the whole file, not in its beginning only."""
+
+from functools import reduce
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import csv
+
+from plcp.files.csv_dialect import BLOCK, Dialect, conversion
+
+
+def infer_types(
+    path: Path, names: list[str], dialect: Dialect, block: int = BLOCK
+) -> tuple[dict[str, pa.DataType], int]:
+    """Find the types of some columns, and the number of rows, in bounded memory.
+
+    Arrow finds out the types of a block; here those of all blocks are brought together.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    names : list of str
+        The columns.
+    dialect : Dialect
+        How the file is written.
+    block : int
+        Bytes read at a time.
+    """
+    found = {name: {pa.null()} for name in names}
+    n_rows = 0
+    for batch in dialect.open(path, dict.fromkeys(names, pa.string()), block):
+        n_rows += len(batch)
+        for field in _block_types(batch):
+            found[field.name].add(field.type)
+    return {name: reduce(common_type, kinds) for name, kinds in found.items()}, n_rows
+
+
+def _block_types(batch: pa.RecordBatch) -> pa.Schema:
+    """Types that Arrow finds in text: it finds them in CSV only, so the text becomes CSV again."""
+    text = pa.BufferOutputStream()
+    csv.write_csv(batch, text)
+    whole = csv.ReadOptions(block_size=max(1, text.tell() + 1))
+    parsing = csv.ParseOptions(newlines_in_values=True)
+    source = pa.BufferReader(text.getvalue())
+    return csv.read_csv(source, whole, parsing, conversion(None)).schema
+
+
+def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """Return the narrowest type of both columns' values, text at worst.
+
+    Examples
+    --------
+    >>> common_type(pa.int64(), pa.float64())
+    DataType(double)
+    >>> common_type(pa.int64(), pa.date32())
+    DataType(string)
+    """
+    kinds = {one, other} - {pa.null()}
+    if len(kinds) < 2:
+        return kinds.pop() if kinds else pa.null()
+    if kinds == {pa.int64(), pa.float64()}:
+        return pa.float64()
+    if kinds <= _DATES:
+        return pa.timestamp("ns" if pa.timestamp("ns") in kinds else "s")
+    if kinds == {pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC")}:
+        return pa.timestamp("ns", "UTC")
+    return pa.string()
+
+
+_DATES = {pa.date32(), pa.timestamp("s"), pa.timestamp("ns")}

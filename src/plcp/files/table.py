@@ -1,0 +1,136 @@
+"""A table on disk that is read in batches, whatever its format."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from plcp.files.names import find_column
+from plcp.files.sampling import sample_rows
+
+ROWS = 65_536  # of 20 columns of doubles: 10 MB
+
+
+class TableFile(ABC):
+    """A table on disk.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    schema : pyarrow.Schema
+        Names and types of its columns.
+    n_rows : int or None
+        How many rows it has, where that is known without reading it.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema, n_rows: int | None) -> None:
+        twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{path} has several columns named {twice[0]!r}: rename all but one")
+        self.path, self.schema, self.n_rows = path, schema, n_rows
+
+    def batches(
+        self, columns: Sequence[str] | None = None, rows: int = ROWS
+    ) -> Iterator[pa.RecordBatch]:
+        """Read the rows in their order, ``rows`` at a time: memory does not grow with the file.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The columns wanted, in this order; all of them by default.
+        rows : int
+            Rows of a batch; the last may have fewer.
+        """
+        names = self.schema.names if columns is None else list(columns)
+        for name in names:
+            find_column(name, self.schema.names, self.path.name)
+        if rows < 1:
+            raise ValueError(f"rows must be at least 1, got {rows}")
+        return _ahead(self._told(self._scan(names, rows)))
+
+    def read(
+        self, columns: Sequence[str] | None = None, *, most: int | None = None, seed: int = 0
+    ) -> pa.Table:
+        """Read the table, or as many rows of it drawn at random, into memory.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The columns wanted, in this order; all of them by default.
+        most : int, optional
+            If there are more rows, so many are drawn without replacement, each set of rows as
+            likely as any other; they stay in the file's order. Which rows are drawn depends on
+            the seed and the number of rows only, not on the format.
+        seed : int
+            Of the drawing.
+        """
+        batches = self.batches(columns)
+        schema = self.schema if columns is None else _selected(self.schema, columns)
+        if most is None:
+            return pa.Table.from_batches(batches, schema)
+        return sample_rows(batches, schema, most=most, seed=seed)
+
+    def digest(self) -> str:
+        """SHA-256 of the file's bytes."""
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    @abstractmethod
+    def _scan(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield batches of at most so many rows, as the format's own reader gives them."""
+
+    def _told(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with damage_told(self.path):
+            yield from batches
+
+
+def _selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+    return pa.schema([schema.field(name) for name in columns], schema.metadata)
+
+
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """Name the file, and the remedy, where its content cannot be read."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno:  # the disk's fault, not the content's
+            raise
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"{path} cannot be read ({reason}): it is cut off or damaged; copy or write it again"
+        ) from error
+
+
+def evenly(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Cut and join batches to so many rows each; the last may have fewer."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= rows:
+            parts = _joined(waiting, rows)
+            yield from (part for part in parts if len(part) == rows)
+            waiting = [part for part in parts if len(part) < rows]
+    yield from _joined(waiting, rows)
+
+
+def _joined(batches: list[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
+    if len(batches) > 1:
+        batches = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return [batch.slice(at, rows) for batch in batches for at in range(0, len(batch), rows)]
+
+
+def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Read the next batch in a thread while the caller works on this one."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch
