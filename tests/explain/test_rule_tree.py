@@ -149,6 +149,21 @@ def test_names_are_text_whatever_they_are():
     assert number.rules_[1].text == "7 ≥ 40"
 
 
+def test_what_a_sample_did_not_show_is_told_too(rng, monkeypatch):
+    monkeypatch.setattr("plcp.explain.rule_tree.MOST_ROWS", 200)
+    table = mixed_table(rng, 4000)
+    table["age"] = table["age"].astype(float)
+    y = np.asarray(table["age"], dtype=float) + 40.0 * (table["state"] == "CA")
+    table.loc[rng.choice(4000, 8, replace=False), "age"] = np.nan
+    table.loc[rng.choice(4000, 8, replace=False), "age"] += 0.5
+    tree = RuleTree(max_leaves=6, min_rows=20).fit(table, y)
+    assert "age" in tree.rules_[-1].text
+    leaf = tree.apply(table)
+    for number, rule in enumerate(tree.rules_):
+        told = holds(rule.text, table, {"state": {"FL"}})
+        assert_array_equal(told, leaf == number, err_msg=rule.text)
+
+
 def test_many_categories_make_short_lists(rng):
     code = rng.integers(0, 300, 20_000)
     table = pd.DataFrame({"code": code.astype(str)})

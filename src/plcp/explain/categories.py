@@ -40,9 +40,14 @@ class CategoryColumn(Column):
         self._place = np.full(len(self._known) + 1, len(kept))  # the rare come last
         self._place[kept] = np.arange(len(kept))
         places = self._place[codes]
-        self.has_missing = bool(missing.any())
-        self.has_rare = bool((places[~missing] == len(kept)).any())
         self._rank = _ranks(places[~missing], y[~missing], len(kept) + 1)
+        self.has_missing, self.has_rare = False, False
+        self.meet(np.where(missing, np.nan, self._rank[places]))
+
+    def meet(self, values: FloatArray) -> None:
+        """Note what words must tell of these ranks too: gaps, and rare categories."""
+        self.has_missing |= bool(np.isnan(values).any())
+        self.has_rare |= bool((values == self._rank[-1]).any())
 
     def read(self, X: Any) -> FloatArray:
         """Rank of each row's category; nan is missing."""

@@ -1,5 +1,6 @@
 """Columns of a table as numbers that can be cut, and ranges of them in words."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from plcp.indices.tables import TableEncoder
 from plcp.quantiles import FloatArray
 from plcp.rows import is_frame
 
+MOST_CUTS = 255  # finer ones have more digits, and say little more
 LARGEST_WHOLE = 2.0**53  # beyond it a double has no neighbour at distance one
 
 
@@ -33,17 +35,29 @@ class Column:
     def __init__(self, name: Any, encoder: TableEncoder | None, X: Any) -> None:
         self.name, self.label = name, f"x{name}" if encoder is None else str(name)
         self._encoder = encoder
-        values = self.read(X)
-        self.has_missing = bool(np.isnan(values).any())
+        self.has_missing, self.whole = False, True
+        self.meet(self.read(X))
+
+    def meet(self, values: FloatArray) -> None:
+        """Note what words must tell of these values too: gaps, and fractions."""
+        self.has_missing |= bool(np.isnan(values).any())
         finite = values[np.isfinite(values)]
         near = np.abs(finite) < LARGEST_WHOLE
-        self.whole = bool((near & (finite == np.floor(finite))).all())
+        self.whole &= bool((near & (finite == np.floor(finite))).all())
 
     def read(self, X: Any) -> FloatArray:
         """Values in the rows of X; nan is missing."""
         if self._encoder is None:
             return np.asarray(X)[:, self.name].astype(float)
         return self._encoder.transform(alone(X, self.name))[:, 0]
+
+    def cuts(self, values: FloatArray) -> FloatArray:
+        """Where a tree may cut: between any two values, or, if there are many, at round ones."""
+        known = np.unique(values[~np.isnan(values)])
+        if len(known) > MOST_CUTS:
+            ranks = np.linspace(0, 1, MOST_CUTS + 1)
+            known = np.unique(np.nanquantile(values, ranks, method="lower"))
+        return np.array([self.cut(*pair) for pair in pairwise(known.tolist())])
 
     def cut(self, below: float, above: float) -> float:
         """Round value c that parts two neighbours: below < c ≤ above."""

@@ -10,11 +10,12 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.explain.columns import Column
 from plcp.explain.reading import read_columns
 from plcp.explain.rules import Rule
 from plcp.explain.splits import Split, leaves, paths, places_asked, read_splits
 from plcp.quantiles import FloatArray, IntArray
-from plcp.rows import count
+from plcp.rows import count, take
 from plcp.validation import check_count, check_lengths, check_scores, check_weights, drop_weightless
 
 MOST_ROWS = 100_000  # more rows would not move the cuts of a shallow tree
@@ -34,7 +35,7 @@ class RuleTree(BaseEstimator):
     max_leaves : int, default=8
         Most rules.
     min_rows : int or None, default=None
-        Fewest rows of a rule. None: one in a hundred, at least 30.
+        Fewest rows of a rule, of those it is grown on. None: one in a hundred, at least 30.
     random_state : int, RandomState or None, default=0
         Seed of the rows the tree is grown on, if there are more than 100,000, and of the choice
         between cuts that are equally good.
@@ -46,7 +47,7 @@ class RuleTree(BaseEstimator):
 
     Examples
     --------
-    >>> X = np.arange(200.0)[:, None]
+    >>> X = np.arange(250.0)[:, None]
     >>> tree = RuleTree(max_leaves=2).fit(X, X[:, 0] > 120)
     >>> [rule.text for rule in tree.rules_]
     ['x0 ≤ 120', 'x0 ≥ 121']
@@ -68,57 +69,54 @@ class RuleTree(BaseEstimator):
         check_lengths(X, target)
         X, target, weights = drop_weightless(X, target, check_weights(sample_weight, X))
         n, rng = len(target), check_random_state(self.random_state)
-        least = self._least(n)
-        self._columns = read_columns(X, target, least)
-        values = [column.read(X) for column in self._columns]
-        rows = np.arange(n) if n <= MOST_ROWS else np.sort(rng.choice(n, MOST_ROWS, replace=False))
-        self._root = self._grow(
-            [column[rows] for column in values],
-            target[rows],
-            None if weights is None else weights[rows],
-            ceil(least * len(rows) / n),
-            rng,
-        )
-        self._number(values, target, weights)
+        rows = np.sort(rng.choice(n, MOST_ROWS, replace=False)) if n > MOST_ROWS else np.arange(n)
+        few = None if weights is None else weights[rows]
+        self._columns, self._root = self._grow(take(X, rows), target[rows], few, rng)
+        self._number(self._read(X), target, weights)
         return self
 
     def apply(self, X: Any) -> IntArray:
         """Place in ``rules_`` of the rule that holds for each row."""
         check_is_fitted(self, "rules_")
-        asked = {place: self._columns[place].read(X) for place in places_asked(self._root)}
         found = np.empty(count(X), dtype=np.intp)
-        members = leaves(self._root, asked, np.arange(len(found)))
+        members = leaves(self._root, self._read(X), np.arange(len(found)))
         for number, rows in zip(self._numbers, members, strict=True):
             found[rows] = number
         return found
 
+    def _read(self, X: Any) -> dict[int, FloatArray]:
+        """Values of the columns that the tree asks about, by their place."""
+        return {place: self._columns[place].read(X) for place in places_asked(self._root)}
+
     def _least(self, n: int) -> int:
-        """Fewest rows of a rule."""
+        """Fewest rows of a rule among those it is grown on."""
         if self.min_rows is None:
             return max(LEAST_ROWS, ceil(LEAST_SHARE * n))
         return check_count("min_rows", self.min_rows, 1)
 
     def _grow(
-        self,
-        values: list[FloatArray],
-        y: FloatArray,
-        weights: FloatArray | None,
-        least: int,
-        rng: Any,
-    ) -> Split | None:
-        """Grow on ranks of the values, which single precision, in which trees think, can hold."""
+        self, X: Any, y: FloatArray, weights: FloatArray | None, rng: Any
+    ) -> tuple[list[Column], Split | None]:
+        """Grow on ranks: trees round to single precision, and would confuse close values."""
+        least = self._least(len(y))
+        columns = read_columns(X, y, least)
         if self.max_leaves == 1 or 2 * least > len(y):
-            return None
-        levels = [np.unique(column[~np.isnan(column)]) for column in values]
-        ranks = np.column_stack([_ranks(*pair) for pair in zip(values, levels, strict=True)])
+            return columns, None
+        values = [column.read(X) for column in columns]
+        cuts = [column.cuts(known) for column, known in zip(columns, values, strict=True)]
+        ranks = np.column_stack([_ranks(*pair) for pair in zip(values, cuts, strict=True)])
         tree = DecisionTreeRegressor(
             max_leaf_nodes=self.max_leaves, min_samples_leaf=least, random_state=rng
         ).fit(ranks, y, sample_weight=weights)
-        return read_splits(tree.tree_, self._columns, values, levels)
+        return columns, read_splits(tree.tree_, columns, values, cuts)
 
-    def _number(self, values: list[FloatArray], y: FloatArray, weights: FloatArray | None) -> None:
+    def _number(
+        self, values: dict[int, FloatArray], y: FloatArray, weights: FloatArray | None
+    ) -> None:
         """Number the leaves by rising mean of y, and put each in words."""
-        members = leaves(self._root, dict(enumerate(values)), np.arange(len(y)))
+        for place, known in values.items():  # the tree may have been grown on a sample
+            self._columns[place].meet(known)
+        members = leaves(self._root, values, np.arange(len(y)))
         counts = np.ones(len(y)) if weights is None else weights
         means = [float(np.average(y[rows], weights=counts[rows])) for rows in members]
         order = np.argsort(means, kind="stable")
@@ -127,5 +125,6 @@ class RuleTree(BaseEstimator):
         self._numbers = np.argsort(order)
 
 
-def _ranks(values: FloatArray, levels: FloatArray) -> FloatArray:
-    return np.where(np.isnan(values), np.nan, np.searchsorted(levels, values))
+def _ranks(values: FloatArray, cuts: FloatArray) -> FloatArray:
+    """Count the cuts that each value has reached."""
+    return np.where(np.isnan(values), np.nan, np.searchsorted(cuts, values, side="right"))

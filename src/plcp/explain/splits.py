@@ -35,20 +35,20 @@ class Split:
 
 
 def read_splits(
-    tree: Any, columns: Sequence[Column], values: Sequence[FloatArray], levels: Sequence[FloatArray]
+    tree: Any, columns: Sequence[Column], values: Sequence[FloatArray], cuts: Sequence[FloatArray]
 ) -> Split | None:
-    """Splits of a scikit-learn tree that was grown on ranks, with round cuts between values.
+    """Splits of a scikit-learn tree that was grown on ranks, with the roundest cuts that will do.
 
     Parameters
     ----------
     tree : sklearn.tree._tree.Tree
-        Its thresholds are ranks.
+        Grown on the number of cuts that each value has reached.
     columns : list of Column
         The columns it was grown on.
     values : list of array
         The values of each column in the rows it was grown on.
-    levels : list of array
-        The values that the ranks stand for, rising.
+    cuts : list of array
+        Where each column may be cut, rising.
     """
 
     def read(node: int, rows: IntArray) -> Split | None:
@@ -56,10 +56,10 @@ def read_splits(
             return None
         place = int(tree.feature[node])
         here = values[place][rows]
-        rank = tree.threshold[node]
-        last = levels[place][int(min(rank, len(levels[place]) - 1))]
+        rank = tree.threshold[node]  # infinite where only missing values go to the right
+        cut = float(cuts[place][int(rank)]) if np.isfinite(rank) else np.inf
         to_left = bool(tree.missing_go_to_left[node])
-        sides = _sides(columns[place], here, last, to_left)
+        sides = _sides(columns[place], here, cut, to_left)
         children = int(tree.children_left[node]), int(tree.children_right[node])
         left, right = (
             read(child, rows[side.admits(here)])
@@ -71,18 +71,18 @@ def read_splits(
 
 
 def _sides(
-    column: Column, values: FloatArray, last: float, missing_to_left: bool
+    column: Column, values: FloatArray, cut: float, missing_to_left: bool
 ) -> tuple[Condition, Condition]:
-    """Both sides of a cut above the value ``last``, or of "missing" against the rest."""
-    below, above = values[values <= last], values[values > last]
+    """Both sides of a cut, as round as these values allow, or of "missing" against the rest."""
+    below, above = values[values < cut], values[values >= cut]
     if not len(below) or not len(above):
         there = Condition(column, missing=False)
         gap = Condition(column, present=False)
         return (there, gap) if len(below) else (gap, there)
-    cut = column.cut(below.max(), above.min())
+    roundest = column.cut(below.max(), above.min())
     return (
-        Condition(column, high=cut, missing=missing_to_left),
-        Condition(column, low=cut, missing=not missing_to_left),
+        Condition(column, high=roundest, missing=missing_to_left),
+        Condition(column, low=roundest, missing=not missing_to_left),
     )
 
 
