@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import dataset, ipc
 
-from plcp.files.table import TableFile, damage_told, evenly
+from plcp.files.table import TableFile, evenly
 from plcp.files.writer import TableWriter
 
 
@@ -14,7 +14,7 @@ class ArrowTable(TableFile):
     """An Arrow file, mapped into memory: a batch of any size is read in parts."""
 
     def __init__(self, path: Path) -> None:
-        with damage_told(path), pa.memory_map(str(path)) as source:
+        with pa.memory_map(str(path)) as source:
             file = ipc.open_file(source)
             n_rows = dataset.dataset(path, format="ipc").count_rows()  # decompresses nothing
             super().__init__(path, _without_views(file.schema), n_rows)

@@ -1,5 +1,6 @@
 """How the text of a CSV file is read."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,21 @@ class Dialect:
         name = path.name.lower()
         tabs = name.removesuffix(".gz").endswith(".tsv")
         return cls("\t" if tabs else ",", "gzip" if name.endswith(".gz") else None)
+
+    def first_line(self, path: Path) -> str:
+        """Return the header as it is written, or its beginning."""
+        with pa.input_stream(str(path), compression=self.compression) as file:
+            return file.read(1 << 16).partition(b"\n")[0].decode(errors="replace")
+
+    def check_end(self, path: Path, value: str) -> None:
+        """Refuse a file that ends within quotes, which Arrow does not mind, by its last value."""
+        if "\n" not in value or self.compression:  # the end of a packed file is not at hand
+            return
+        with path.open("rb") as file:
+            file.seek(-min(path.stat().st_size, len(value.encode()) + 2), os.SEEK_END)
+            closed = file.read().rstrip(b"\r\n ").endswith(b'"')
+        if not closed:
+            raise ValueError(f"{path} ends within quotes: close the quote before {value[:30]!r}")
 
     def open(
         self,

@@ -44,6 +44,8 @@ def _told(error: str, names: Sequence[str]) -> str:
             f"{_place(row)}: {actual} values instead of {expected}; put values that have "
             "separators or line breaks in them in quotes, and close each quote"
         )
+    if "cannot infer number of columns" in error:
+        return " has no columns: its first line must have their names"
     if "straddling" in error:
         return ": a row is longer than 8 MB; a quote is perhaps not closed"
     return ""

@@ -1,35 +1,31 @@
 """Types of a CSV file's columns: such as hold in the whole file, not in its beginning only."""
 
+from collections.abc import Iterable, Sequence
 from functools import reduce
-from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import csv
 
-from plcp.files.csv_dialect import BLOCK, Dialect, conversion
+from plcp.files.csv_dialect import conversion
 
 
 def infer_types(
-    path: Path, names: list[str], dialect: Dialect, block: int = BLOCK
+    blocks: Iterable[pa.RecordBatch], names: Sequence[str]
 ) -> tuple[dict[str, pa.DataType], int]:
-    """Find the types of some columns, and the number of rows, in bounded memory.
+    """Find the types of columns that were read as text, and the number of rows.
 
     Arrow finds out the types of a block; here those of all blocks are brought together.
 
     Parameters
     ----------
-    path : Path
-        The file.
-    names : list of str
+    blocks : iterable of pyarrow.RecordBatch
+        The text.
+    names : sequence of str
         The columns.
-    dialect : Dialect
-        How the file is written.
-    block : int
-        Bytes read at a time.
     """
     found = {name: {pa.null()} for name in names}
     n_rows = 0
-    for batch in dialect.open(path, dict.fromkeys(names, pa.string()), block):
+    for batch in blocks:
         n_rows += len(batch)
         for field in _block_types(batch):
             found[field.name].add(field.type)

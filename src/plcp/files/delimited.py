@@ -41,18 +41,20 @@ class DelimitedTable(TableFile):
         unknown = [name for name in names if name not in types]
         if unknown and not text_otherwise:
             with csv_errors_told(path, names):
-                inferred, self.n_rows = infer_types(path, unknown, self._dialect)
+                text = self._blocks(dict.fromkeys(unknown, pa.string()))
+                inferred, self.n_rows = infer_types(text, unknown)
             found |= inferred
         self.schema = pa.schema([(name, found.get(name, pa.string())) for name in names])
 
     def _header(self, path: Path) -> list[str]:
-        with csv_errors_told(path, []):
-            names = self._dialect.open(path).schema.names
-        if len(names) == 1 and ";" in names[0]:
+        line = self._dialect.first_line(path).strip()
+        if ";" in line and self._dialect.delimiter not in line:
             raise ValueError(
-                f"{path} has one column, {names[0]!r}: it seems to be separated by ';'; save it "
+                f"{path} seems to be separated by ';', since it begins with {line[:40]!r}: save it "
                 "with commas, and with points in the numbers"
             )
+        with csv_errors_told(path, []):
+            names = self._dialect.open(path).schema.names
         if all(_is_number(name) for name in names):
             raise ValueError(
                 f"{path} seems to have no header, since its first line has numbers only: add a "
@@ -63,7 +65,16 @@ class DelimitedTable(TableFile):
     def _scan(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         types = {name: self.schema.field(name).type for name in columns}
         with csv_errors_told(self.path, self.schema.names):
-            yield from evenly(self._dialect.open(self.path, types), rows)
+            yield from evenly(self._blocks(types), rows)
+
+    def _blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+        end = None
+        for batch in self._dialect.open(self.path, types):
+            yield batch
+            end = batch
+        last = self.schema.names[-1]
+        if end and last in types and pa.types.is_string(types[last]):
+            self._dialect.check_end(self.path, end[last][-1].as_py() or "")
 
 
 def _readable(kind: pa.DataType) -> pa.DataType:

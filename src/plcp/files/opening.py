@@ -12,7 +12,7 @@ from plcp.files.delimited import DelimitedTable, DelimitedWriter
 from plcp.files.formats import Format, check_content, format_of
 from plcp.files.names import nearest
 from plcp.files.parquet import ParquetTable, ParquetWriter
-from plcp.files.table import TableFile
+from plcp.files.table import TableFile, damage_told
 from plcp.files.writer import TableWriter
 
 
@@ -38,11 +38,12 @@ def open_table(
     kind = format_of(path)
     _check_file(path)
     check_content(path)
-    if kind is Format.PARQUET:
-        return ParquetTable(path)
-    if kind is Format.ARROW:
-        return ArrowTable(path)
-    return DelimitedTable(path, types or {}, text_otherwise)
+    with damage_told(path):
+        if kind is Format.PARQUET:
+            return ParquetTable(path)
+        if kind is Format.ARROW:
+            return ArrowTable(path)
+        return DelimitedTable(path, types or {}, text_otherwise)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from plcp.files.table import TableFile, damage_told
+from plcp.files.table import TableFile
 from plcp.files.writer import TableWriter
 
 ROW_GROUP = 131_072
@@ -17,7 +17,7 @@ class ParquetTable(TableFile):
     """A Parquet file."""
 
     def __init__(self, path: Path) -> None:
-        with damage_told(path), pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path) as file:
             super().__init__(path, file.schema_arrow, file.metadata.num_rows)
 
     def _scan(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -43,18 +43,16 @@ class ParquetWriter(TableWriter):
         """Add rows."""
         self._waiting.append(batch)
         if sum(map(len, self._waiting)) >= ROW_GROUP:
-            self._write_waiting()
+            table = pa.Table.from_batches(self._waiting, self._schema)
+            whole = len(table) - len(table) % ROW_GROUP
+            self._writer.write_table(table.slice(0, whole), row_group_size=ROW_GROUP)
+            self._waiting = table.slice(whole).to_batches()
 
     def close(self) -> None:
         """Write what is left, and the end of the file."""
         try:
             if self._waiting:
-                self._write_waiting()
+                self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema))
             self._writer.close()
         finally:
             self._writer.is_open = False  # else its destructor tries to write once more
-
-    def _write_waiting(self) -> None:
-        table = pa.Table.from_batches(self._waiting, self._schema)
-        self._waiting = []
-        self._writer.write_table(table, row_group_size=ROW_GROUP)

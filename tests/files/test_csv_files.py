@@ -1,0 +1,140 @@
+"""CSV files as people have them: types of the whole file, and what is wrong in words."""
+
+import datetime as dt
+import gzip
+import re
+
+import pyarrow as pa
+import pytest
+from disk_tables import text
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from pyarrow import csv
+
+from plcp.files import open_table
+from plcp.files.csv_dialect import Dialect, conversion
+from plcp.files.csv_types import common_type, infer_types
+
+few = settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+CELLS = ["", "NA", "1", "0", "-7", "2.5", "1e3", "nan", "true", "False", "x", "10:00", "2020-01-01"]
+CELLS += ["2020-01-01 10:00", "2020-01-01 10:00:00.5", "2020-01-01T10:00Z", "99999999999999999999"]
+CELLS += ["2020-01-01T10:00:00.25Z", '"a ""b"", c"', '"two\nlines"', '""', '"5"']
+
+
+@few
+@given(cells=st.lists(st.sampled_from(CELLS), min_size=1, max_size=6), block=st.integers(30, 90))
+@example(cells=["1", "true"], block=30)
+@example(cells=["2020-01-01", "2020-01-01 10:00:00.5"], block=30)
+def test_types_are_those_of_the_whole_file_however_it_is_cut(tmp_path, cells, block):
+    content = "a,b\n" + "".join(f"{cell},y\n" for cell in cells)
+    path = text(tmp_path / "a.csv", content)
+    text_of = dict.fromkeys("ab", pa.string())
+    found, n_rows = infer_types(Dialect.of(path).open(path, text_of, block), ["a", "b"])
+    parsing = csv.ParseOptions(newlines_in_values=True)
+    whole = csv.read_csv(path, None, parsing, conversion(None))
+    assert found == dict(zip(whole.schema.names, whole.schema.types, strict=True))
+    assert n_rows == len(cells)
+    assert open_table(path).read().equals(whole)
+
+
+def test_a_type_that_changes_late_is_found(tmp_path):
+    rows = 400_000  # some blocks
+    path = text(
+        tmp_path / "a.csv", "a,b,c\n" + "1,,2020-01-01\n" * rows + "2.5,x,2020-01-01 10:00\n"
+    )
+    table = open_table(path).read()
+    assert table.schema.types == [pa.float64(), pa.string(), pa.timestamp("s")]
+    assert len(table) == rows + 1
+    assert table.slice(rows).to_pylist() == [{"a": 2.5, "b": "x", "c": dt.datetime(2020, 1, 1, 10)}]
+
+
+kinds = st.sampled_from(
+    [pa.null(), pa.int64(), pa.float64(), pa.bool_(), pa.date32(), pa.time32("s"), pa.string()]
+    + [pa.timestamp(unit, zone) for unit in ("s", "ns") for zone in (None, "UTC")]
+)
+
+
+@given(kinds, kinds, kinds)
+def test_the_common_type_is_a_least_upper_bound(a, b, c):
+    assert common_type(a, a) == a
+    assert common_type(a, b) == common_type(b, a)
+    assert common_type(common_type(a, b), c) == common_type(a, common_type(b, c))
+    assert common_type(a, pa.null()) == a
+    assert common_type(a, pa.string()) == pa.string()
+
+
+def test_missing_values_are_missing_in_numbers_and_in_text(tmp_path):
+    path = text(tmp_path / "a.csv", 'n,t\n1,x\nNA,NA\n"",""\n,\nNaN,None\n')
+    assert open_table(path).read().to_pydict() == {"n": [1] + [None] * 4, "t": ["x"] + [None] * 4}
+
+
+def test_a_byte_order_mark_and_line_ends_of_windows_do_not_matter(tmp_path):
+    path = text(tmp_path / "a.csv", b"\xef\xbb\xbfa,b\r\n1,x\r\n")
+    assert open_table(path).read().to_pydict() == {"a": [1], "b": ["x"]}
+
+
+def test_given_types_are_kept(tmp_path):
+    path = text(tmp_path / "a.csv", "code,flag,other\n007,1,08\n010,0,9\n")
+    types = {"code": pa.string(), "flag": pa.bool_(), "absent": pa.int64()}
+    found = {"code": ["007", "010"], "flag": [True, False]}
+    assert open_table(path, types=types).read().to_pydict() == found | {"other": [8, 9]}
+    kept = open_table(path, types=types, text_otherwise=True)
+    assert kept.read().to_pydict() == found | {"other": ["08", "9"]}
+    assert kept.n_rows is None
+
+
+def test_a_header_alone_is_a_table_without_rows(tmp_path):
+    file = open_table(text(tmp_path / "a.csv", "a,b\n"))
+    assert file.schema.names == ["a", "b"]
+    assert (file.n_rows, len(file.read())) == (0, 0)
+
+
+LONG = "a,b\n" + "1,x\n" * 3_000_000  # more than one block
+WRONG = {
+    "a;b\n1,5;2\n": "seems to be separated by ';', since it begins with 'a;b': save it with commas",
+    "1.5,2\n3,4\n": "seems to have no header",
+    "a,b,a\n1,2,3\n": "has several columns named 'a': rename all but one",
+    "a,b\n1,2\n3\n": "row 3 (the header is row 1): 1 values instead of 2",
+    "a,b\n1,2\n3,4,5\n": "row 3 (the header is row 1): 3 values instead of 2",
+    'a,b\n"1,x\n3,4\n': "row 2 (the header is row 1): 1 values instead of 2; .* close each quote",
+    LONG + "3\n": "row 3000002 (the header is row 1): 1 values instead of 2",
+    'a,b\n1,"' + "x\n" * 10_000_000: "a row is longer than 8 MB; a quote is perhaps not closed",
+    'a,b\n1,x\n2,"y\n3,z\n': "ends within quotes: close the quote before 'y\\n3,z",
+    b"a,b\n1,x\n2,caf\xe9\n": "row 3 (the header is row 1): column 'b' is not UTF-8; save the file",
+    b"a,caf\xe9\n1,x\n": "the columns' names are not UTF-8; save the file",
+    "a,b\n1,x\n".encode("utf-16"): "it is text in UTF-16; save it as CSV in UTF-8",
+    b"PAR1....PAR1": "it is a Parquet file; rename it to .parquet",
+    b"PK\x03\x04....": "it is an Excel file or a ZIP archive; save it as CSV",
+    gzip.compress(b"a\n1\n"): "it is gzipped; rename it to .csv.gz",
+    "": "is empty (0 bytes)",
+    "\n\n": "has no columns",
+}
+
+
+@pytest.mark.parametrize(("content", "message"), WRONG.items(), ids=range(len(WRONG)))
+def test_what_is_wrong_is_told_with_the_file_the_place_and_the_remedy(tmp_path, content, message):
+    path = text(tmp_path / "my.csv", content)
+    pattern = ".*".join(map(re.escape, message.split(".*")))
+    with pytest.raises(ValueError, match=pattern) as told:
+        open_table(path)
+    assert str(path) in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("columns", [None, ["b"]])
+def test_a_value_of_another_type_is_told_with_its_place(tmp_path, columns):
+    path = text(tmp_path / "new.csv", "a,b\nx,1\ny,many\n")
+    file = open_table(path, types={"b": pa.int64()})
+    with pytest.raises(ValueError, match="column 'b' has the value 'many', where a whole") as told:
+        file.read(columns)
+    assert f"{path}, row 3 (the header is row 1)" in str(told.value)
+
+
+def test_a_gzipped_file_that_is_cut_or_not_gzipped_is_told(tmp_path):
+    whole = gzip.compress(b"a,b\n" + bytes(f"{list(range(5000))}", "ascii"))
+    with pytest.raises(ValueError, match="cut off or damaged"):
+        open_table(text(tmp_path / "a.csv.gz", whole[:-20]))
+    with pytest.raises(ValueError, match="it is text; rename it"):
+        open_table(text(tmp_path / "b.csv.gz", "a,b\n1,2\n"))
