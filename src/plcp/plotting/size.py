@@ -166,9 +166,9 @@ class SizeDisplay(Display):
         for name, (color, marker) in looks(self.tables).items():
             table = self.tables[name]
             style = {"color": color, "marker": marker, "alpha": 0.65, "edgecolors": "white"}
-            area = LARGEST_POINT * table.n / self.n_rows
+            style |= {"s": LARGEST_POINT * table.n / self.n_rows, "label": name}
             self.points_[name] = ax.scatter(
-                table.coverage, table.size, s=area, label=name, **{**style, **(point_kwargs or {})}
+                table.coverage, table.size, **{**style, **(point_kwargs or {})}
             )
         self.target_ = draw_target(ax.axvline, 1 - self.alpha, target_kwargs)
         ax.grid(linewidth=0.5, alpha=0.6)
