@@ -1,0 +1,55 @@
+"""Which columns to group by, as people write them: sex,race,age:5."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from plcp.validation import check_count
+
+
+@dataclass(frozen=True)
+class By:
+    """A column to group rows by.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    bins : int, optional
+        Into how many bins of about as many rows numbers or dates are cut. None: every value is a
+        group, and numbers or dates of more than 12 values are cut into 5 bins.
+    """
+
+    column: str
+    bins: int | None = None
+
+
+def parse_by(text: str) -> tuple[By, ...]:
+    """Columns to group by, from a list with commas; ``:5`` after a name asks for five bins.
+
+    Examples
+    --------
+    >>> parse_by("sex, age:5")
+    (By(column='sex', bins=None), By(column='age', bins=5))
+    """
+    return check_by(_parse(part.strip()) for part in text.split(",") if part.strip())
+
+
+def check_by(columns: Iterable[By | str]) -> tuple[By, ...]:
+    """Columns to group by, each named once, with two bins at least where bins are asked for."""
+    asked = tuple(_parse(item) if isinstance(item, str) else item for item in columns)
+    for item in asked:
+        if item.bins is not None:
+            check_count(f"the number of bins of {item.column!r}", item.bins, least=2)
+    twice = [name for name, times in Counter(item.column for item in asked).items() if times > 1]
+    if twice:
+        raise ValueError(f"groups by {twice[0]!r} are asked for twice: name each column once")
+    return asked
+
+
+def _parse(text: str) -> By:
+    found = re.fullmatch(r"(.+):(\d+)", text, flags=re.DOTALL)
+    return By(found[1], int(found[2])) if found else By(text)

@@ -1,0 +1,50 @@
+"""The groups that a model learned, with their thresholds and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from plcp.audit.grouped import Described, GroupList
+from plcp.quantiles import IntArray
+
+ABOUT = (
+    "Groups that the rule learned from calibration rows, by their number; rules in words describe "
+    "them about, and these rows had no part in learning them."
+)
+
+
+def model_groups(
+    codes: IntArray, thresholds: Sequence[float], explanation: Mapping[str, Any] | None = None
+) -> GroupList:
+    """Groups of new rows as a model numbers them.
+
+    Parameters
+    ----------
+    codes : array of int
+        Learned group of each row.
+    thresholds : sequence of float
+        Threshold of each learned group; there may be groups without rows.
+    explanation : mapping, optional
+        ``Explanation.to_dict()``: names, rules and what is special.
+
+    Examples
+    --------
+    >>> [group.name for group in model_groups(np.array([1, 0, 1]), [0.5, 2.0]).groups]
+    ['group 0', 'group 1']
+    """
+    known = {} if explanation is None else {told["group"]: told for told in explanation["groups"]}
+    groups = [
+        _described(number, float(threshold), known.get(number))
+        for number, threshold in enumerate(thresholds)
+    ]
+    return GroupList(groups, np.asarray(codes, dtype=np.intp), ABOUT)
+
+
+def _described(number: int, threshold: float, told: Mapping[str, Any] | None) -> Described:
+    if told is None:
+        return Described(f"group {number}", threshold=threshold)
+    special = tuple(difference["text"] for difference in told["profile"])
+    return Described(told["name"], told["rule"], threshold, special)

@@ -1,0 +1,76 @@
+"""Shares and counts as people write them, rounded so that what is said stays true."""
+
+from math import ceil, floor
+from typing import Any
+
+import numpy as np
+
+from plcp.shifts.columns import shown
+
+MOST_DECIMALS = 6
+
+
+def percent(share: float, decimals: int = 1) -> str:
+    """Return a share in percent; 0 and 100 are said only of shares that are exactly so.
+
+    Examples
+    --------
+    >>> percent(0.9), percent(0.99996), percent(1.0)
+    ('90.0 %', '99.996 %', '100 %')
+    """
+    if share in (0, 1):
+        return f"{100 * share:.0f} %"
+    for places in range(decimals, decimals + MOST_DECIMALS):
+        text = f"{100 * share:.{places}f}"
+        if 0 < float(text) < 100:
+            break
+    return f"{text} %"
+
+
+def asked(target: float) -> str:
+    """Return the coverage that was asked for, with as many digits as it was given.
+
+    Examples
+    --------
+    >>> asked(0.9), asked(0.995)
+    ('90 %', '99.5 %')
+    """
+    return f"{100 * target:.10g} %"
+
+
+def between(low: float, high: float, target: float) -> str:
+    """Return two bounds in percent, rounded outwards but never onto the target or across it.
+
+    Examples
+    --------
+    >>> between(0.8888, 0.91234, 0.9), between(0.85, 0.89999, 0.9)
+    ('88.8 to 91.3 %', '85.000 to 89.999 %')
+    """
+    for places in range(1, 1 + MOST_DECIMALS):
+        unit = 10**places
+        down, up = floor(100 * low * unit) / unit, ceil(100 * high * unit) / unit
+        if (down < 100 * target) == (low < target) and (up < 100 * target) == (high < target):
+            break
+    return f"{down:.{places}f} to {min(up, 100.0):.{places}f} %"
+
+
+def rows(n: int) -> str:
+    """Return a number of rows.
+
+    Examples
+    --------
+    >>> rows(1), rows(32139)
+    ('1 row', '32,139 rows')
+    """
+    return f"{n:,} row{'' if n == 1 else 's'}"
+
+
+def label(value: Any) -> str:
+    """Return a label as text: whole numbers without a point, truth values as JSON has them.
+
+    Examples
+    --------
+    >>> label("cat"), label(3.0), label(True)
+    ('cat', '3', 'true')
+    """
+    return str(value).lower() if isinstance(value, bool | np.bool_) else shown(value)
