@@ -1,1 +1,5 @@
 """The page to show: drawn and rendered from a summary, computing nothing."""
+
+from plcp.report.page import render_page, write_page
+
+__all__ = ["render_page", "write_page"]

@@ -1,0 +1,45 @@
+"""How many sets of each size a method gives."""
+
+from collections.abc import Sequence
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from markupsafe import Markup
+
+from plcp.report.charts.marks import add, add_mark, canvas, to_markup
+from plcp.report.charts.scales import percent
+from plcp.report.words import count, number
+
+HEIGHT, FOOT = 110, 22
+LONGEST = 7  # letters of a label, five of which fit across a phone
+
+
+def draw_histogram(
+    method: str, series: int, edges: Sequence[Any], counts: Sequence[int], size_name: str
+) -> Markup:
+    """Bars of equal width, whatever the edges: the height is the number of rows in a bin."""
+    drawing = canvas(class_="histogram", height=HEIGHT + FOOT)
+    for i, n in enumerate(counts):
+        said = [
+            f"{method}: {count(n)} rows",
+            f"{size_name} from {number(edges[i])} to {number(edges[i + 1])}",
+        ]
+        mark = add_mark(drawing, said, series)
+        column = {"x": percent(i / len(counts)), "width": percent(1 / len(counts))}
+        height = round((HEIGHT - 4) * n / max(max(counts), 1), 2)
+        # the whole height can be pointed at, else a bar of few rows could not
+        add(mark, "rect", class_="reach", y=0, height=HEIGHT, **column)
+        add(mark, "rect", class_="bar", y=round(HEIGHT - height, 2), height=height, **column)
+    add(drawing, "line", class_="zero", x1=0, x2="100%", y1=HEIGHT, y2=HEIGHT)
+    _add_labels(drawing, edges)
+    return to_markup(drawing)
+
+
+def _add_labels(drawing: Element, edges: Sequence[Any]) -> None:
+    """Some of the edges, the first and the last with their letters inside the chart."""
+    last, labels = len(edges) - 1, [number(edge) for edge in edges]
+    steps = 4 if max(map(len, labels)) <= LONGEST else 2
+    for i in sorted({round(step * last / steps) for step in range(steps + 1)}):
+        anchor = "start" if i == 0 else "end" if i == last else "middle"
+        place = {"x": percent(i / last), "y": HEIGHT + 16, "text_anchor": anchor}
+        add(drawing, "text", labels[i], **place)

@@ -1,0 +1,169 @@
+"""Charts put values where they belong."""
+
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+import summaries
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from plcp.report.charts import (
+    coverage_scale,
+    draw_axis,
+    draw_bar,
+    draw_curve,
+    draw_histogram,
+    draw_strip,
+    value_scale,
+)
+from plcp.report.charts.scales import round_scale
+
+finite = st.floats(-1e9, 1e9).map(lambda x: round(x, 6))
+
+
+def across(element, name):
+    return float(element.get(name).removesuffix("%")) / 100
+
+
+def elements(drawing, kind):
+    """Elements of a class, in order."""
+    return [e for e in ElementTree.fromstring(drawing).iter() if kind in e.get("class", "").split()]
+
+
+@given(finite, finite, st.integers(3, 12))
+def test_scales_hold_their_values_in_few_round_steps(a, b, most):
+    low, high = sorted((a, b))
+    scale = round_scale(low, high, most)
+    assert scale.low <= low <= high <= scale.high
+    assert 2 <= len(scale.ticks) <= most + 1
+    assert list(scale.ticks) == sorted(set(scale.ticks))
+    assert (scale.ticks[0], scale.ticks[-1]) == (scale.low, scale.high)
+    steps = [y - x for x, y in pairwise(scale.ticks)]
+    assert f"{steps[0]:.0e}"[0] in "125"
+    assert steps == pytest.approx([steps[0]] * len(steps), rel=1e-5)
+
+
+@given(finite, finite, finite)
+def test_places_are_in_proportion_and_never_outside(a, b, value):
+    assume(a != b)
+    scale = round_scale(min(a, b), max(a, b))
+    place = scale.fraction(value)
+    assert 0 <= place <= 1
+    if scale.holds(value):
+        back = scale.low + place * (scale.high - scale.low)
+        assert back == pytest.approx(value, abs=1e-9 * (scale.high - scale.low))
+
+
+def test_dots_and_intervals_stand_at_their_values():
+    summary = summaries.report()
+    cells = summary["learned"]["groups"][7]["cells"]
+    scale = coverage_scale(cells.values(), 0.9)
+    strip = draw_strip("group 8", cells, ["Split", "PLCP"], scale, 0.9)
+    back = [
+        scale.low + across(line, end) * (scale.high - scale.low)
+        for kind in ("all", "one")
+        for line in elements(strip, kind)
+        for end in ("x1", "x2")
+    ]
+    keys = ["low_all", "high_all"], ["low", "high"]
+    expected = [cells[m][key] for pair in keys for m in ("Split", "PLCP") for key in pair]
+    assert back == pytest.approx(expected, abs=1e-5)
+    [target] = elements(strip, "target")
+    assert scale.low + across(target, "x1") * (scale.high - scale.low) == pytest.approx(0.9)
+    dots = [e for e in ElementTree.fromstring(strip).iter("svg") if e.find("circle") is not None]
+    found = [scale.low + across(dot, "x") * (scale.high - scale.low) for dot in dots]
+    assert found == pytest.approx([cells[m]["coverage"] for m in ("Split", "PLCP")], abs=1e-5)
+
+
+@given(st.lists(st.tuples(st.integers(0, 500), st.integers(0, 500)), max_size=8))
+def test_one_scale_holds_every_dot_and_the_target(counts):
+    cells = [summaries.cell(min(a, b), max(a, b)) for a, b in counts]
+    scale = coverage_scale(cells, 0.9)
+    found = [cell["coverage"] for cell in cells if cell["n"]]
+    assert all(scale.holds(value) for value in [*found, 0.9])
+    assert 0 <= scale.low < scale.high <= 1
+
+
+def test_an_interval_beyond_the_scale_ends_in_an_arrow():
+    large, small = summaries.cell(9_000, 10_000), summaries.cell(8, 9)
+    scale = coverage_scale([large, large, small], 0.9)
+    assert not scale.holds(small["low_all"])
+    strip = draw_strip("few", {"audited": small}, ["audited"], scale, 0.9)
+    assert elements(strip, "arrow")
+    strip = draw_strip("many", {"audited": large}, ["audited"], scale, 0.9)
+    assert not elements(strip, "arrow")
+
+
+def test_a_group_without_rows_has_no_dot():
+    empty = summaries.cell(0, 0)
+    strip = draw_strip("none", {"audited": empty}, ["audited"], coverage_scale([empty], 0.9), 0.9)
+    assert not elements(strip, "mark")
+    assert elements(strip, "target")
+
+
+def test_the_axis_names_every_tick_and_the_target():
+    scale = round_scale(0.8, 1.0)
+    axis = ElementTree.fromstring(draw_axis(scale, 0.9))
+    said = {text.text: across(text, "x") for text in axis.iter("text")}
+    assert said["target 0.9"] == pytest.approx(0.5)
+    assert [float(text) for text in said if "target" not in text] == list(scale.ticks)
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30))
+def test_bars_are_as_high_as_their_counts(counts):
+    edges = list(range(len(counts) + 1))
+    bars = elements(draw_histogram("PLCP", 0, edges, counts, "length"), "bar")
+    heights = [float(bar.get("height")) for bar in bars]
+    tallest = max(heights)
+    expected = [tallest * n / max(max(counts), 1) for n in counts]
+    assert heights == pytest.approx(expected, abs=0.02)
+    foot = float(bars[0].get("y")) + heights[0]
+    assert [float(bar.get("y")) + h for bar, h in zip(bars, heights, strict=True)] == pytest.approx(
+        [foot] * len(bars), abs=0.02
+    )
+
+
+def test_bins_say_their_edges_and_rows():
+    drawing = draw_histogram("PLCP", 0, [0, 10, "inf"], [7, 1200], "length")
+    said = [mark.get("aria-label") for mark in elements(drawing, "mark")]
+    assert said == [
+        "PLCP: 7 rows\nlength from 0 to 10",
+        "PLCP: 1,200 rows\nlength from 10 to ∞",
+    ]
+
+
+def test_the_curve_falls_where_the_loss_falls_and_rings_the_chosen():
+    points = [{"n_groups": m, "loss": loss} for m, loss in ((8, 3.0), (1, 5.0), (2, 4.0), (4, 1.0))]
+    drawing = draw_curve(points, 4)
+    marks = elements(drawing, "mark")
+    assert [mark.get("aria-label").split("\n") for mark in marks] == [
+        ["1 group", "loss 5"],
+        ["2 groups", "loss 4"],
+        ["4 groups, chosen", "loss 1"],
+        ["8 groups", "loss 3"],
+    ]
+    places = [mark.find("svg") for mark in marks]
+    gaps = [across(b, "x") - across(a, "x") for a, b in pairwise(places)]
+    assert gaps == pytest.approx([gaps[0]] * 3, abs=1e-4)  # doubling is one step
+    y = [float(place.get("y")) for place in places]
+    assert [(y[i] - y[0]) / (y[2] - y[0]) for i in range(4)] == pytest.approx([0, 0.25, 1, 0.5])
+    [ring] = [e for e in elements(drawing, "chosen") if e.tag == "circle"]
+    assert (across(ring, "cx"), float(ring.get("cy"))) == (across(places[2], "x"), y[2])
+
+
+def test_bars_of_importance_start_at_zero_and_reach_their_values():
+    items = [
+        {"feature": "a", "value": 0.4, "error": 0.1},
+        {"feature": "b", "value": -0.2, "error": None},
+    ]
+    scale = value_scale(items)
+    for item in items:
+        drawing = draw_bar(item, scale)
+        [bar], [error] = elements(drawing, "bar"), elements(drawing, "error")
+        ends = across(bar, "x"), across(bar, "x") + across(bar, "width")
+        assert ends == pytest.approx(
+            sorted((scale.fraction(0), scale.fraction(item["value"]))), abs=1e-4
+        )
+        spread = (across(error, "x2") - across(error, "x1")) * (scale.high - scale.low)
+        assert spread == pytest.approx(2 * (item["error"] or 0), abs=1e-4)

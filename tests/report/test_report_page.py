@@ -1,0 +1,180 @@
+"""The page is the summary, shown: nothing more, nothing less, and never as markup."""
+
+import base64
+import hashlib
+import json
+import math
+from functools import cache
+from itertools import pairwise
+
+import pytest
+import summaries
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from markup import parse
+
+from plcp.report import render_page, write_page
+from plcp.report.page import MOST_DRAWN, drawn
+from plcp.report.words import rate
+
+KINDS = {"report": summaries.report, "audit": summaries.audit, "hostile": summaries.hostile}
+OURS = {"kind", "format", "size_name", "verdict"}  # words that come from us, not from data
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def summary(request):
+    return KINDS[request.param]()
+
+
+def short_report():
+    """Every section, with two groups each."""
+    whole = summaries.report()
+    learned = whole["learned"] | {"groups": whole["learned"]["groups"][:2]}
+    return whole | {"learned": learned, "named": whole["named"][:1]}
+
+
+@cache
+def plain_skeleton():
+    return parse(render_page(short_report())).skeleton
+
+
+def renamed(value, text):
+    """Return a summary with a text put into every name and sentence."""
+    if isinstance(value, list):
+        return [renamed(item, text) for item in value]
+    if not isinstance(value, dict):
+        return f"{value}{text}" if isinstance(value, str) and value != "inf" else value
+    methods = {"Split", "PLCP"}
+    return {
+        (key + text if key in methods else key): item if key in OURS else renamed(item, text)
+        for key, item in value.items()
+    }
+
+
+@given(st.text(max_size=40))
+@example("<script>alert(1)</script>")
+@example("\"'><img src=x onerror=alert(1)>")
+@example("</title></style></script><b>")
+@example("{{7*7}}{% raw %}{#")
+@example("<!-- <script> ]]> &lt; &#60;")
+@settings(max_examples=25, deadline=None)
+def test_no_tag_or_attribute_arises_from_data(text):
+    named = renamed(short_report(), text)
+    found = parse(render_page(named))
+    assert found.skeleton == plain_skeleton()
+    assert found.summary == named
+    shown = "".join(found.texts)
+    for expected in (named["title"], named["named"][0]["groups"][0]["name"], named["notes"][0]):
+        assert expected in shown
+
+
+def test_summary_is_carried_as_it_is(summary):
+    assert parse(render_page(summary)).summary == summary
+
+
+def test_only_our_style_and_script_may_run(summary):
+    page = parse(render_page(summary))
+    [policy] = [kept["content"] for tag, kept in page.tags if "http-equiv" in kept]
+    [style], script = page.styles, page.scripts[-1]
+    for kind, content in (("style", style), ("script", script)):
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}';" in policy
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+
+
+def test_nothing_outside_is_named(summary):
+    page = parse(render_page(summary))
+    names = {name for _, kept in page.tags for name in kept}
+    assert not {name for name in names if name.startswith("on")} | names & {"src", "style"}
+    assert all(link.startswith("#") or link == "data:," for link in page.values("href"))
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    assert {link[1:] for link in page.values("href") if link.startswith("#")} <= set(ids)
+
+
+def test_page_is_small(summary):
+    assert len(render_page(summary).encode("utf-8", "backslashreplace")) < 3e6
+
+
+def test_sections_without_data_are_left_out():
+    whole, least = (parse(render_page(KINDS[kind]())) for kind in ("report", "audit"))
+    left_out = {"lengths", "choice", "explanation", "notes"}
+    assert left_out <= set(whole.values("id"))
+    assert not left_out & set(least.values("id"))
+    assert "Guarantee" in whole.texts
+    assert "Guarantee" not in least.texts
+    assert "Threshold" in whole.texts
+    assert "Threshold" not in least.texts
+
+
+def test_a_summary_without_any_group_still_has_its_headline():
+    bare = summaries.audit() | {"learned": {"about": "", "groups": []}, "provenance": []}
+    page = parse(render_page(bare))
+    assert bare["headline"]["holds"] in page.texts
+    assert not {"coverage", "cards", "table", "provenance"} & set(page.values("id"))
+
+
+def test_headings_stand_in_order(summary):
+    levels = [int(tag[1]) for tag, _ in parse(render_page(summary)).tags if tag in HEADINGS]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+HEADINGS = {"h1", "h2", "h3", "h4"}
+
+
+def test_a_value_that_is_no_json_is_refused():
+    broken = summaries.audit() | {"alpha": math.nan}
+    with pytest.raises(ValueError, match="JSON"):
+        render_page(broken)
+
+
+def test_a_chart_draws_the_groups_that_cover_least():
+    groups = summaries.hostile()["named"][0]["groups"]
+    subject = list(groups[0]["cells"])[-1]
+    found = drawn(groups, subject)
+    places = [groups.index(group) for group in found]
+    assert places == sorted(places)
+    assert len(found) == MOST_DRAWN < len(groups)
+    coverages = [group["cells"][subject]["coverage"] for group in found]
+    others = [g["cells"][subject]["coverage"] for g in groups if g not in found]
+    assert max(coverages) <= min(other for other in others if other is not None)
+    assert drawn(groups[:5], subject) == groups[:5]
+
+
+def test_every_dot_says_what_the_summary_says():
+    summary = summaries.report()
+    said = [label for label in parse(render_page(summary)).values("aria-label") if "\n" in label]
+    for named in (summary["learned"], *summary["named"]):
+        for group in named["groups"]:
+            for method, cell in group["cells"].items():
+                start = f"{group['name']}\n{method}: coverage {rate(cell['coverage'])}"
+                [line] = [label for label in said if label.startswith(start + ",")]
+                assert line.endswith(f"{cell['hits']:,} of {cell['n']:,} rows covered")
+
+
+def test_written_page_is_the_rendered_one(tmp_path):
+    summary, path = summaries.report(), tmp_path / "report.html"
+    write_page(summary, path)
+    assert path.read_text(encoding="utf-8") == render_page(summary)
+    with pytest.raises(FileExistsError, match=r"report\.html exists"):
+        write_page(summaries.audit(), path)
+    write_page(summaries.audit(), path, force=True)
+    assert parse(path.read_text(encoding="utf-8")).summary == summaries.audit()
+
+
+def test_a_file_name_that_is_no_text_loses_no_page(tmp_path):
+    path = tmp_path / "report.html"
+    write_page(summaries.audit() | {"title": "audit of caf\udce9.csv"}, path)
+    page = parse(path.read_text(encoding="utf-8"))
+    assert r"audit of caf\udce9.csv" in page.texts
+
+
+def test_json_on_the_page_needs_no_special_reader():
+    page = render_page(summaries.hostile())
+    start = page.index('id="summary">') + len('id="summary">')
+    data = page[start : page.index("</script>", start)]
+    assert "<" not in data
+    assert json.loads(data) == summaries.hostile()
