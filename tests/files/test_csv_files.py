@@ -75,6 +75,11 @@ def test_a_byte_order_mark_and_line_ends_of_windows_do_not_matter(tmp_path):
     assert open_table(path).read().to_pydict() == {"a": [1], "b": ["x"]}
 
 
+def test_columns_may_be_named_by_whole_numbers_and_with_any_sign(tmp_path):
+    assert open_table(text(tmp_path / "a.csv", "0,1\n5,6\n")).schema.names == ["0", "1"]
+    assert open_table(text(tmp_path / "b.csv", '"a;b"\n5\n')).schema.names == ["a;b"]
+
+
 def test_given_types_are_kept(tmp_path):
     path = text(tmp_path / "a.csv", "code,flag,other\n007,1,08\n010,0,9\n")
     types = {"code": pa.string(), "flag": pa.bool_(), "absent": pa.int64()}
@@ -94,6 +99,7 @@ def test_a_header_alone_is_a_table_without_rows(tmp_path):
 LONG = "a,b\n" + "1,x\n" * 3_000_000  # more than one block
 WRONG = {
     "a;b\n1,5;2\n": "seems to be separated by ';', since it begins with 'a;b': save it with commas",
+    '"a";"b"\n1;2\n': "seems to be separated by ';'",
     "1.5,2\n3,4\n": "seems to have no header",
     "a,b,a\n1,2,3\n": "has several columns named 'a': rename all but one",
     "a,b\n1,2\n3\n": "row 3 (the header is row 1): 1 values instead of 2",

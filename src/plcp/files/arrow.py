@@ -16,8 +16,8 @@ class ArrowTable(TableFile):
     def __init__(self, path: Path) -> None:
         with pa.memory_map(str(path)) as source:
             file = ipc.open_file(source)
-            n_rows = dataset.dataset(path, format="ipc").count_rows()  # decompresses nothing
-            super().__init__(path, _without_views(file.schema), n_rows)
+            super().__init__(path, _without_views(file.schema), None)
+        self.n_rows = dataset.dataset(path, format="ipc").count_rows()  # decompresses nothing
 
     def _scan(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         with pa.memory_map(str(self.path)) as source:
@@ -58,9 +58,9 @@ class ArrowWriter(TableWriter):
     """Writes an Arrow file; categories may differ between batches."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._sink = pa.OSFile(str(path), "wb")
+        self._file = pa.OSFile(str(path), "wb")
         options = ipc.IpcWriteOptions(emit_dictionary_deltas=True)
-        self._writer = ipc.new_file(self._sink, schema, options=options)
+        self._writer = ipc.new_file(self._file, schema, options=options)
         self._known: dict[str, pa.Array] = {}
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -73,7 +73,7 @@ class ArrowWriter(TableWriter):
 
     def close(self) -> None:
         """Write the end of the file."""
-        with self._sink:
+        with self._file:
             self._writer.close()
 
     def _with_known(self, name: str, column: pa.Array) -> pa.Array:

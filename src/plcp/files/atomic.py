@@ -82,7 +82,7 @@ def _told_when_full(path: str | Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in FULL:
             raise
-        told = OSError(f"the disk is full: free some space for {path}, or write elsewhere")
+        told = OSError(f"no room for {path}: free some space on its disk, or write elsewhere")
         told.errno = error.errno
         raise told from error
 

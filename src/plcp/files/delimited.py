@@ -1,5 +1,6 @@
 """CSV files, also separated by tabulators, also gzipped."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -48,14 +49,16 @@ class DelimitedTable(TableFile):
 
     def _header(self, path: Path) -> list[str]:
         line = self._dialect.first_line(path).strip()
-        if ";" in line and self._dialect.delimiter not in line:
+        unquoted = re.sub('"[^"]*"', "", line)
+        if ";" in unquoted and self._dialect.delimiter not in unquoted:
             raise ValueError(
                 f"{path} seems to be separated by ';', since it begins with {line[:40]!r}: save it "
                 "with commas, and with points in the numbers"
             )
         with csv_errors_told(path, []):
             names = self._dialect.open(path).schema.names
-        if all(_is_number(name) for name in names):
+        # pandas names columns by whole numbers where nobody names them
+        if all(map(_is_number, names)) and not all(map(str.isdecimal, names)):
             raise ValueError(
                 f"{path} seems to have no header, since its first line has numbers only: add a "
                 "line with the columns' names"
@@ -95,7 +98,8 @@ class DelimitedWriter(TableWriter):
     def __init__(self, path: Path, schema: pa.Schema, like: Path) -> None:
         self._schema = pa.schema([(field.name, _writable(field)) for field in schema])
         dialect = Dialect.of(like)
-        self._sink = pa.output_stream(str(path), compression=dialect.compression)
+        self._file = pa.OSFile(str(path), "wb")
+        self._sink = pa.output_stream(self._file, compression=dialect.compression)
         # A missing value alone in its line would be no line at all
         nothing = "NA" if len(schema) == 1 else ""
         options = csv.WriteOptions(delimiter=dialect.delimiter, null_string=nothing)
@@ -108,7 +112,7 @@ class DelimitedWriter(TableWriter):
 
     def close(self) -> None:
         """Write what is left."""
-        with self._sink:
+        with self._file, self._sink:
             self._writer.close()
 
 

@@ -35,7 +35,8 @@ class ParquetWriter(TableWriter):
         # Measured: to try dictionaries on real numbers takes three quarters of the time of
         # writing, and zstd makes few distinct ones as small
         few = [field.name for field in schema if not pa.types.is_floating(field.type)]
-        self._writer = pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=few)
+        self._file = pa.OSFile(str(path), "wb")
+        self._writer = pq.ParquetWriter(self._file, schema, compression="zstd", use_dictionary=few)
         self._schema = schema
         self._waiting: list[pa.RecordBatch] = []
 
@@ -50,9 +51,10 @@ class ParquetWriter(TableWriter):
 
     def close(self) -> None:
         """Write what is left, and the end of the file."""
-        try:
-            if self._waiting:
-                self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema))
-            self._writer.close()
-        finally:
-            self._writer.is_open = False  # else its destructor tries to write once more
+        with self._file:
+            try:
+                if self._waiting:
+                    self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema))
+                self._writer.close()
+            finally:
+                self._writer.is_open = False  # else its destructor tries to write once more

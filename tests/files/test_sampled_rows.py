@@ -1,0 +1,71 @@
+"""A sample of a table's rows: its law, its order, and what it does not depend on."""
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from disk_tables import numbers, write
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from bands import FALSE_ALARM
+from plcp.files import open_table
+from plcp.files.sampling import sample_rows
+
+N, MOST, DRAWS = 9, 2, 2000  # the reservoir is cut at its fifth, eighth, … row
+
+
+def test_every_set_of_rows_is_as_likely_as_any_other():
+    batches, schema = numbers(N).to_batches(max_chunksize=1), numbers(N).schema
+    samples = (sample_rows(batches, schema, most=MOST, seed=seed) for seed in range(DRAWS))
+    counts = Counter(tuple(sample["row"].to_pylist()) for sample in samples)
+    sets = list(combinations(range(N), MOST))
+    tail = FALSE_ALARM / 2 / len(sets)
+    low, high = binom.ppf([tail, 1 - tail], DRAWS, 1 / len(sets))
+    assert all(low <= counts[rows] <= high for rows in sets), counts
+    assert counts.total() == sum(counts[rows] for rows in sets)
+
+
+@given(
+    n=st.integers(0, 60),
+    most=st.integers(1, 70),
+    one=st.integers(1, 61),
+    other=st.integers(1, 61),
+    seed=st.integers(0, 2**32),
+)
+def test_the_sample_has_its_size_and_order_and_no_trace_of_the_batches(n, most, one, other, seed):
+    table = numbers(n)
+    first, second = (
+        sample_rows(table.to_batches(max_chunksize=size), table.schema, most=most, seed=seed)
+        for size in (one, other)
+    )
+    assert first.equals(second)
+    rows = first["row"].to_numpy()
+    assert len(rows) == min(n, most)
+    assert (np.diff(rows) > 0).all()
+    assert (first["half"].to_numpy() == rows / 2).all()
+
+
+def test_all_formats_give_the_same_rows(tmp_path):
+    samples = [
+        open_table(write(tmp_path / f"a.{ending}", numbers(3000), 700)).read(most=50, seed=3)
+        for ending in ("parquet", "csv", "arrow")
+    ]
+    assert samples[0].equals(samples[1])
+    assert samples[0].equals(samples[2])
+    assert len(samples[0]) == 50
+
+
+def test_seeds_differ_and_columns_do_not_matter(tmp_path):
+    file = open_table(write(tmp_path / "a.parquet", numbers(3000)))
+    assert not file.read(most=50, seed=1).equals(file.read(most=50, seed=2))
+    assert file.read(["half"], most=50)["half"].equals(file.read(most=50)["half"])
+    assert file.read(most=3000).equals(file.read())
+
+
+def test_no_rows_at_all_cannot_be_asked_for():
+    with pytest.raises(ValueError, match="at least one row must be drawn, got most=0"):
+        sample_rows([], pa.schema({"x": pa.int64()}), most=0, seed=0)
