@@ -89,7 +89,11 @@ class ScaledQuantile(RegressorMixin, BaseEstimator):
         """Estimated quantile of the score at each row."""
         check_is_fitted(self)
         X = check_features(self, X, reset=False, allow_nan=True)
-        return self.unit_ * self.scale_.predict(X) * self.shape_.predict(X)
+        return self.product(self.scale_.predict(X), self.shape_.predict(X))
+
+    def product(self, scale: FloatArray, shape: FloatArray) -> FloatArray:
+        """Return the index, given what its two boosters predict."""
+        return self.unit_ * scale * shape
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

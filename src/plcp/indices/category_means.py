@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.indices.crossfit import fit_weighted
+from plcp.indices.weights import fit_weighted
 from plcp.quantiles import FloatArray, IntArray
 from plcp.validation import check_features, check_pairs, drop_weightless
 
@@ -79,7 +79,7 @@ class CategoryMeans(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         Z = np.array(check_features(self, X, reset=False, allow_nan=True), dtype=float)
         for i, means in self.means_.items():
-            Z[:, i] = _look_up(means, _places(Z[:, i]))
+            Z[:, i] = mean_of(Z[:, i], means)
         return np.asarray(self.index_.predict(Z), dtype=float)
 
     def __sklearn_tags__(self) -> Any:
@@ -101,6 +101,11 @@ def category_means(places: IntArray, scores: FloatArray, weights: FloatArray) ->
     n_places = int(places.max()) + 2
     sums = np.bincount(places, weights * scores, n_places)
     return np.asarray((sums + overall) / (np.bincount(places, weights, n_places) + 1.0))
+
+
+def mean_of(codes: FloatArray, means: FloatArray) -> FloatArray:
+    """Look each code up in the means of missing, of code 0, 1, …, and of an unseen one."""
+    return _look_up(means, _places(codes))
 
 
 def _places(codes: FloatArray) -> IntArray:

@@ -10,9 +10,10 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.indices.crossfit import CrossFitted, fit_weighted
+from plcp.indices.crossfit import CrossFitted
 from plcp.indices.levels import seeded
 from plcp.indices.tables import TableEncoder
+from plcp.indices.weights import fit_weighted
 from plcp.quantiles import FloatArray
 from plcp.validation import (
     check_features,

@@ -1,19 +1,21 @@
 """An index fitted on all folds but one, over and over: honest on its own rows, averaged on new."""
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import KFold
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import delayed
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
+from plcp.indices.averaged import AveragedBoosters
 from plcp.indices.levels import seeded
 from plcp.indices.linear import LinearQuantile
 from plcp.indices.sparse import SparseScale
+from plcp.indices.weights import fit_weighted
 from plcp.progress import in_threads
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import take
@@ -30,6 +32,7 @@ from plcp.validation import (
 Fold = tuple[IntArray, IntArray]
 ROWS_TO_FIT = 60_000
 REPEATS = (2, 5)
+ROWS_FOR_TABLES = 10_000  # below, making tables of all trees takes longer than they spare
 
 
 class CrossFitted(RegressorMixin, BaseEstimator):
@@ -110,16 +113,32 @@ class CrossFitted(RegressorMixin, BaseEstimator):
         models = [model for model, _ in fitted]
         self.history_ = histories(models)
         self.models_ = average_linear(models)
+        self.__dict__.pop("_tables", None)  # of an earlier fit
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """Mean of the fold models."""
         check_is_fitted(self)
         X = check_features(self, X, reset=False, allow_nan=takes_nan(self))
+        if self._is_worth_tables(X) and self._tables is not None:
+            return self._tables.predict(X)
         total = self.models_[0].predict(X)
         for model in self.models_[1:]:
             total = total + model.predict(X)
         return total / len(self.models_)
+
+    def _is_worth_tables(self, X: Any) -> bool:
+        return isinstance(X, np.ndarray) and (len(X) >= ROWS_FOR_TABLES or "_tables" in vars(self))
+
+    @cached_property
+    def _tables(self) -> AveragedBoosters | None:
+        """All trees of the fold models as tables, if they are made of trees."""
+        return AveragedBoosters.of(self.models_)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is kept on disk: tables are made anew."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_tables"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -154,24 +173,6 @@ def make_folds(n: int, cv: int, n_repeats: int | str, rng: np.random.RandomState
         for seed in seeds
         for fold in KFold(n_folds, shuffle=True, random_state=seed).split(np.empty(n))
     ]
-
-
-def fit_weighted(
-    estimator: Any, X: Any, y: FloatArray | IntArray, weights: FloatArray | None
-) -> Any:
-    """Fit, with weights if there are any and the estimator can take them."""
-    if weights is None:
-        return estimator.fit(X, y)
-    if isinstance(estimator, Pipeline):
-        name, last = estimator.steps[-1]
-        if has_fit_parameter(last, "sample_weight"):
-            return estimator.fit(X, y, **{f"{name}__sample_weight": weights})
-    if not has_fit_parameter(estimator, "sample_weight"):
-        raise ValueError(
-            f"{type(estimator).__name__} does not accept sample_weight, which is needed here: "
-            "choose an estimator whose fit takes weights, or give none"
-        )
-    return estimator.fit(X, y, sample_weight=weights)
 
 
 def _fit_fold(

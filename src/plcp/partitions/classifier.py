@@ -10,8 +10,8 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.indices.crossfit import fit_weighted
 from plcp.indices.levels import seeded
+from plcp.indices.weights import fit_weighted
 from plcp.partitions.base import Partition, group_masses, one_hot, warn_if_collapsed
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
 from plcp.rows import count, take

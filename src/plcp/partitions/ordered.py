@@ -6,9 +6,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.indices.crossfit import fit_weighted
 from plcp.indices.levels import at_level, seeded
 from plcp.indices.mixture import MixedIndex
+from plcp.indices.weights import fit_weighted
 from plcp.partitions.base import Partition, group_masses, one_hot
 from plcp.partitions.cuts import equal_mass_cuts, interval_of, optimal_cuts
 from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles

@@ -9,9 +9,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.indices.crossfit import fit_weighted
 from plcp.indices.levels import at_level, seeded
 from plcp.indices.mixture import MixedIndex
+from plcp.indices.weights import fit_weighted
 from plcp.quantiles import FloatArray, conformal_quantile, excess_over
 from plcp.rows import count
 from plcp.thresholds.base import ThresholdRule
