@@ -114,6 +114,15 @@ def test_a_group_never_seen_has_an_infinite_threshold():
         assert_array_equal(rule.predict([[1.0], [2.0], [0.0]]), [np.inf, np.inf, 18])
 
 
+def test_groups_are_numbered_as_their_thresholds():
+    X = np.repeat([["a"], ["b"]], 20, axis=0)
+    rule = Mondrian(0).fit(pd.DataFrame(X), np.arange(40))
+    with pytest.warns(InfiniteThresholdWarning, match="were not seen"):
+        assigned = rule.assign(pd.DataFrame(["b", "z", "a"]))
+    assert_array_equal(assigned.groups, [1, -1, 0])
+    assert_array_equal(assigned.thresholds, [38, np.inf, 18])
+
+
 def test_a_small_group_is_named():
     X = np.r_[np.zeros(20), np.ones(5)][:, None]
     with pytest.warns(InfiniteThresholdWarning, match=r"groups \[1.0\] hold too few"):

@@ -273,6 +273,9 @@ def test_groups_in_order_and_complete(rng, partition, calibration, assignment, w
     if assignment != "sample":
         assert_array_equal(groups, memberships.argmax(axis=1))
     thresholds = rule.predict(X)
+    assigned = rule.assign(X)
+    assert_array_equal(assigned.groups, groups)
+    assert_array_equal(assigned.thresholds, thresholds)
     assert thresholds.shape == (240,)
     assert np.isfinite(thresholds).all()
     if within == "constant" and assignment != "mean":
@@ -281,6 +284,17 @@ def test_groups_in_order_and_complete(rng, partition, calibration, assignment, w
         assert_allclose(thresholds, memberships @ rule.thresholds_)
     assert isinstance(rule.history_, list)
     assert len(rule.guarantee_) > 40
+
+
+def test_groups_and_thresholds_are_found_in_one_pass(rng, monkeypatch):
+    X, scores = draw(rng)
+    rule = PLCP(OrderedPartition(Column()), 3, random_state=0).fit(X, scores)
+    asked, ask = [], OrderedPartition.predict_index
+    monkeypatch.setattr(
+        OrderedPartition, "predict_index", lambda self, X: asked.append(len(X)) or ask(self, X)
+    )
+    assert len(set(rule.assign(X).groups)) == rule.n_groups_
+    assert asked == [len(X)]
 
 
 @pytest.mark.parametrize("calibration", ["split", "cross"])

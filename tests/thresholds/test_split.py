@@ -80,3 +80,10 @@ def test_a_weighted_guarantee_is_approximate():
     assert "in finite samples" not in weighted
     assert weighted.startswith("Approximate")
     assert "weight one" in weighted
+
+
+def test_no_row_has_a_group():
+    rule = SplitConformal().fit(np.zeros((20, 1)), np.arange(20))
+    groups, thresholds = rule.assign(np.zeros((3, 1)))
+    assert groups is None
+    assert_array_equal(thresholds, rule.predict(np.zeros((3, 1))))

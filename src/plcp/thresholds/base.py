@@ -1,14 +1,21 @@
 """The contract of a threshold rule: a regressor of scores."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from plcp.quantiles import FloatArray, pinball_loss
+from plcp.quantiles import FloatArray, IntArray, pinball_loss
 from plcp.thresholds.members import Members
+
+
+class Assigned(NamedTuple):
+    """What a rule gives to rows: the number of each one's group, if it has any, and a threshold."""
+
+    groups: IntArray | None
+    thresholds: FloatArray
 
 
 class ThresholdRule(RegressorMixin, BaseEstimator, ABC):
@@ -29,6 +36,14 @@ class ThresholdRule(RegressorMixin, BaseEstimator, ABC):
     @abstractmethod
     def predict(self, X: Any) -> FloatArray:
         """Thresholds q(x), one a row."""
+
+    def assign(self, X: Any) -> Assigned:
+        """Group and threshold of each row, at the price of one prediction.
+
+        Groups are numbered as in ``thresholds_``, -1 for one never seen; None where no row has
+        just one.
+        """
+        return Assigned(None, self.predict(X))
 
     def members(self, X: Any) -> Members:
         """Rows of each group that the rule learned or was given, by name; a rule may have none."""

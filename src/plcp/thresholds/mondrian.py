@@ -11,7 +11,7 @@ from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles
 from plcp.rows import count, is_frame
 from plcp.shifts.columns import check_kind, check_present, check_sortable, column, shown
 from plcp.shifts.groups import check_indicators
-from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.base import Assigned, ThresholdRule
 from plcp.thresholds.members import Members, members_of_codes
 from plcp.validation import (
     check_alpha,
@@ -97,12 +97,17 @@ class Mondrian(ThresholdRule):
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
         """Threshold of each row's group; infinite, with a warning, for a group never seen."""
+        return self.assign(X, groups).thresholds
+
+    def assign(self, X: Any, groups: ArrayLike | None = None) -> Assigned:
+        """Group of each row, as numbered in ``groups_`` (-1: never seen), and its threshold."""
         labels, codes = self._coded(X, groups)
         unseen = codes == len(self.groups_)
         if unseen.any():
             new = np.unique(labels[unseen]).tolist()
             warn_infinite(f"groups {shortened(new)} were not seen in calibration")
-        return np.append(self.thresholds_, np.inf)[codes]
+        thresholds = np.append(self.thresholds_, np.inf)[codes]
+        return Assigned(np.where(unseen, -1, codes), thresholds)
 
     def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
         """Rows of each group, by name; those of a group never seen are in none."""

@@ -21,7 +21,7 @@ from plcp.partitions.base import (
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import FloatArray, IntArray, conformal_quantile
 from plcp.rows import is_frame
-from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.base import Assigned, ThresholdRule
 from plcp.thresholds.guarantees import plcp_guarantee
 from plcp.thresholds.learned.calibration import mean_level
 from plcp.thresholds.learned.evidence import Evidence, Pairs, Place, place_of
@@ -175,13 +175,18 @@ class PLCP(ThresholdRule):
 
     def predict(self, X: Any) -> FloatArray:
         """Thresholds q(x), one a row."""
+        return self.assign(X).thresholds
+
+    def assign(self, X: Any) -> Assigned:
+        """Learned group and threshold of each row, at the price of one prediction."""
         place = self._place(X)
+        groups = self._groups(place)
         base = place.index if self._follow else 0.0
         if self.assignment == "mean" and place.memberships is not None:
             thresholds = base + mean_level(place.memberships, self.levels_[self._rank])
         else:
-            thresholds = base + self.levels_[self._groups(place)]
-        return np.maximum(thresholds, self._least)
+            thresholds = base + self.levels_[groups]
+        return Assigned(groups, np.maximum(thresholds, self._least))
 
     def groups(self, X: Any) -> IntArray:
         """Learned group of each row, as numbered in ``thresholds_``."""
