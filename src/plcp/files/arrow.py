@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-from pyarrow import dataset, ipc
+from pyarrow import ipc
 
 from plcp.files.table import TableFile, evenly
 from plcp.files.writer import TableWriter
@@ -16,18 +16,20 @@ class ArrowTable(TableFile):
     def __init__(self, path: Path) -> None:
         with pa.memory_map(str(path)) as source:
             file = ipc.open_file(source)
-            super().__init__(path, _without_views(file.schema), None)
-        self.n_rows = dataset.dataset(path, format="ipc").count_rows()  # decompresses nothing
+            super().__init__(path, _without_views(file.schema), sum(map(len, _batches(file))))
 
     def _scan(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         with pa.memory_map(str(self.path)) as source:
-            file = ipc.open_file(source)
-            found = (
+            parts = (
                 part
-                for number in range(file.num_record_batches)
-                for part in _parts(file.get_batch(number).select(columns), rows)
+                for batch in _batches(ipc.open_file(source))
+                for part in _parts(batch.select(columns), rows)
             )
-            yield from evenly((part.cast(_without_views(part.schema)) for part in found), rows)
+            yield from evenly((part.cast(_without_views(part.schema)) for part in parts), rows)
+
+
+def _batches(file: ipc.RecordBatchFileReader) -> Iterator[pa.RecordBatch]:
+    return (file.get_batch(number) for number in range(file.num_record_batches))
 
 
 def _parts(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
