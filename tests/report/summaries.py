@@ -241,7 +241,7 @@ def hostile():
     summary["learned"] = {"about": HOSTILE[0], "groups": several[:40]}
     summary["named"] = [
         {"column": name, "about": name, "groups": several if i == 0 else several[:3]}
-        for i, name in enumerate(HOSTILE)
+        for i, name in enumerate(HOSTILE[:6])
     ] + [{"column": "nothing", "about": "", "groups": []}]
     summary["lengths"] = {
         "edges": [0.0, 1.0, "inf"],

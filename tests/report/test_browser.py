@@ -1,0 +1,319 @@
+"""The page in a real browser: silent, readable everywhere, and usable by keyboard."""
+
+import os
+import shutil
+from math import inf
+
+import pytest
+import summaries
+from playwright.sync_api import sync_playwright
+
+from plcp.report import write_page
+from plcp.report.words import count, number, percent, rate, signed
+
+KINDS = {"report": summaries.report, "audit": summaries.audit, "hostile": summaries.hostile}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = shutil.which("chromium")
+    if path is None:
+        (pytest.fail if "CI" in os.environ else pytest.skip)("install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    for kind, summary in KINDS.items():
+        write_page(summary(), folder / f"{kind}.html")
+    return {kind: (folder / f"{kind}.html").as_uri() for kind in KINDS}
+
+
+@pytest.fixture
+def visit(browser, addresses):
+    """Open a page; at the end it must have asked for nothing and complained of nothing."""
+    visits = []
+
+    def go(kind, width=1280, **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        page, seen = context.new_page(), []
+        page.on("console", lambda message: seen.append(message.text))
+        page.on("pageerror", lambda error: seen.append(str(error)))
+        page.on("dialog", lambda dialog: (seen.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: seen.append(request.url))
+        visits.append((context, addresses[kind], seen))
+        page.goto(addresses[kind])
+        return page
+
+    yield go
+    for context, address, seen in visits:
+        context.close()
+        assert seen == [address]
+
+
+def rows_of(summary):
+    """Column, group and cells, in the order of the table."""
+    for column, groups in [("learned", summary["learned"]["groups"])] + [
+        (named["column"], named["groups"]) for named in summary["named"]
+    ]:
+        for group in groups:
+            yield column, group
+
+
+def cells_of(summary, group):
+    """Values of one row as numbers, and as the reader sees them."""
+    sized = summary["size_name"] is not None
+    yield group["n"], count(group["n"])
+    yield group["share"], percent(group["share"])
+    if summary["kind"] == "report":
+        yield group["threshold"], number(group["threshold"])
+    for method in summary["methods"]:
+        cell = group["cells"][method]
+        yield cell["coverage"], rate(cell["coverage"])
+        if sized:
+            yield cell["size"], number(cell["size"])
+        yield cell["verdict"], signed(cell["verdict"])
+
+
+READ_TABLE = """() => [...document.querySelectorAll("#groups tbody tr")].map(row =>
+  [...row.cells].slice(2).map(cell => [
+    cell.querySelector("data")?.value ?? null, cell.innerText.trim().split("\\n")[0].trim()]))"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_figure_of_the_table_is_the_summarys(visit, kind):
+    page = visit(kind)
+    carried = page.evaluate("JSON.parse(document.getElementById('summary').textContent)")
+    assert carried == KINDS[kind]()
+    expected = [
+        [
+            (None if value is None or text.endswith(value_words) else str(value), text)
+            for value, text in cells_of(carried, group)
+        ]
+        for _, group in rows_of(carried)
+    ]
+    found = [[tuple(cell) for cell in row] for row in page.evaluate(READ_TABLE)]
+    assert [[text for _, text in row] for row in found] == [
+        [text for _, text in row] for row in expected
+    ]
+    as_numbers = [[None if v is None else float(v) for v, _ in row] for row in found]
+    assert as_numbers == [[None if v is None else float(v) for v, _ in row] for row in expected]
+
+
+value_words = ("covers", "falls short", "undecided")
+
+
+def press_tab_until(page, is_there):
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate(is_there):
+            return
+    raise AssertionError("the keyboard does not get there")
+
+
+SORTED_COLUMN = """place => [...document.querySelectorAll("#groups tbody tr")]
+  .map(row => row.cells[place].dataset.sort)"""
+
+
+def test_sorting_by_keyboard(visit):
+    page = visit("report")
+    heads = page.locator("#groups thead th")
+    page.locator("#filter").focus()
+    for place in range(heads.count()):
+        press_tab_until(page, f"document.activeElement.closest('th')?.cellIndex === {place}")
+        before = page.evaluate(SORTED_COLUMN, place)
+        is_number = heads.nth(place).get_attribute("data-kind") == "number"
+        known = [float(value) if is_number else value for value in before if value]
+        missing = [""] * (len(before) - len(known))
+        for key, way in (("Enter", "ascending"), ("Space", "descending")):
+            page.keyboard.press(key)
+            assert heads.nth(place).get_attribute("aria-sort") == way
+            assert page.locator("#groups th[aria-sort$=ending]").count() == 1
+            after = page.evaluate(SORTED_COLUMN, place)
+            found = [float(value) if value and is_number else value for value in after]
+            if is_number:  # letters are ordered as the reader's language has it
+                known.sort(reverse=way == "descending")
+                assert found == [*known, *missing]
+            else:
+                groups = [x for i, x in enumerate(found) if i == 0 or found[i - 1] != x]
+                assert sorted(groups) == sorted(set(known))  # equal ones stand together
+
+
+def test_infinite_sizes_are_the_largest_and_missing_ones_last(visit):
+    page = visit("hostile")
+    page.locator("#groups thead button", has_text="Threshold").press("Enter")
+    values = page.evaluate(SORTED_COLUMN, 4)
+    known = [float(value) for value in values if value]
+    assert known == sorted(known)
+    assert known[-1] == inf
+    assert values[len(known) :] == [""] * (len(values) - len(known))
+    assert len(known) < len(values)
+
+
+def test_filtering_by_keyboard(visit):
+    summary, page = summaries.report(), visit("report")
+    page.keyboard.press("Tab")
+    press_tab_until(page, "document.activeElement.id === 'filter'")
+    names = page.locator("#groups tbody tr:visible th .name")
+    rows = list(rows_of(summary))
+    page.keyboard.type("falls SHORT")
+    assert names.all_inner_texts() == [
+        group["name"]
+        for _, group in rows
+        if any(cell["verdict"] == "falls short" for cell in group["cells"].values())
+    ]
+    assert page.locator("#shown").inner_text() == f"{names.count()} of {len(rows)} shown"
+    assert 0 < names.count() < len(rows)
+    page.keyboard.press("Control+a")
+    page.keyboard.type("RAC1P")
+    assert names.all_inner_texts() == [g["name"] for column, g in rows if column == "RAC1P"]
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    assert names.count() == len(rows)
+
+
+def test_arrow_keys_move_between_dots_and_the_tip_says_their_figures(visit):
+    summary, page = summaries.report(), visit("report")
+    tip = page.locator("#tip")
+    assert tip.is_hidden()
+    press_tab_until(page, "document.activeElement.matches('.mark')")
+    dots = [
+        (group["name"], method, group["cells"][method])
+        for group in summary["learned"]["groups"]
+        for method in summary["methods"]
+    ]
+    for name, method, cell in dots:
+        lines = tip.inner_text().split("\n")
+        assert lines[0] == name
+        assert lines[1].startswith(f"{method}: coverage {rate(cell['coverage'])}, ")
+        assert lines[3] == f"{count(cell['hits'])} of {count(cell['n'])} rows covered"
+        box = tip.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 1280
+        assert 0 <= box["y"] <= 900 - box["height"]
+        page.keyboard.press("ArrowDown")
+    assert tip.inner_text().startswith(dots[-1][0])  # the last stays
+    page.keyboard.press("ArrowUp")
+    assert f"{dots[-2][1]}: coverage" in tip.inner_text()
+    page.keyboard.press("Home")
+    assert tip.inner_text().startswith(dots[0][0])
+    page.keyboard.press("End")
+    assert tip.inner_text().startswith(dots[-1][0])
+    page.keyboard.press("Escape")
+    assert tip.is_hidden()
+
+
+@pytest.mark.parametrize("section", ["coverage", "lengths", "choice", "explanation"])
+def test_every_chart_answers_the_pointer_and_the_keyboard(visit, section):
+    page = visit("report")
+    tip, marks = page.locator("#tip"), page.locator(f"#{section} .mark")
+    reached = marks.nth(1)
+    reached.locator(".shape, rect").first.hover()
+    assert tip.inner_text() == reached.get_attribute("aria-label")
+    page.mouse.move(0, 0)
+    assert tip.is_hidden()
+    reached.focus()
+    page.keyboard.press("ArrowLeft")
+    assert tip.inner_text() == marks.first.get_attribute("aria-label")
+    stops = page.locator(f"#{section} .mark[tabindex='0']").count()
+    assert stops == page.locator(f"#{section} .chart").count()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_wider_than_the_screen(visit, kind):
+    page = visit(kind)
+    beyond = """() => [...document.querySelectorAll("body *:not(.skip)")].filter(element =>
+      !element.closest(".scroll, svg, .hidden") && element.getClientRects().length &&
+      element.getBoundingClientRect().right > innerWidth + 0.5).map(element => element.outerHTML)"""
+    for width in (360, 768, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(beyond) == []
+
+
+COLOURS = """() => {
+  const solid = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (!/, 0\\)$/.test(colour)) return colour;
+    }
+  };
+  const found = new Set();
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+    const element = node.parentElement;
+    if (!node.data.trim() || !element.getClientRects().length) continue;
+    const style = getComputedStyle(element);
+    const ink = element.closest("svg") ? style.fill : style.color;
+    found.add(JSON.stringify([ink, solid(element)]));
+  }
+  for (const shape of document.querySelectorAll(".shape, .one, line.target"))
+    found.add(JSON.stringify([getComputedStyle(shape).stroke, solid(shape)]));
+  return [...found].map(JSON.parse);
+}"""
+
+
+def luminance(colour):
+    channels = [int(part) / 255 for part in colour.removeprefix("rgb(").rstrip(")").split(",")]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_and_marks_stand_out(visit, scheme):
+    """The contrast of 4.5 to 1 that WCAG 2.2 asks of text at level AA."""
+    page = visit("report", color_scheme=scheme)
+    page.locator("#coverage .mark").first.focus()  # the tip is text too
+    pairs = page.evaluate(COLOURS)
+    assert len(pairs) > 5
+    for pair in pairs:
+        dark, light = sorted(map(luminance, pair))
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, pair
+    paper = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert (paper > 0.5) == (scheme == "light")
+
+
+@pytest.mark.parametrize("kind", ["report", "audit"])
+def test_print_cuts_no_table(visit, kind):
+    page = visit(kind, width=680, color_scheme="dark")  # what A4 has between margins of 15 mm
+    page.emulate_media(media="print")
+    cut = """() => [...document.querySelectorAll("table, .row, .card, svg")].filter(
+      element => element.getBoundingClientRect().right > innerWidth + 0.5).length"""
+    assert page.evaluate(cut) == 0
+    assert page.locator("#filter").is_hidden()
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert luminance(paper) == 1  # dark paper costs ink
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_without_scripts_the_page_says_the_same(visit):
+    page, scripted = visit("report", java_script_enabled=False), visit("report")
+    for place in ("#main > section", "#cards", "#groups tbody", "#lengths", "#provenance"):
+        assert page.locator(place).first.inner_text() == scripted.locator(place).first.inner_text()
+    assert page.locator("#filter").is_hidden()
+    assert page.locator("#groups button").count() == 0
+    mark = page.locator(".mark").first
+    assert mark.locator("title").text_content() == mark.get_attribute("aria-label")
+
+
+def test_names_stay_text(visit):
+    page = visit("hostile")
+    assert page.title() == summaries.hostile()["title"]
+    assert page.locator("script").count() == 2
+    assert page.locator("img, iframe, b").count() == 0
+    names = page.locator("#groups tbody th .name").all_text_contents()
+    shown = [group["name"] for _, group in rows_of(summaries.hostile())]
+    seen = str.maketrans({"\x00": None, "\udce9": "\\udce9"})  # HTML has neither
+    assert names == [name.translate(seen) for name in shown]
+
+
+def test_the_first_stop_leads_to_the_findings(visit):
+    page = visit("report")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
