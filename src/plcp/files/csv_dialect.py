@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv
 
-BLOCK = 1 << 23  # bytes read at a time; no row may be longer
+BLOCK = 1 << 21  # bytes read at a time, some in advance; no row may be longer
 # pandas' words for a missing value beside Arrow's; quoted or not, in text too
 MISSING = [*csv.ConvertOptions().null_values, "<NA>", "None"]
 

@@ -47,7 +47,7 @@ def _told(error: str, names: Sequence[str]) -> str:
     if "cannot infer number of columns" in error:
         return " has no columns: its first line must have their names"
     if "straddling" in error:
-        return ": a row is longer than 8 MB; a quote is perhaps not closed"
+        return ": a row is longer than 2 MB; a quote is perhaps not closed"
     return ""
 
 
