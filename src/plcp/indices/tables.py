@@ -3,20 +3,36 @@
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from plcp.quantiles import FloatArray
-from plcp.rows import is_frame
+from plcp.indices.repeated import one_row_each, same_text
+from plcp.quantiles import FloatArray, IntArray
+from plcp.rows import is_frame, take
 
 MAX_CATEGORIES = 254  # the histogram trees tell apart 255 codes, one of them "missing"
 NUMBERS, DATES, DURATIONS, TEXT = "numbers", "dates", "durations", "categories"
 KINDS = {**dict.fromkeys("biuf", NUMBERS), "M": DATES, "m": DURATIONS}
 # pandas gives nullable booleans, decimals and dates of a time zone as objects
 OBJECTS = {NUMBERS: (Real, np.bool_, Decimal), DATES: (date,), DURATIONS: (timedelta,)}
+
+
+class Read(NamedTuple):
+    """Kind of a column (None: all missing), and its values: one a row, or one at each place.
+
+    ``places`` are those of all rows, the one after the last value where a row has none.
+    """
+
+    kind: str | None
+    values: NDArray[Any]
+    places: IntArray | None = None
+
+    def spread(self, numbers: FloatArray) -> FloatArray:
+        """Return one number a row, given one for each of the values."""
+        return numbers if self.places is None else np.append(numbers, np.nan)[self.places]
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -57,11 +73,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.kinds_: list[str | None] = [NUMBERS] * X.shape[1]
             self.categories_: list[NDArray[Any] | None] = [None] * X.shape[1]
         else:
-            columns = [_values(X, name) for name in X.columns]
-            self.kinds_ = [kind for kind, _ in columns]
+            columns = [_read(X, name) for name in X.columns]
+            self.kinds_ = [column.kind for column in columns]
             self.categories_ = [
-                _categories(values, self.keep_rare) if kind == TEXT else None
-                for kind, values in columns
+                _categories(column, self.keep_rare) if column.kind == TEXT else None
+                for column in columns
             ]
         sizes = [0 if known is None else len(known) for known in self.categories_]
         self.n_categories_ = np.array(sizes, dtype=int)
@@ -75,18 +91,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoded = np.full(X.shape, np.nan, order="F")
         learned = zip(X.columns, self.kinds_, self.categories_, strict=True)
         for i, (name, expected, known) in enumerate(learned):
-            kind, values = _values(X, name)
+            column = _read(X, name)
             if expected is None:
                 encoded[:, i] = 0.0
                 continue
-            if kind is None:
+            if column.kind is None:
                 continue
-            if kind != expected:
+            if column.kind != expected:
                 raise ValueError(
-                    f"column {name!r} held {expected} in fit and holds {kind} now: "
+                    f"column {name!r} held {expected} in fit and holds {column.kind} now: "
                     "give it the type it had in fit"
                 )
-            encoded[:, i] = _numbers(values) if known is None else _codes(values, known)
+            values = column.values
+            encoded[:, i] = column.spread(
+                _numbers(values) if known is None else _codes(values, known)
+            )
         return encoded
 
 
@@ -120,9 +139,18 @@ def _is_gap(value: Any) -> bool:
     return isinstance(value, float | Decimal | np.generic) and bool(value != value)
 
 
-def _values(X: Any, name: Any) -> tuple[str | None, NDArray[Any]]:
-    """Kind of a column (None: all missing) and its values; unequal kinds are told by their text."""
+def _read(X: Any, name: Any) -> Read:
+    """Read a column of a frame, each of its texts once."""
     column = X[name]
+    numbers = same_text(column)
+    if numbers is None:
+        return Read(*_values(name, column))
+    rows, places = one_row_each(numbers)
+    return Read(*_values(name, take(column, rows)), places)
+
+
+def _values(name: Any, column: Any) -> tuple[str | None, NDArray[Any]]:
+    """Kind of a column (None: all missing) and its values; unequal kinds are told by their text."""
     if getattr(column.dtype, "tz", None) is not None:  # pandas would give one object a row
         column = column.dt.tz_convert(None)
     try:
@@ -163,10 +191,12 @@ def _labels(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return np.array([str(value) for value in values.tolist()], dtype=str), ~is_missing(values)
 
 
-def _categories(values: NDArray[Any], keep_rare: bool) -> NDArray[Any]:
+def _categories(column: Read, keep_rare: bool) -> NDArray[Any]:
     """Categories of a column, sorted: the most frequent 254, then, if wanted, the rare ones."""
-    labels, present = _labels(values)
-    known, counts = np.unique(labels[present], return_counts=True)
+    labels, present = _labels(column.values)
+    rows = None if column.places is None else np.bincount(column.places)[: len(labels)][present]
+    known, which = np.unique(labels[present], return_inverse=True)
+    counts = np.bincount(which, rows)
     order = np.argsort(-counts, kind="stable")
     often, rare = np.sort(order[:MAX_CATEGORIES]), np.sort(order[MAX_CATEGORIES:])
     return known[np.concatenate([often, rare])] if keep_rare else known[often]
