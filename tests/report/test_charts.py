@@ -106,8 +106,8 @@ def test_the_axis_names_every_tick_and_the_target():
     scale = round_scale(0.8, 1.0)
     axis = ElementTree.fromstring(draw_axis(scale, 0.9))
     said = {text.text: across(text, "x") for text in axis.iter("text")}
-    assert said["target 0.9"] == pytest.approx(0.5)
-    assert [float(text) for text in said if "target" not in text] == list(scale.ticks)
+    assert said["target 90 %"] == pytest.approx(0.5)
+    assert [float(text) / 100 for text in said if "target" not in text] == list(scale.ticks)
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30))
@@ -131,6 +131,19 @@ def test_bins_say_their_edges_and_rows():
         "PLCP: 7 rows\nlength from 0 to 10",
         "PLCP: 1,200 rows\nlength from 10 to ∞",
     ]
+
+
+def test_numbers_of_labels_are_whole():
+    drawing = draw_histogram("PLCP", 0, [-0.5, 0.5, 1.5, 2.5], [1, 7, 2], "number of labels")
+    said = [mark.get("aria-label").split("\n")[1] for mark in elements(drawing, "mark")]
+    assert said == [f"number of labels {n}" for n in range(3)]
+    labels = list(ElementTree.fromstring(drawing).iter("text"))
+    assert {text.text: across(text, "x") for text in labels} == pytest.approx(
+        {"0": 1 / 6, "1": 3 / 6, "2": 5 / 6}, abs=1e-4
+    )
+    wide = draw_histogram("PLCP", 0, [-0.5, 2.5, 5.5], [1, 7], "number of labels")
+    said = [mark.get("aria-label").split("\n")[1] for mark in elements(wide, "mark")]
+    assert said == ["number of labels 0–2", "number of labels 3–5"]
 
 
 def test_the_curve_falls_where_the_loss_falls_and_rings_the_chosen():

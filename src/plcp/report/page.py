@@ -11,10 +11,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from plcp.audit.words import asked, between, percent
 from plcp.files import write_atomically
 from plcp.report import charts, words
 from plcp.report.charts.marks import series_of
 
+WORDS = (asked, between, percent, words.count, words.number, words.rate, words.signed)
 MOST_DRAWN = 60  # groups of one chart; the table has all
 
 
@@ -102,8 +104,7 @@ def _templates() -> Environment:
     templates.policies["json.dumps_kwargs"] = {"allow_nan": False}
     templates.globals |= {name: getattr(charts, name) for name in charts.__all__}
     templates.globals["drawn"] = drawn
-    for word in (words.bounds, words.count, words.number, words.percent, words.rate, words.signed):
-        templates.filters[word.__name__] = word
+    templates.filters |= {word.__name__: word for word in WORDS}
     return templates
 
 

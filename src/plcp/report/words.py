@@ -1,8 +1,9 @@
-"""Figures as a reader sees them."""
+"""Figures as a reader sees them; shares and their bounds are worded as at the terminal."""
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import isinf
 from typing import Any
+
+from plcp.audit.words import percent
 
 MISSING = "–"
 
@@ -21,44 +22,15 @@ def count(n: int) -> str:
     return f"{n:,}"
 
 
-def rate(value: float | None) -> str:
-    """Three digits of a coverage.
+def rate(coverage: float | None) -> str:
+    """A coverage in percent.
 
     Examples
     --------
     >>> rate(0.90149), rate(None)
-    ('0.901', '–')
+    ('90.1 %', '–')
     """
-    return MISSING if value is None else f"{value:z.3f}"
-
-
-def bounds(low: float, high: float) -> str:
-    """Three digits of an interval, rounded outwards so that what is shown holds too.
-
-    Examples
-    --------
-    >>> bounds(0.8996, 0.9121)
-    '0.899–0.913'
-    """
-    return f"{_three(low, ROUND_FLOOR)}–{_three(high, ROUND_CEILING)}"
-
-
-def _three(value: float, rounding: str) -> Decimal:
-    """Decimal, as 1000 * 0.57 is less than 570 in floating point."""
-    return Decimal(str(value)).quantize(Decimal("0.001"), rounding)
-
-
-def percent(value: float) -> str:
-    """A share of rows, or a level, in per cent with at most one digit after the point.
-
-    Examples
-    --------
-    >>> percent(0.1234), percent(0.95), percent(0.0001)
-    ('12.3 %', '95 %', '< 0.1 %')
-    """
-    if 0 < value < 0.001:
-        return "< 0.1 %"
-    return f"{round(100 * value, 1):g} %"
+    return MISSING if coverage is None else percent(coverage)
 
 
 def number(value: Any) -> str:

@@ -4,7 +4,7 @@ Places across are per cent of the width and places down are pixels: a chart then
 or a sheet of paper without its letters shrinking.
 """
 
-from plcp.report.charts.bars import draw_bar, value_scale
+from plcp.report.charts.bars import draw_bar, draw_value_axis, value_scale
 from plcp.report.charts.coverage import coverage_scale, draw_axis, draw_key, draw_strip
 from plcp.report.charts.curve import draw_curve
 from plcp.report.charts.histogram import draw_histogram
@@ -17,5 +17,6 @@ __all__ = [
     "draw_histogram",
     "draw_key",
     "draw_strip",
+    "draw_value_axis",
     "value_scale",
 ]

@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from plcp.report.charts.coverage import add_upright
+from plcp.report.charts.axis import add_grid, add_ticks, add_upright
 from plcp.report.charts.marks import add, add_mark, canvas, to_markup
 from plcp.report.charts.scales import Scale, percent, round_scale
 from plcp.report.words import number
@@ -19,11 +19,17 @@ def value_scale(items: Iterable[Mapping[str, Any]]) -> Scale:
     return round_scale(min(ends), max(ends))
 
 
+def draw_value_axis(scale: Scale) -> Markup:
+    """Ticks under the bars."""
+    drawing = canvas(class_="axis", height=22, aria_hidden="true")
+    add_ticks(drawing, scale, number)
+    return to_markup(drawing)
+
+
 def draw_bar(item: Mapping[str, Any], scale: Scale) -> Markup:
     """One feature's row of the chart."""
     drawing = canvas(class_="strip")
-    for tick in scale.ticks:
-        add_upright(drawing, scale.across(tick), "grid")
+    add_grid(drawing, scale)
     add_upright(drawing, scale.across(0), "zero")
     middle = add(drawing, "svg", y="50%", overflow="visible")
     value, low, high = item["value"], *_ends(item)

@@ -7,6 +7,8 @@ from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
+from plcp.audit.words import asked, between
+from plcp.report.charts.axis import add_grid, add_ticks, add_upright
 from plcp.report.charts.marks import (
     add,
     add_mark,
@@ -17,7 +19,7 @@ from plcp.report.charts.marks import (
     to_markup,
 )
 from plcp.report.charts.scales import Scale, round_scale
-from plcp.report.words import bounds, count, number, rate, signed
+from plcp.report.words import count, rate, signed
 
 LANE = 18  # height of one method's dot and interval
 ROOM = 0.02  # to both sides of the target, or small differences would look large
@@ -40,12 +42,12 @@ def coverage_scale(cells: Iterable[Mapping[str, Any]], target: float) -> Scale:
 
 
 def draw_axis(scale: Scale, target: float | None = None) -> Markup:
-    """Ticks of the scale, and the target above them."""
+    """Ticks of the scale in percent, and the target above them."""
     drawing = canvas(class_="axis", height=22 if target is None else 38, aria_hidden="true")
-    for tick in scale.ticks:
-        add(drawing, "text", number(tick), x=scale.across(tick), y="100%", dy=-7)
+    add_ticks(drawing, scale, lambda tick: f"{100 * tick:g}")
     if target is not None:
-        add(drawing, "text", f"target {target:g}", class_="target", x=scale.across(target), y=12)
+        place = {"class_": "target", "x": scale.across(target), "y": 12}
+        add(drawing, "text", f"target {asked(target)}", **place)
     return to_markup(drawing)
 
 
@@ -54,21 +56,15 @@ def draw_strip(
 ) -> Markup:
     """One group's row of the chart."""
     drawing = canvas(class_="strip")
-    for tick in scale.ticks:
-        add_upright(drawing, scale.across(tick), "grid")
+    add_grid(drawing, scale)
     add_upright(drawing, scale.across(target), "target")
     middle = add(drawing, "svg", y="50%", overflow="visible")
     for i, (method, series) in enumerate(series_of(methods).items()):
         if cells[method]["coverage"] is not None:
-            said = say_cell(name, method, cells[method])
+            said = say_cell(name, method, cells[method], target)
             mark = add_mark(middle, said, series)
             add_interval(mark, cells[method], scale, series, LANE * (i - (len(methods) - 1) / 2))
     return to_markup(drawing)
-
-
-def add_upright(drawing: Element, x: str, kind: str) -> None:
-    """Add a line from top to bottom."""
-    add(drawing, "line", class_=kind, x1=x, x2=x, y1=0, y2="100%")
 
 
 def add_interval(
@@ -92,13 +88,13 @@ def add_arrow(mark: Element, x: str, y: float, path: str) -> None:
     add(add(mark, "svg", x=x, y=y, overflow="visible"), "path", class_="arrow", d=path)
 
 
-def say_cell(name: str, method: str, cell: Mapping[str, Any]) -> list[str]:
+def say_cell(name: str, method: str, cell: Mapping[str, Any], target: float) -> list[str]:
     """What a dot shows, in lines: a name from right to left then keeps to its own."""
     return [
         name,
         f"{method}: coverage {rate(cell['coverage'])}, {signed(cell['verdict'])}",
-        f"between {bounds(cell['low'], cell['high'])}, all groups at once "
-        f"{bounds(cell['low_all'], cell['high_all'])}",
+        f"{between(cell['low'], cell['high'], target)}, all groups at once "
+        f"{between(cell['low_all'], cell['high_all'], target)}",
         f"{count(cell['hits'])} of {count(cell['n'])} rows covered",
     ]
 
