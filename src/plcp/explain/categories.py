@@ -1,5 +1,6 @@
 """Columns of categories, in the order of what they foretell."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from plcp.explain.columns import Column, alone
 from plcp.indices.tables import TableEncoder, is_missing
 from plcp.quantiles import FloatArray, IntArray
 
-MOST_CATEGORIES = 20  # so that no list in a rule has more than ten names
+MOST_CATEGORIES = 12  # so that no list in a rule has more than half a dozen names
 RARE = "a rare one"
 
 
@@ -26,7 +27,7 @@ class CategoryColumn(Column):
     y : array
         What orders the categories.
     min_rows : int
-        A category with fewer rows is rare, and so are all beyond the 20 most frequent.
+        A category with fewer rows is rare, and so are all beyond the 12 most frequent.
     """
 
     def __init__(
@@ -69,6 +70,11 @@ class CategoryColumn(Column):
         if listed and len(listed) <= len(left_out):
             return f"{self.label} is {either(listed)}"
         return f"{self.label} is not {either(left_out)}"
+
+    def ranked(self) -> Iterator[tuple[float, str]]:
+        """Rank and name of each category; the rare ones have one name together."""
+        names = [*self._names, RARE] if self.has_rare else self._names
+        yield from zip(self._rank.tolist(), names, strict=False)
 
     def _listed(self, members: NDArray[np.bool_]) -> list[str]:
         names = sorted(name for name, is_in in zip(self._names, members[:-1], strict=True) if is_in)

@@ -51,11 +51,11 @@ class Column:
             return np.asarray(X)[:, self.name].astype(float)
         return self._encoder.transform(alone(X, self.name))[:, 0]
 
-    def cuts(self, values: FloatArray) -> FloatArray:
-        """Where a tree may cut: between any two values, or, if there are many, at round ones."""
+    def cuts(self, values: FloatArray, most: int = MOST_CUTS) -> FloatArray:
+        """Cuts between any two values, or, if they are many, ``most`` that part rows evenly."""
         known = np.unique(values[~np.isnan(values)])
-        if len(known) > MOST_CUTS:
-            ranks = np.linspace(0, 1, MOST_CUTS + 1)
+        if len(known) > most + 1:
+            ranks = np.linspace(0, 1, most + 2)
             known = np.unique(np.nanquantile(values, ranks, method="lower"))
         return np.array([self.cut(*pair) for pair in pairwise(known.tolist())])
 
@@ -73,6 +73,10 @@ class Column:
         if low == last:
             return f"{self.label} = {self._text(low)}"
         return f"{self._text(low)} ≤ {self.label} {sign} {self._text(last)}"
+
+    def rounded(self, value: float) -> str:
+        """Return a value that is told, not compared with, to three digits."""
+        return number_text(float(f"{value:.3g}")) + self.unit
 
     def _text(self, value: float | None) -> str:
         return "" if value is None else number_text(value) + self.unit
@@ -106,6 +110,10 @@ class DateColumn(Column):
         if low is None:
             return f"{self.label} before {self._text(high)}"
         return f"{self._text(low)} ≤ {self.label} < {self._text(high)}"
+
+    def rounded(self, value: float) -> str:
+        """Return the day."""
+        return date_text(np.floor(value))
 
     def _text(self, value: float | None) -> str:
         return "" if value is None else date_text(value)

@@ -58,6 +58,8 @@ def number_text(value: float) -> str:
     >>> number_text(45.0), number_text(0.1), number_text(-1e-9), number_text(3e20)
     ('45', '0.1', '-1e-09', '3e+20')
     """
+    if not isfinite(value):
+        return str(float(value))
     return str(int(value)) if abs(value) < 1e16 and value == int(value) else repr(float(value))
 
 
