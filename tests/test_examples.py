@@ -81,3 +81,9 @@ def test_diagnostics_prints_tables_and_hands_on_a_certificate(tmp_path):
     certificate = Certificate.from_json(tmp_path / "results" / "certificate.json")
     assert certificate.to_text() in text
     assert len(certificate.groups) == 9
+
+
+def test_displays_draw_all_six(tmp_path):
+    text = run("plot_displays.py", tmp_path, "--output", str(tmp_path / "figures"))
+    assert text.count("work=own business") == 2
+    assert is_picture(tmp_path / "figures" / "displays.png")

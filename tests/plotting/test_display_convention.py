@@ -147,6 +147,10 @@ def test_what_is_refused_is_said_with_its_remedy(models, people):
             lambda: ComparisonDisplay.from_predictions({"PLCP": COVERED["PLCP"]}, GROUPS),
             "two methods, got .'PLCP'.*CoverageDisplay",
         ),
+        (
+            lambda: ComparisonDisplay.from_estimator(plcp, X, y, before=split.thresholds_[0]),
+            "SplitConformal and ConformalRegressor do not take the same y",
+        ),
         (lambda: ThresholdDisplay.from_estimator(plcp, X, "aeg"), "did you mean 'age'"),
         (lambda: ThresholdDisplay.from_estimator(plcp, X, "zzzz"), "name or a position"),
         (lambda: ThresholdDisplay.from_estimator(plcp, X, 2), "no feature 2 among the 2"),

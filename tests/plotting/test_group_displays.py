@@ -19,6 +19,7 @@ from plcp import (
 )
 from plcp.metrics import column_groups, coverage_by_group
 from plcp.plotting import ComparisonDisplay, CoverageDisplay, SizeDisplay
+from plcp.plotting.size import LARGEST_POINT
 
 
 def spans(lines):
@@ -140,13 +141,14 @@ def test_size_against_coverage_as_large_as_the_share(covered, sets, people):
     groups = {"old": np.asarray(people[0]["age"] > 60), "own": job(people) == "own"}
     size = {name: each.size for name, each in sets.items()}
     display = SizeDisplay.from_predictions(covered, size, groups)
-    areas = []
     for name in covered:
         table = table_of(covered, sets, name, groups)
         offsets = np.column_stack([table.coverage, table.size])
         assert_array_equal(display.points_[name].get_offsets(), offsets)
-        areas.append(display.points_[name].get_sizes() / (table.n / len(people[0])))
-    np.testing.assert_allclose(areas, areas[0][0])  # overlapping groups, shares of all rows
+        areas = LARGEST_POINT * table.n / len(people[0])  # shares of all rows: groups overlap
+        assert_array_equal(display.points_[name].get_sizes(), areas)
+    *methods, _ = display.ax_.get_legend().legend_handles
+    assert len({handle.get_sizes().item() for handle in methods}) == 1
 
 
 def test_sizes_are_called_by_what_they_are(models, people):
@@ -193,6 +195,14 @@ def test_a_comparison_joins_before_and_after(models, covered, people):
     )
 
 
+def test_a_comparison_keeps_sizes(models, covered, sets, people):
+    model = models["PLCP"]
+    display = ComparisonDisplay.from_estimator(model, *people, before=models["Split"])
+    for name in covered:
+        table = table_of(covered, sets, name, model.groups(people[0]))
+        assert_array_equal(display.tables[name].size, table.size)
+
+
 def test_a_comparison_takes_the_learned_groups_of_the_one_after(models, people):
     display = ComparisonDisplay.from_estimator(models["PLCP"], *people, before=models["Split"])
     sizes = np.bincount(models["PLCP"].groups(people[0]))
@@ -225,7 +235,7 @@ def test_names_are_text_and_whole(covered, people):
     assert not any(text.get_parse_math() for text in display.ax_.get_legend().get_texts())
 
 
-def test_names_beside_points_do_not_cover_each_other(rng):
+def test_names_beside_points_cover_no_other_and_stand_by_their_own(rng):
     figure, ax = plt.subplots(figsize=(8, 6))
     groups = np.repeat([f"group with number {i}" for i in range(20)], 50)
     hits = rng.random(1000) < 0.9
@@ -233,10 +243,14 @@ def test_names_beside_points_do_not_cover_each_other(rng):
     figure.canvas.draw()
     boxes = [text.get_window_extent() for text in display.ax_.texts]
     assert len(boxes) > 5
-    for i, box in enumerate(boxes):
+    points = ax.transData.transform(display.points_["sets"].get_offsets())
+    for i, (text, box) in enumerate(zip(display.ax_.texts, boxes, strict=True)):
         assert box.x0 >= ax.bbox.x0
         assert box.x1 <= ax.bbox.x1
         assert not any(box.overlaps(other) for other in boxes[:i])
+        away = np.maximum(np.maximum(box.min - points, points - box.max), 0)
+        nearest = np.argmin(np.hypot(*away.T))
+        assert display.tables["sets"].group[nearest] == text.get_text()
 
 
 def test_two_tails_have_groups_of_their_own_and_one_target(people):

@@ -95,6 +95,11 @@ class ComparisonDisplay(Display):
         """
         after = ask(estimator, X, y, groups)
         first = ask(before, X, y, after.groups)
+        if (first.outcome.size is None) != (after.outcome.size is None):
+            raise ValueError(
+                f"{type(before).__name__} and {type(estimator).__name__} do not take the same y: "
+                "give two conformal estimators, or two threshold rules"
+            )
         if not np.isclose(first.alpha, after.alpha):
             raise ValueError(
                 f"before has alpha = {first.alpha:g} and the estimator {after.alpha:g}: fit both "
@@ -103,10 +108,12 @@ class ComparisonDisplay(Display):
         names = name_of(before), name_of(estimator)
         if names[0] == names[1]:
             names = f"{names[0]}, before", f"{names[1]}, after"
-        covered = dict(zip(names, (first.outcome.covered, after.outcome.covered), strict=True))
+        outcomes = dict(zip(names, (first.outcome, after.outcome), strict=True))
+        sizes: Any = {name: outcome.size for name, outcome in outcomes.items()}
         return cls.from_predictions(
-            covered,
+            {name: outcome.covered for name, outcome in outcomes.items()},
             after.groups,
+            size=None if after.outcome.size is None else sizes,  # a rule makes no sets
             alpha=after.alpha,
             confidence=confidence,
             sample_weight=sample_weight,
@@ -120,6 +127,7 @@ class ComparisonDisplay(Display):
         covered: Mapping[str, ArrayLike],
         groups: Any,
         *,
+        size: Mapping[str, ArrayLike] | None = None,
         alpha: float = 0.1,
         confidence: float = 0.95,
         sample_weight: ArrayLike | None = None,
@@ -132,7 +140,7 @@ class ComparisonDisplay(Display):
         ----------
         covered : mapping of two names to arrays of bool, shape (n,)
             Whether each set holds its label: first the method before, then the one after.
-        groups, alpha, confidence, sample_weight, ax, **styles
+        groups, size, alpha, confidence, sample_weight, ax, **styles
             As in `CoverageDisplay.from_predictions` and `plot`.
         """
         if not isinstance(covered, Mapping):
@@ -140,7 +148,7 @@ class ComparisonDisplay(Display):
                 "a comparison is of two methods: give covered as {'Split': ..., 'PLCP': ...}"
             )
         options: Any = {"alpha": alpha, "confidence": confidence, "sample_weight": sample_weight}
-        tables = tabulate(covered, None, groups, name="", **options)
+        tables = tabulate(covered, size, groups, name="", **options)
         return cls(tables=tables, alpha=alpha).plot(ax, **styles)
 
     def plot(

@@ -1,14 +1,28 @@
-"""Names beside points, placed so that none covers another."""
+"""Names beside points, placed so that none covers another or stands beside a stranger."""
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 FONT_SIZE = 8
 LETTER = 0.55  # width of a letter, in font sizes
-GAP = 7.0  # between a point and its name, in points of 1/72 inch
+GAP = 7.0  # between a point and its name, in points of 1/72 inch; strangers are kept farther off
+
+
+class Box(NamedTuple):
+    """A rectangle on the canvas."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+    def meets(self, other: "Box") -> bool:
+        """Whether two of them overlap."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.bottom < other.top and other.bottom < self.top
 
 
 def name_points(ax: Any, names: Sequence[str], x: Any, y: Any) -> list[Any]:
@@ -16,38 +30,45 @@ def name_points(ax: Any, names: Sequence[str], x: Any, y: Any) -> list[Any]:
 
     Axes must have their limits already. Where letters are wider than most, names may touch.
     """
-    unit = ax.figure.dpi / 72
-    frame = ax.get_window_extent()
-    taken: list[tuple[float, float, float, float]] = []
+    unit, frame = ax.figure.dpi / 72, ax.get_window_extent()
+    places = np.column_stack([x, y])
+    there = np.isfinite(places).all(axis=1)
+    centres = ax.transData.transform(places[there])
+    points = [_around(centre, 1.5 * GAP * unit, GAP * unit) for centre in centres]
+    taken: list[Box] = []
     written = []
-    for name, place in zip(names, np.column_stack([x, y]), strict=True):
-        if not np.isfinite(place).all():
-            continue
-        across, up = ax.transData.transform(place)
-        width, height = LETTER * FONT_SIZE * len(name) * unit, 1.3 * FONT_SIZE * unit
+    for own, number in enumerate(np.flatnonzero(there).tolist()):
+        others = [*taken, *points[:own], *points[own + 1 :]]
         for right, above in product((True, False), (True, False)):
-            left = across + GAP * unit if right else across - GAP * unit - width
-            bottom = up if above else up - height
-            box = (left, left + width, bottom, bottom + height)
-            if box[0] < frame.x0 or box[1] > frame.x1 or any(_meet(box, one) for one in taken):
-                continue
-            taken.append(box)
-            written.append(
-                ax.annotate(
-                    name,
-                    place,
-                    (GAP if right else -GAP, 0),
-                    textcoords="offset points",
-                    ha="left" if right else "right",
-                    va="bottom" if above else "top",
-                    fontsize=FONT_SIZE,
-                    parse_math=False,
-                )
-            )
-            break
+            box = _beside(centres[own], names[number], right, above, unit)
+            outside = box.left < frame.x0 or box.right > frame.x1
+            if not outside and not any(box.meets(other) for other in others):
+                taken.append(box)
+                written.append(_write(ax, names[number], places[number], right, above))
+                break
     return written
 
 
-def _meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    """Whether two boxes (left, right, bottom, top) overlap."""
-    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
+def _around(centre: Any, across: float, up: float) -> Box:
+    return Box(centre[0] - across, centre[0] + across, centre[1] - up, centre[1] + up)
+
+
+def _beside(centre: Any, name: str, right: bool, above: bool, unit: float) -> Box:
+    """Where a name would stand."""
+    width, height = LETTER * FONT_SIZE * len(name) * unit, 1.3 * FONT_SIZE * unit
+    left = centre[0] + GAP * unit if right else centre[0] - GAP * unit - width
+    bottom = centre[1] if above else centre[1] - height
+    return Box(left, left + width, bottom, bottom + height)
+
+
+def _write(ax: Any, name: str, place: Any, right: bool, above: bool) -> Any:
+    return ax.annotate(
+        name,
+        place,
+        (GAP if right else -GAP, 0),
+        textcoords="offset points",
+        ha="left" if right else "right",
+        va="bottom" if above else "top",
+        fontsize=FONT_SIZE,
+        parse_math=False,
+    )
