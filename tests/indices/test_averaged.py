@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -86,6 +87,17 @@ def test_more_columns_than_trees_are_not_worth_tables(rng):
     assert AveragedBoosters.of(models) is None
 
 
+def test_tables_of_countless_categories_are_not_made(rng, monkeypatch):
+    models = fitted(INDICES["means"], rng).models_
+    n_bytes = sum(
+        table.nbytes
+        for lanes in AveragedBoosters.of(models).forest.lanes
+        for table in lanes.tables.values()
+    )
+    monkeypatch.setattr(averaged, "MOST_BYTES", n_bytes // 2)
+    assert AveragedBoosters.of(models) is None
+
+
 def test_neither_rows_at_a_time_nor_threads_change_a_bit(rng, monkeypatch):
     model, X = fitted(ScaledQuantile(0.9), rng), new_rows(rng)
     expected = model.predict(X)
@@ -108,6 +120,14 @@ def test_tables_are_not_kept_with_the_model(rng):
     assert len(pickle.dumps(model)) == size
     for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         np.testing.assert_array_equal(again.predict(X), expected)
+
+
+def test_threads_of_the_user_may_be_the_first_to_ask(rng):
+    model, X = fitted(ScaledQuantile(0.9), rng), new_rows(rng)
+    with ThreadPoolExecutor(4) as threads:
+        found = [*threads.map(model.predict, [X] * 8)]
+    for values in found:
+        np.testing.assert_array_equal(values, mean_of(model.models_, X))
 
 
 def test_a_new_fit_forgets_the_tables_of_the_last(rng):

@@ -16,12 +16,13 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from plcp.indices.boosted import ScaledQuantile
 from plcp.indices.category_means import CategoryMeans
-from plcp.indices.forest import MOST_LEAVES, Forest
+from plcp.indices.forest import MOST_LEAVES, Forest, numbered_columns, width
 from plcp.indices.tables import without_rare
 from plcp.indices.trees import Booster
 from plcp.quantiles import FloatArray
 
 ROWS = 8_192  # at a time: what is known of them stays in the cache
+MOST_BYTES = 2**26  # of all tables: a column may have a category for every other row
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,7 @@ class AveragedBoosters:
         boosters = [booster for parts in known for booster in parts.boosters]
         if len(known) < len(apart) or not all(map(_fits, boosters)):
             return None
-        columns = {column for booster in boosters for column in booster.known()}
-        # to number the values of a column takes about as long as to walk through a tree
-        return cls(known) if len(columns) <= sum(b.n_trees for b in boosters) else None
+        return cls(known) if _is_worth_tables(boosters) else None
 
     def predict(self, X: NDArray[Any]) -> FloatArray:
         """Mean of the models, in blocks of rows and in as many threads as scikit-learn takes."""
@@ -93,6 +92,14 @@ def _without_rare_apart(model: Pipeline) -> Parts | None:
     columns = np.flatnonzero(first.kw_args["columns"]).tolist()
     told = all(booster.holds_codes(i) for booster in parts.boosters for i in columns)
     return parts if told else None
+
+
+def _is_worth_tables(boosters: Sequence[Booster]) -> bool:
+    columns = numbered_columns(boosters)
+    n_numbers = sum(len(column.samples) for column in columns.values())
+    n_bytes = n_numbers * sum(b.n_trees * width(b.most_leaves) // 8 for b in boosters)
+    # to number the values of a column takes about as long as to walk through a tree
+    return len(columns) <= sum(b.n_trees for b in boosters) and n_bytes <= MOST_BYTES
 
 
 def _fits(booster: Booster) -> bool:
