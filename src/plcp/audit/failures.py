@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from plcp.audit.grouped import Described, GroupList
 from plcp.audit.words import rows as rows_text
-from plcp.certificate.verdicts import rows_to_decide
+from plcp.certificate.verdicts import MOST_ROWS, rows_to_decide
 from plcp.explain import RuleTree
 from plcp.quantiles import FloatArray, IntArray
 from plcp.validation import check_alpha, check_share
@@ -17,8 +17,9 @@ from plcp.validation import check_alpha, check_share
 if TYPE_CHECKING:
     import pandas as pd
 
-LEAVES = (2, 4, 8)
-MOST_TRIAL_ROWS = 100_000  # on which the number of groups is settled
+MOST_LEAVES = 8
+FOLDS = 3
+MOST_TRIAL_ROWS = 30_000  # on which the number of groups is settled
 NOTHING = "No kind of row was found on which the sets fail more often than on others"
 
 
@@ -33,10 +34,9 @@ def learn_failures(
     """Look for kinds of rows on which sets fail, by a tree of misses.
 
     Rows are parted into halves at random. A tree grows on one half; how many leaves it has, up to
-    eight, is settled there too: as few as foretell misses of its other rows as well as any number
-    (Breiman's rule of one standard error). Its leaves are groups of the other half, which had no
-    part in finding them, so that bounds measured there are exact. A leaf has so many rows that
-    twice as many misses as promised would hardly go unnoticed.
+    eight, is settled there too, by cross-validation. Its leaves are groups of the other half, which
+    had no part in finding them, so that bounds measured there are exact. A leaf has so many rows
+    that twice as many misses as promised would hardly go unnoticed.
 
     Parameters
     ----------
@@ -56,10 +56,6 @@ def learn_failures(
     GroupList
         Groups of the second half, from the least covered to the most covered; one group if no kind
         of row stands out.
-
-    References
-    ----------
-    Breiman, Friedman, Olshen, Stone (1984). Classification and regression trees.
 
     Examples
     --------
@@ -99,27 +95,33 @@ def rows_to_tell(alpha: float, confidence: float) -> int:
     >>> rows_to_tell(0.1, 0.95)
     159
     """
-    share, tail = max(1 - 2 * alpha, 0.0), (1 - confidence) / max(LEAVES) / 2
-    return int(rows_to_decide(share, 1, 1 - alpha, tail))
+    share, tail = max(1 - 2 * alpha, 0.0), (1 - confidence) / MOST_LEAVES / 2
+    return int(rows_to_decide(share, 1, 1 - alpha, tail)) or MOST_ROWS  # more than anybody has
 
 
 def count_leaves(
     X: pd.DataFrame, missed: FloatArray, order: IntArray, least: int, seed: int
 ) -> int:
-    """Fewest leaves whose held-out loss is within a standard error of the best."""
-    learn, hold = np.array_split(order[:MOST_TRIAL_ROWS], 2)
-    losses = {1: (missed[hold] - missed[learn].mean()) ** 2}
-    for n_leaves in LEAVES:
-        tree = RuleTree(n_leaves, max(least // 2, 1), seed).fit(X.iloc[learn], missed[learn])
-        leaf = tree.apply(X.iloc[learn])
-        means = np.bincount(leaf, missed[learn]) / np.bincount(leaf)
-        losses[n_leaves] = (missed[hold] - means[tree.apply(X.iloc[hold])]) ** 2
-    best = min(losses, key=lambda n_leaves: losses[n_leaves].mean())
-    return min(n for n, loss in losses.items() if _is_as_good(loss - losses[best]))
+    """Number of leaves that foretells misses best on rows held out, by cross-validation."""
+    folds = np.array_split(order[:MOST_TRIAL_ROWS], FOLDS)
+
+    def loss_of(n_leaves: int) -> float:
+        tree = RuleTree(n_leaves, least * (FOLDS - 1) // FOLDS, seed)
+        return sum(
+            held_out_loss(tree, X, missed, np.concatenate(folds[:i] + folds[i + 1 :]), folds[i])
+            for i in range(FOLDS)
+        )
+
+    return min(range(1, MOST_LEAVES + 1), key=loss_of)
 
 
-def _is_as_good(excess: FloatArray) -> bool:
-    return bool(excess.mean() <= excess.std() / np.sqrt(len(excess)))
+def held_out_loss(
+    tree: RuleTree, X: pd.DataFrame, missed: FloatArray, learn: IntArray, hold: IntArray
+) -> float:
+    """Sum of squared errors of the leaves' means, on rows that the tree did not learn from."""
+    tree.fit(X.iloc[learn], missed[learn])
+    means = np.array([rule.mean for rule in tree.rules_])
+    return float(((missed[hold] - means[tree.apply(X.iloc[hold])]) ** 2).sum())
 
 
 def _unparted(n: int, least: int, n_columns: int) -> GroupList:

@@ -53,7 +53,7 @@ def group_by(frame: pd.DataFrame, by: By) -> GroupList:
 def _by_scale(name: str, scale: Scale, bins: int | None) -> GroupList:
     missing = np.isnan(scale.values)
     values = np.unique(scale.values[~missing])
-    if bins is None and len(values) <= MOST_VALUES:
+    if len(values) <= (bins or MOST_VALUES):
         names = [f"{name} is {scale.text(value)}" for value in values]
         codes = np.searchsorted(values, scale.values)
         return _listed(name, names, codes, missing, "Each value is a group.")

@@ -1,0 +1,37 @@
+"""How the number of groups was chosen, as the fitted rule itself tells it."""
+
+import pytest
+
+from plcp import PLCP, SoftmaxPartition, SplitConformal, TreePartition
+from plcp.audit import choice_of
+from plcp.datasets import make_toy
+
+
+@pytest.fixture(scope="module")
+def task():
+    return make_toy(1500, random_state=0)
+
+
+def test_a_search_is_told_as_its_curve(task):
+    rule = PLCP(TreePartition(), calibration="joint", random_state=0).fit(task.X, task.scores)
+    choice = choice_of(rule)
+    tried = {step["n_groups"]: step["held_out"] for step in rule.history_ if "held_out" in step}
+    assert {point["n_groups"]: point["loss"] for point in choice["points"]} == tried
+    numbers = [point["n_groups"] for point in choice["points"]]
+    assert len(numbers) > 1
+    assert numbers == sorted(numbers)
+    assert choice["chosen"] == rule.n_groups_
+
+
+def test_a_number_that_was_asked_for_or_follows_from_the_rows_has_no_curve(task):
+    asked = PLCP(SoftmaxPartition(), n_groups=2, calibration="joint", random_state=0)
+    choice = choice_of(asked.fit(task.X, task.scores))
+    assert choice["points"] == []
+    assert choice["about"] == "2 groups were asked for."
+    default = choice_of(PLCP(random_state=0, cv=2).fit(task.X, task.scores))
+    assert default["points"] == []
+    assert "One group for 200 calibration rows" in default["about"]
+
+
+def test_a_rule_without_learned_groups_chose_nothing(task):
+    assert choice_of(SplitConformal().fit(task.X, task.scores)) is None

@@ -1,0 +1,137 @@
+"""Groups learned on one half and measured on the other: honest, and able to find what is there."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from bands import FALSE_ALARM
+from plcp.audit import Outcome, audit, failures, learn_failures
+from plcp.audit.foretelling import what_is_foretold
+
+RUNS = 150
+ALPHA, CONFIDENCE = 0.3, 0.5  # few rows then suffice for a verdict, and false alarms are frequent
+
+
+def features(rng, n):
+    return pd.DataFrame(
+        {"age": rng.integers(18, 80, size=n), "sex": rng.choice(["f", "m"], size=n)}
+    )
+
+
+def verdicts(groups, covered, alpha=0.1, confidence=0.95):
+    measured = groups.measure({"ours": Outcome(covered)}, 1 - alpha, confidence)
+    return {group["name"]: group["cells"]["ours"]["verdict"] for group in measured}
+
+
+def test_sets_that_fail_at_random_are_seldom_accused(rng, monkeypatch):
+    # the law must hold whatever number of leaves is chosen; the most makes the most accusations
+    monkeypatch.setattr(failures, "count_leaves", lambda *_: failures.MOST_LEAVES)
+    alarms, parted = 0, 0
+    for seed in range(RUNS):
+        X, covered = features(rng, 800), rng.random(800) < 1 - ALPHA
+        groups = learn_failures(X, covered, alpha=ALPHA, confidence=CONFIDENCE, seed=seed)
+        parted += len(groups.groups) > 1
+        alarms += "falls short" in verdicts(groups, covered, ALPHA, CONFIDENCE).values()
+    assert parted == RUNS
+    # upper bounds err on one side only: half of 1 - confidence
+    assert alarms <= binom.isf(FALSE_ALARM, RUNS, (1 - CONFIDENCE) / 2)
+
+
+def test_a_hidden_failing_region_is_found_and_named(rng):
+    X = features(rng, 8000)
+    hidden = (X["age"] >= 60) & (X["sex"] == "m")
+    covered = rng.random(8000) < np.where(hidden, 0.6, 0.93)
+    groups = learn_failures(X, covered)
+    assert verdicts(groups, covered)["age ≥ 60 and sex is m"] == "falls short"
+    assert groups.groups[0].name == groups.groups[0].rule == "age ≥ 60 and sex is m"
+    found = groups.rows[groups.codes == 0]
+    np.testing.assert_array_equal(found, groups.rows[hidden[groups.rows]])
+
+
+def test_halves_are_disjoint_and_make_up_all_rows(rng, monkeypatch):
+    seen = {}
+    grow = failures.RuleTree.fit
+
+    def spy(self, X, y):
+        seen.setdefault("rows", set()).update(X.index)
+        return grow(self, X, y)
+
+    monkeypatch.setattr(failures.RuleTree, "fit", spy)
+    X = features(rng, 3001)
+    groups = learn_failures(X, rng.random(3001) < np.where(X["age"] < 50, 0.95, 0.6))
+    assert seen["rows"].isdisjoint(groups.rows)
+    assert seen["rows"] | {*groups.rows} == {*range(3001)}
+    assert len(groups.rows) == 1501
+
+
+def test_groups_come_from_the_least_covered_to_the_most(rng):
+    X = features(rng, 20_000)
+    covered = rng.random(20_000) < 1 - X["age"].to_numpy() / 160
+    groups = learn_failures(X, covered)
+    shares = [covered[groups.rows][groups.codes == i].mean() for i in range(len(groups.groups))]
+    assert len(shares) > 3
+    assert shares == sorted(shares)
+
+
+def test_where_nothing_stands_out_it_is_said(rng):
+    X = features(rng, 4000)
+    groups = learn_failures(X, np.ones(4000, dtype=bool))
+    assert [group.name for group in groups.groups] == ["all rows"]
+    assert groups.about.startswith("No kind of row was found on which the sets fail more often")
+    assert len(groups.rows) == len(groups.codes) == 2000
+
+
+@pytest.mark.parametrize("columns", [["age", "sex"], []])
+def test_few_rows_or_no_columns_are_not_searched_and_all_rows_measured(rng, columns):
+    X = features(rng, 300)[columns]
+    groups = learn_failures(X, rng.random(300) < 0.5)
+    assert [group.name for group in groups.groups] == ["all rows"]
+    assert groups.rows is None
+    assert len(groups.codes) == 300
+    reason = "need 636 rows, and there are 300" if columns else "no columns"
+    assert reason in groups.about
+
+
+def test_the_same_seed_gives_the_same_groups_and_another_other_halves(rng):
+    X = features(rng, 4000)
+    covered = rng.random(4000) < np.where(X["sex"] == "f", 0.95, 0.7)
+    one, same, other = (learn_failures(X, covered, seed=seed) for seed in (1, 1, 2))
+    assert one.groups == same.groups
+    np.testing.assert_array_equal(one.rows, same.rows)
+    assert (one.rows != other.rows).any()
+
+
+def test_rates_beyond_all_data_are_no_error(rng):
+    groups = learn_failures(features(rng, 50), np.ones(50, dtype=bool), alpha=1e-12)
+    assert [group.name for group in groups.groups] == ["all rows"]
+
+
+def test_whether_misses_can_be_foretold_is_said(rng):
+    X = features(rng, 2000)
+    depends = rng.random(2000) < np.where(X["age"] < 50, 1.0, 0.6)
+    assert "is off by" in what_is_foretold(X, depends, 0.1)[0]
+    assert "cannot foretell" in what_is_foretold(X, rng.random(2000) < 0.9, 0.1)[0]
+    assert what_is_foretold(X.head(99), depends[:99], 0.1) == []
+    assert what_is_foretold(X[[]], depends, 0.1) == []
+
+
+def test_an_audit_searches_only_columns_that_can_tell_kinds_of_rows(rng):
+    X = features(rng, 4000)
+    missed = (X["age"] > 60).to_numpy() & (rng.random(4000) < 0.9)
+    frame = X.assign(
+        covered=~missed,
+        name=[f"person {i}" for i in range(4000)],
+        empty=None,
+        tags=[["a"]] * 4000,
+    )
+    summary = audit(frame, covered="covered")
+    notes = " ".join(summary["notes"])
+    for name in ("name", "empty", "tags"):
+        assert f"Column '{name}' was not searched" in notes
+    assert summary["learned"]["groups"][0]["name"] == "age ≥ 61"
+    for other in (
+        audit(frame, covered="covered", exclude=["age"]),
+        audit(frame, covered="covered", features=["sex"]),
+    ):
+        assert not any("age" in group["name"] for group in other["learned"]["groups"])

@@ -1,0 +1,185 @@
+"""The summary is strict JSON of one form whatever comes in, and its words are true."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plcp.audit import By, Outcome, audit, model_groups, summarise
+from plcp.audit.headline import all_groups
+from strategies import alphas, few
+
+FORM = {
+    *("format", "kind", "title", "subtitle", "alpha", "target", "confidence", "n_rows"),
+    *("size_name", "methods", "headline", "overall", "learned", "named", "explanation"),
+    *("lengths", "choice", "provenance", "notes"),
+}
+CELL = {"n", "hits", "coverage", "low", "high", "low_all", "high_all", "size", "verdict"}
+GROUP = {"name", "rule", "n", "share", "threshold", "cells", "special"}
+
+COLUMNS = st.sampled_from(
+    [
+        st.floats(),
+        st.integers(-5, 5),
+        st.booleans(),
+        st.text(max_size=3),
+        st.none() | st.sampled_from(["a", "<b>", "\x1b[2J", "missing"]),
+        st.datetimes(min_value=pd.Timestamp("1970-01-01"), max_value=pd.Timestamp("2200-01-01")),
+        st.timedeltas(),
+        st.decimals(-9, 9, places=2),
+        st.sampled_from([1, "1", None, 2.5]),
+        st.none(),
+    ]
+)
+
+
+@st.composite
+def odd_tables(draw):
+    """A table with one odd column, and what happened to its rows."""
+    n = draw(st.integers(1, 40))
+    column = draw(st.lists(draw(COLUMNS), min_size=n, max_size=n))
+    name = draw(st.text(min_size=1, max_size=5).filter(lambda name: name not in ("y", "lo", "hi")))
+    ends = st.lists(st.floats(0, 9) | st.just(np.inf), min_size=n, max_size=n)
+    table = {"y": draw(ends), "lo": [0.0] * n, "hi": draw(ends), name: pd.Series(column)}
+    return pd.DataFrame(table), name
+
+
+def check_form(summary):
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary  # and no tuples, no numpy
+    assert {*summary} == FORM
+    assert all({*cell} == CELL for cell in summary["overall"].values())
+    for group in all_groups(summary):
+        assert {*group} == GROUP
+        assert [*group["cells"]] == summary["methods"]
+        assert all({*cell} == CELL for cell in group["cells"].values())
+
+
+@few
+@given(odd_tables(), alphas)
+def test_any_table_gives_strict_json_of_one_form(drawn, alpha):
+    frame, name = drawn
+    options = {"target": "y", "lower": "lo", "upper": "hi", "alpha": alpha}
+    summary = audit(frame, by=[By(name)], **options)
+    check_form(summary)
+    groups = summary["named"][0]["groups"]
+    assert sum(group["n"] for group in groups) == summary["n_rows"]
+    assert len({group["name"] for group in groups}) == len(groups)
+
+
+def report(rng, n=500, **options):
+    codes = rng.integers(0, 3, size=n)
+    covered = rng.random(n) < np.array([0.99, 0.9, 0.5])[codes]
+    outcomes = {
+        "Split": Outcome(rng.random(n) < 0.9, np.full(n, 2.0)),
+        "PLCP": Outcome(covered, rng.exponential(size=n)),
+    }
+    explained = {
+        "fidelity": 0.9,
+        "importance": [{"feature": "age", "value": 0.5, "error": 0.1}],
+        "sensitive": [],
+        "groups": [
+            {"group": 1, "name": "group 1: old", "rule": "age > 60", "profile": [{"text": "older"}]}
+        ],
+    }
+    learned = model_groups(codes, [1.0, 2.0, np.inf], explained)
+    return summarise(outcomes, alpha=0.1, learned=learned, explanation=explained, **options)
+
+
+def test_a_report_has_the_models_groups_with_their_words(rng):
+    told = report(rng, size_name="length", guarantee="It holds.", provenance={"seed": np.int64(3)})
+    check_form(told)
+    first, second, third = told["learned"]["groups"]
+    assert (first["name"], first["rule"], first["special"]) == ("group 0", None, [])
+    assert (second["name"], second["rule"]) == ("group 1: old", "age > 60")
+    assert (second["threshold"], second["special"]) == (2.0, ["older"])
+    assert third["threshold"] == "inf"
+    assert {*told["explanation"]} == {"fidelity", "importance", "sensitive"}
+    assert told["provenance"] == [{"name": "seed", "value": "3"}]
+    assert told["headline"]["guarantee"] == "It holds."
+
+
+def test_the_worst_place_is_the_surest_shortfall_with_split_beside_it(rng):
+    told = report(rng)
+    worst = told["learned"]["groups"][2]
+    split, plcp = (worst["cells"][name] for name in ("Split", "PLCP"))
+    assert plcp["verdict"] == "falls short"
+    line = told["headline"]["worst"]
+    assert line.startswith(f"Worst place: group 2: {100 * plcp['coverage']:.1f} % of {plcp['n']}")
+    assert line.endswith(f"; Split covers {100 * split['coverage']:.1f} % there.")
+
+
+@few
+@given(
+    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 60)), min_size=1, max_size=4).filter(
+        lambda counts: any(map(sum, counts))
+    ),
+    alphas,
+)
+def test_the_headline_is_true(counts, alpha):
+    covered = np.concatenate([np.repeat([True, False], pair) for pair in counts])
+    kind = np.repeat([f"k{i}" for i in range(len(counts))], [sum(pair) for pair in counts])
+    told = summarise({"ours": Outcome(covered)}, alpha=alpha, frame={"kind": kind}, by=["kind"])
+    whole, target = told["overall"]["ours"], told["target"]
+    holds, worst = told["headline"]["holds"], told["headline"]["worst"]
+    found = re.fullmatch(
+        r"Covers (\S+) % of ([\d,]+) rows? \(95 % interval (\S+) to (\S+) %\): (.*)\.", holds
+    )
+    share, low, high = (float(found[i]) for i in (1, 3, 4))
+    assert int(found[2].replace(",", "")) == whole["n"]
+    assert abs(share - 100 * whole["coverage"]) <= 0.05 + 1e-9
+    assert (share == 100) == (whole["hits"] == whole["n"])
+    assert (share == 0) == (whole["hits"] == 0)
+    assert low <= 100 * whole["low"] + 1e-9
+    assert 100 * whole["high"] <= high + 1e-9
+    ending = {"covers": "at least the", "falls short": "short of the", "undecided": "in keeping"}
+    assert found[5].startswith(ending[whole["verdict"]])
+    assert (low >= 100 * target - 1e-9) == (whole["verdict"] == "covers")
+    assert (high < 100 * target) == (whole["verdict"] == "falls short")
+    cells = [group["cells"]["ours"] for group in all_groups(told) if group["n"]]
+    if len(cells) < 2:
+        assert worst == "There are no groups to compare."
+    else:
+        short = [cell for cell in cells if cell["verdict"] == "falls short"]
+        assert worst.startswith("Worst place: kind is k" if short else "No group falls short of")
+        least = min(cells, key=lambda cell: cell["high_all"])
+        assert f"% of {least['n']:,} row" in worst
+
+
+def test_the_order_of_rows_matters_to_nothing_but_the_halves(rng):
+    frame = pd.DataFrame(
+        {
+            "y": rng.normal(size=400),
+            "lo": -1.6,
+            "hi": rng.uniform(1, 2, size=400),
+            "age": rng.integers(18, 80, size=400),
+            "sex": rng.choice(["f", "m", None], size=400),
+        }
+    )
+    options = {"target": "y", "lower": "lo", "upper": "hi", "by": "sex,age:4"}
+    one, other = audit(frame, **options), audit(frame.sample(frac=1, random_state=1), **options)
+    assert rounded(one["overall"]) == rounded(other["overall"])
+    assert rounded(one["named"]) == rounded(other["named"])
+    assert one["lengths"] == other["lengths"]
+    assert one["headline"] == other["headline"]
+
+
+def rounded(part):
+    """Means of sizes depend on the order of a sum in the last digit."""
+    return json.loads(json.dumps(part), parse_float=lambda text: round(float(text), 9))
+
+
+def test_rates_are_told_as_they_were_given():
+    told = summarise({"ours": Outcome(np.ones(3, dtype=bool))}, alpha=0.9)
+    assert told["target"] == 0.1
+    assert "10 % asked for" in told["headline"]["holds"]
+
+
+def test_groups_by_a_column_need_the_table():
+    with pytest.raises(ValueError, match="need the table: pass frame"):
+        summarise({"ours": Outcome(np.ones(3, dtype=bool))}, alpha=0.1, by=["sex"])
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        summarise({"ours": Outcome(np.ones(3, dtype=bool))}, alpha=0.1, frame={"a": [1]}, by=["a"])
