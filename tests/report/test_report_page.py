@@ -7,12 +7,14 @@ import math
 from functools import cache
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import summaries
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markup import parse
 
+from plcp.audit import By, audit
 from plcp.report import render_page, write_page
 from plcp.report.page import MOST_DRAWN, drawn
 from plcp.report.words import rate
@@ -178,3 +180,28 @@ def test_json_on_the_page_needs_no_special_reader():
     data = page[start : page.index("</script>", start)]
     assert "<" not in data
     assert json.loads(data) == summaries.hostile()
+
+
+@pytest.fixture(scope="module")
+def audited():
+    """A real audit of intervals that fail where a column with a hostile name is large."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=3_000)
+    y = rng.normal(scale=1 + 3 * (x > 0.7))
+    frame = {"<script>": x, "kind": np.where(x > 0.5, "<b>", "&amp;"), "y": y}
+    frame |= {"lo": np.full(len(y), -1.7), "hi": np.full(len(y), 1.7)}
+    by = [By("<script>", 4), By("kind", None)]
+    return audit(frame, target="y", lower="lo", upper="hi", by=by)
+
+
+def test_a_real_audit_is_shown_whole(audited):
+    page = parse(render_page(audited))
+    assert page.summary == audited
+    assert len(page.scripted) == 2
+    rows = [*audited["learned"]["groups"], *(g for n in audited["named"] for g in n["groups"])]
+    assert len(rows) == 4 + 2 + len(audited["learned"]["groups"])
+    for group in rows:
+        assert group["name"] in page.texts
+    assert audited["headline"]["worst"] in page.texts
+    assert "lengths" in page.values("id")
+    assert "choice" not in page.values("id")

@@ -16,7 +16,7 @@ from plcp.files import write_atomically
 from plcp.report import charts, words
 from plcp.report.charts.marks import series_of
 
-WORDS = (asked, between, percent, words.count, words.number, words.rate, words.signed)
+WORDS = (asked, between, percent, *words.WORDS)
 MOST_DRAWN = 60  # groups of one chart; the table has all
 
 

@@ -50,6 +50,17 @@ def number(value: Any) -> str:
     return text.replace("-", "−")
 
 
+def thousandths(value: float) -> str:
+    """Three digits after the point, for what lies between zero and one.
+
+    Examples
+    --------
+    >>> thousandths(0.85417), thousandths(-0.0001)
+    ('0.854', '0.000')
+    """
+    return f"{value:z.3f}".replace("-", "−")
+
+
 def signed(verdict: str) -> str:
     """A verdict with its sign.
 
@@ -59,3 +70,6 @@ def signed(verdict: str) -> str:
     '✓ covers'
     """
     return f"{SIGNS[verdict]} {verdict}"
+
+
+WORDS = (count, number, rate, signed, thousandths)  # what templates may say

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from plcp.report.charts.axis import add_grid, add_ticks, add_upright
 from plcp.report.charts.marks import add, add_mark, canvas, to_markup
 from plcp.report.charts.scales import Scale, percent, round_scale
-from plcp.report.words import number
+from plcp.report.words import number, thousandths
 
 
 def value_scale(items: Iterable[Mapping[str, Any]]) -> Scale:
@@ -33,8 +33,8 @@ def draw_bar(item: Mapping[str, Any], scale: Scale) -> Markup:
     add_upright(drawing, scale.across(0), "zero")
     middle = add(drawing, "svg", y="50%", overflow="visible")
     value, low, high = item["value"], *_ends(item)
-    error = "" if item["error"] is None else f", error {number(item['error'])}"
-    mark = add_mark(middle, [item["feature"], f"importance {number(value)}{error}"], 0)
+    error = "" if item["error"] is None else f" ± {thousandths(item['error'])}"
+    mark = add_mark(middle, [item["feature"], f"importance {thousandths(value)}{error}"], 0)
     start, end = sorted((scale.fraction(0), scale.fraction(value)))
     add(mark, "rect", class_="bar", x=percent(start), width=percent(end - start), y=-6, height=12)
     add(mark, "line", class_="error", x1=scale.across(low), x2=scale.across(high), y1=0, y2=0)

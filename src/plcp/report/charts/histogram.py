@@ -50,7 +50,8 @@ def _add_edges(drawing: Element, edges: Sequence[Any]) -> None:
     """Some of the edges, the first and the last with their letters inside the chart."""
     last, labels = len(edges) - 1, [number(edge) for edge in edges]
     steps = 4 if max(map(len, labels)) <= LONGEST else 2
-    for i in sorted({round(step * last / steps) for step in range(steps + 1)}):
+    apart = ceil(last / steps)
+    for i in [*range(0, last - apart // 2, apart), last]:
         anchor = "start" if i == 0 else "end" if i == last else "middle"
         _add_label(drawing, labels[i], i / last, anchor)
 
