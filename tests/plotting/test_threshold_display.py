@@ -157,7 +157,9 @@ def test_numbers_in_any_column_are_numbers(column):
 
 
 def test_truths_are_categories():
-    assert cut_feature("b", np.array([True, False]), most=2).labels == ("False", "True")
+    for dtype in (bool, object):  # as objects where some are missing
+        truths = np.array([True, False], dtype=dtype)
+        assert cut_feature("b", truths, most=2).labels == ("False", "True")
 
 
 def test_infinite_thresholds_spoil_nothing():

@@ -1,7 +1,6 @@
 """Names beside points, placed so that none covers another or stands beside a stranger."""
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +27,9 @@ class Box(NamedTuple):
 def name_points(ax: Any, names: Sequence[str], x: Any, y: Any) -> list[Any]:
     """Write names beside their points, in the order given; those without room are left out.
 
-    Axes must have their limits already. Where letters are wider than most, names may touch.
+    All points must be drawn already. Where letters are wider than most, names may touch.
     """
+    ax.autoscale_view()  # or else limits are those of before the points
     unit, frame = ax.figure.dpi / 72, ax.get_window_extent()
     places = np.column_stack([x, y])
     there = np.isfinite(places).all(axis=1)
@@ -39,10 +39,11 @@ def name_points(ax: Any, names: Sequence[str], x: Any, y: Any) -> list[Any]:
     written = []
     for own, number in enumerate(np.flatnonzero(there).tolist()):
         others = [*taken, *points[:own], *points[own + 1 :]]
-        for right, above in product((True, False), (True, False)):
+        # to the right unless at the edge: axes may shrink later, and names must not change sides
+        right = _beside(centres[own], names[number], True, True, unit).right <= frame.x1
+        for above in (True, False):
             box = _beside(centres[own], names[number], right, above, unit)
-            outside = box.left < frame.x0 or box.right > frame.x1
-            if not outside and not any(box.meets(other) for other in others):
+            if box.left >= frame.x0 and not any(box.meets(other) for other in others):
                 taken.append(box)
                 written.append(_write(ax, names[number], places[number], right, above))
                 break
