@@ -197,3 +197,10 @@ def test_mistakes_are_told(call, message):
 
 def _fitted():
     return RuleTree(max_leaves=2).fit(pd.DataFrame({"x": np.arange(80)}), np.arange(80) >= 40)
+
+
+def test_a_common_value_among_many_rare_ones_is_parted_from_them(rng):
+    gain = np.where(rng.random(5000) < 0.9, 0.0, rng.lognormal(8, 1, 5000))
+    X = np.column_stack([gain, rng.normal(size=5000)])
+    tree = RuleTree(max_leaves=2).fit(X, gain > 0)
+    assert_array_equal(tree.apply(X), gain > 0)

@@ -11,6 +11,7 @@ from plcp.quantiles import FloatArray
 from plcp.rows import is_frame
 
 MOST_CUTS = 255  # finer ones have more digits, and say little more
+SLACK = 0.25  # of the rows between two cuts may be given up on either side for a rounder one
 LARGEST_WHOLE = 2.0**53  # beyond it a double has no neighbour at distance one
 
 
@@ -54,10 +55,17 @@ class Column:
     def cuts(self, values: FloatArray, most: int = MOST_CUTS) -> FloatArray:
         """Cuts between any two values, or, if they are many, ``most`` that part rows evenly."""
         known = np.unique(values[~np.isnan(values)])
-        if len(known) > most + 1:
-            ranks = np.linspace(0, 1, most + 2)
-            known = np.unique(np.nanquantile(values, ranks, method="lower"))
-        return np.array([self.cut(*pair) for pair in pairwise(known.tolist())])
+        if len(known) <= most + 1:
+            return np.array([self.cut(*pair) for pair in pairwise(known.tolist())])
+        shares = (np.arange(1, most + 1)[:, None] + [-SLACK, SLACK]) / (most + 1)
+        first, last = np.searchsorted(known, np.nanquantile(values, shares, method="lower").T)
+        # a value so common that it fills the slack is parted from both of its neighbours
+        alone = first[first == last]
+        below = np.concatenate([first[first < last], alone - 1, alone])
+        above = np.concatenate([last[first < last], alone, alone + 1])
+        inner = (below >= 0) & (above < len(known))
+        pairs = zip(known[below[inner]].tolist(), known[above[inner]].tolist(), strict=True)
+        return np.unique([self.cut(*pair) for pair in pairs])
 
     def cut(self, below: float, above: float) -> float:
         """Round value c that parts two neighbours: below < c ≤ above."""

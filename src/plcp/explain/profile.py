@@ -83,9 +83,8 @@ def _compare(column: Column, values: FloatArray, inside: NDArray[np.bool_]) -> I
 def _shares(label: str, value: str, has: NDArray[np.bool_], inside: NDArray[np.bool_]) -> _Tested:
     """How much commoner a value is inside, by Fisher's exact test of both sides."""
     own, others = float(has[inside].mean()), float(has[~inside].mean())
-    law = hypergeom(len(has), int(has.sum()), int(inside.sum()))
-    hits = int(has[inside].sum())
-    p_value = 2 * min(law.cdf(hits), law.sf(hits - 1))
+    law, hits = (len(has), int(has.sum()), int(inside.sum())), int(has[inside].sum())
+    p_value = 2 * min(hypergeom.cdf(hits, *law), hypergeom.sf(hits - 1, *law))
     text = f"{label} is {value} for {percent(own)}, of others {percent(others)}"
     return _Tested(Difference(label, text, own - others), float(p_value))
 

@@ -1,0 +1,188 @@
+"""Groups that are known are told in words that are true."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from mixed_table import mixed_table
+from printed_rules import holds
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+
+from plcp import PLCP, ConformalRegressor, SplitConformal, TreePartition
+from plcp.explain import Explanation, explain_groups
+
+
+def quick(m):
+    """Return a rule that learns and answers at once."""
+    return PLCP(TreePartition(), m, calibration="split", random_state=0)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return mixed_table(np.random.default_rng(1), 3000)
+
+
+@pytest.fixture(scope="module")
+def groups(table):
+    """Three groups that two columns decide."""
+    return np.where(table["age"] < 40, 0, np.where(table["member"], 2, 1))
+
+
+@pytest.fixture(scope="module")
+def explanation(table, groups):
+    return explain_groups(None, table, groups=groups, sensitive=["member", "state", "income"])
+
+
+@pytest.fixture(scope="module")
+def learned(table):
+    """Return a rule for scores whose spread age decides, and its features."""
+    X = table[["age", "income", "state"]]
+    scores = np.abs(np.random.default_rng(2).normal(size=len(X))) * (1 + (X["age"] > 50) * 3)
+    return quick(2).fit(X, scores), X
+
+
+def test_rules_that_decide_the_groups_are_found(table, groups, explanation):
+    for one in explanation.groups:
+        inside = groups == one.group
+        told = holds(one.rule, table, {})
+        np.testing.assert_array_equal(told, inside, err_msg=one.rule)
+        assert one.precision == one.recall == 1
+        assert one.name == f"group {one.group}: {one.rule}"
+        assert one.n == inside.sum()
+        assert one.share == pytest.approx(inside.mean())
+    assert explanation.fidelity == explanation.order == pytest.approx(1)
+    assert len(explanation.kinds) == 3
+    assert sum(kind.share for kind in explanation.kinds) == pytest.approx(1)
+    assert [(kind.lowest, kind.highest) for kind in explanation.kinds] == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_groups_that_nothing_decides_have_no_rule_and_no_profile(table, rng):
+    found = explain_groups(None, table, groups=rng.integers(0, 5, len(table)))
+    assert [one.rule for one in found.groups] == [""] * 5
+    assert [one.name for one in found.groups] == [f"group {i}" for i in range(5)]
+    assert [one.profile for one in found.groups] == [()] * 5
+    assert "no short rule" in found.to_text()
+
+
+def test_quality_is_judged_by_rows_the_rule_did_not_learn_from(rng):
+    # a tree always finds something in noise: only rows it has not seen can tell
+    X, groups = rng.normal(size=(4000, 5)), rng.integers(0, 2, 4000)
+    found = explain_groups(None, X, groups=groups)
+    noise = np.abs([one.precision - one.share for one in found.groups])
+    assert noise.max() < 5 * 0.5 / np.sqrt(30)  # five standard errors of the smallest leaf
+    assert abs(found.fidelity - 0.5) < 5 * 0.5 / np.sqrt(2000)
+
+
+def test_the_same_seed_has_the_same_names(learned):
+    rule, X = learned
+    once, again = (explain_groups(rule, X, random_state=3) for _ in range(2))
+    assert once == again
+
+
+def test_a_learned_rule_is_explained_by_what_it_depends_on(learned):
+    rule, X = learned
+    found = explain_groups(rule, X)
+    assert [one.group for one in found.groups] == [0, 1]
+    assert found.importance[0].feature == "age"
+    assert "age" in found.groups[1].rule
+    assert found.groups[1].profile[0].feature == "age"
+    assert found.fidelity > found.chance
+    assert sum(one.n for one in found.groups) == len(X)
+
+
+def test_places_follow_thresholds_where_group_numbers_do_not(learned):
+    X, split = learned[1], quick(4)
+    split.fit(X, np.abs(np.random.default_rng(5).normal(size=len(X))) * (1 + X["age"] / 20))
+    split.thresholds_ = split.thresholds_[::-1]  # as if groups had been learned in another order
+    found = explain_groups(split, X)
+    order = [one.group for one in found.groups]
+    assert order == np.argsort(split.thresholds_).tolist()
+    numbers = split.groups(X)
+    assert [one.n for one in found.groups] == [(numbers == g).sum() for g in order]
+
+
+def test_tables_of_polars_have_the_same_explanation(table, groups, explanation):
+    sensitive = ["member", "state", "income"]
+    polar = explain_groups(None, pl.from_pandas(table), groups=groups, sensitive=sensitive)
+    assert polar == explanation
+
+
+def test_a_rule_learned_from_polars_is_explained(learned):
+    X = pl.from_pandas(learned[1])
+    scores = np.abs(np.random.default_rng(2).normal(size=len(X))) * (
+        1 + (X["age"].to_numpy() > 50) * 3
+    )
+    found = explain_groups(quick(2).fit(X, scores), X)
+    assert found.importance[0].feature == "age"
+
+
+def test_conformal_estimators_are_explained(rng):
+    X = rng.normal(size=(1000, 2))
+    y = X[:, 0] + rng.normal(size=1000) * (1 + 3 * (X[:, 1] > 0))
+    model = ConformalRegressor(
+        FrozenEstimator(LinearRegression().fit(X, y)), threshold=PLCP(n_groups=2, random_state=0)
+    ).fit(X, y)
+    assert explain_groups(model, X).importance[0].feature == "x1"
+
+
+def test_columns_that_are_no_features_can_be_named(learned, table):
+    rule, X = learned
+    found = explain_groups(rule, X, sensitive=table[["member", "joined"]])
+    assert [one.column for one in found.sensitive] == ["member", "joined"]
+
+
+def test_plain_lists_and_back(explanation):
+    assert Explanation.from_dict(json.loads(json.dumps(explanation.to_dict()))) == explanation
+
+
+def test_text_is_narrow_and_tells_every_rule(explanation):
+    text = explanation.to_text()
+    assert str(explanation) == text
+    assert max(map(len, text.splitlines())) <= 100
+    folded = " ".join(text.split())
+    for one in explanation.groups:
+        assert one.rule in folded
+        for told in one.profile:
+            assert told.text in folded
+    for named in explanation.sensitive:
+        assert named.text in folded
+
+
+def test_names_from_data_are_no_markup(rng):
+    name = "<script>|`x`*_$"
+    X = pd.DataFrame({name: rng.normal(size=400)})
+    page = explain_groups(None, X, groups=(X[name] > 0).to_numpy().astype(int))._repr_markdown_()
+    assert "<script>" not in page
+    assert r"&lt;script&gt;\|\`x\`\*\_\$" in page
+    for line in page.splitlines():
+        if line.startswith("|"):
+            assert line.replace(r"\|", "").count("|") in (4, 7)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X: explain_groups(None, X), "neither a rule nor groups"),
+        (lambda X: explain_groups(SplitConformal(), X), "SplitConformal, which learns no groups"),
+        (lambda X: explain_groups(None, X, groups=[1, 2]), "groups must be 9 whole numbers"),
+        (lambda X: explain_groups(None, X, groups=["a"] * 9), "groups must be 9 whole numbers"),
+        (lambda X: explain_groups(None, X, groups=[1] * 9, sensitive=["b"]), "no column 'b' in X"),
+        (lambda X: explain_groups(None, X, groups=[1] * 9, sensitive="b"), "no column 'b' in X"),
+        (lambda X: explain_groups(None, X, groups=[1] * 9, sensitive=X[:3]), "3 rows and X has 9"),
+        (lambda X: explain_groups(None, X[:3], groups=[1] * 3), "3 rows, but rules need"),
+    ],
+)
+def test_mistakes_in_what_is_explained_are_told(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(pd.DataFrame({"a": np.arange(9.0)}))
+
+
+@pytest.mark.parametrize("n", [4, 9])
+def test_few_rows_and_one_group_are_no_mistake(n):
+    found = explain_groups(None, np.arange(float(n))[:, None], groups=np.zeros(n, dtype=int))
+    assert [one.rule for one in found.groups] == [""]
+    assert found.fidelity == found.chance == 1
+    assert found.to_text()

@@ -1,0 +1,47 @@
+"""Permutation importance against what it must be where the answer is known."""
+
+import numpy as np
+import pytest
+
+from plcp.explain import partition_importance
+
+
+def test_the_only_column_that_counts_has_importance_one(rng):
+    X = rng.normal(size=(2000, 3))
+    cuts = np.array([-1.0, 0.0, 0.5])
+    found = partition_importance(lambda X: np.searchsorted(cuts, X[:, 1]), X, 0, n_repeats=30)
+    first, *rest = found
+    assert first.feature == "x1"
+    # a shuffled column moves a row as far as another row drawn at random lies from it
+    assert abs(first.value - 1) < 5 * first.error
+    assert [one.value for one in rest] == [0, 0]
+
+
+def test_no_group_no_importance(rng):
+    found = partition_importance(lambda X: np.zeros(len(X), dtype=int), rng.normal(size=(50, 2)))
+    assert [one.value for one in found] == [0, 0]
+
+
+def test_more_shuffles_have_a_smaller_error(rng):
+    X = rng.normal(size=(500, 2))
+
+    def place(X):
+        return (X.sum(axis=1) > 0).astype(int)
+
+    few, many = (
+        np.mean([one.error for one in partition_importance(place, X, 1, n_repeats=k)])
+        for k in (4, 64)
+    )
+    assert many < few
+
+
+def test_the_scale_is_the_mean_distance_of_all_pairs(rng):
+    places = rng.integers(0, 6, 300)
+    X = np.column_stack([places, np.zeros(300)]).astype(float)
+    moved = partition_importance(lambda X: X[:, 0].astype(int), X, 0, n_repeats=200)[0]
+    every_pair = np.abs(places[:, None] - places).mean()
+    shuffles = np.random.default_rng(1)
+    drawn = [np.abs(shuffles.permutation(places) - places).mean() for _ in range(200)]
+    assert moved.value * every_pair == pytest.approx(
+        np.mean(drawn), abs=5 * np.std(drawn) / np.sqrt(100)
+    )
