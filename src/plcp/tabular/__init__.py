@@ -1,1 +1,25 @@
 """Thresholds for a table whose columns have roles: calibrate, apply, and the file in between."""
+
+from plcp.tabular.applying import Applier
+from plcp.tabular.calibration import calibrate
+from plcp.tabular.examining import Examined, examine
+from plcp.tabular.frames import to_frame
+from plcp.tabular.methods import METHODS
+from plcp.tabular.model import TabularModel, describe_features
+from plcp.tabular.roles import Roles, choose_roles
+from plcp.tabular.storage import load_model, save_model
+
+__all__ = [
+    "METHODS",
+    "Applier",
+    "Examined",
+    "Roles",
+    "TabularModel",
+    "calibrate",
+    "choose_roles",
+    "describe_features",
+    "examine",
+    "load_model",
+    "save_model",
+    "to_frame",
+]

@@ -1,0 +1,119 @@
+"""The columns a rule looks at, as calibration found them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plcp.tabular.arrow import coded, labelled, numbers, text
+from plcp.tabular.kinds import CATEGORIES, LABELS, NESTED, NUMBERS, RULES, kind_of
+
+ALWAYS_KEPT = 20  # this many different values are categories, however few the rows are
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column as a rule sees it: kind, Arrow type, and the categories calibration saw."""
+
+    column: str
+    kind: str
+    type: str
+    categories: tuple[str, ...] = ()
+
+    @property
+    def rule(self) -> str:
+        """What becomes of its values, in words."""
+        known = f"{len(self.categories):,} values: " if self.categories else ""
+        return known + RULES[self.kind]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A column that no rule can learn from, and why."""
+
+    column: str
+    reason: str
+
+
+def learn_features(
+    table: pa.Table, columns: Sequence[str], *, named: bool
+) -> tuple[tuple[Feature, ...], tuple[LeftOut, ...]]:
+    """Remember the columns a rule can learn from, and say why the others are left out.
+
+    Of columns that the user has named none is left out: what cannot be used is refused.
+
+    Examples
+    --------
+    >>> table = pa.table({"age": [31, 48], "note": pa.nulls(2)})
+    >>> features, left_out = learn_features(table, ["age", "note"], named=False)
+    >>> [feature.column for feature in features], left_out[0].reason
+    (['age'], 'no row has a value')
+    """
+    kept, left = [], []
+    for name in columns:
+        column = table[name]
+        reason = _unusable(column) or (None if named else _unlike(column))
+        if reason is None:
+            kept.append(_remembered(name, column, kind_of(column.type)))
+        elif named:
+            raise ValueError(f"column {name!r} cannot be a feature: {reason}; leave it out")
+        else:
+            left.append(LeftOut(name, reason))
+    return tuple(kept), tuple(left)
+
+
+def learn_labels(table: pa.Table, columns: Sequence[str]) -> tuple[Feature, ...]:
+    """Remember columns whose values are groups that the user names."""
+    for name in columns:
+        if kind_of(table[name].type) == NESTED:
+            raise ValueError(f"groups by {name!r} cannot be: {_unusable(table[name])}")
+    return tuple(_remembered(name, table[name], LABELS) for name in columns)
+
+
+def remember_all(table: pa.Table) -> tuple[Feature, ...]:
+    """Every column that is not nested, whatever may be learned from it."""
+    kinds = {name: kind_of(table[name].type) for name in table.column_names}
+    return tuple(
+        _remembered(name, table[name], kind) for name, kind in kinds.items() if kind != NESTED
+    )
+
+
+def describe_features(features: Sequence[Feature], left_out: Sequence[LeftOut]) -> Iterator[Any]:
+    """Column, kind and rule of each column a rule may look at, and of those it may not."""
+    for feature in features:
+        yield {"column": feature.column, "kind": feature.kind, "rule": feature.rule}
+    for left in left_out:
+        yield {"column": left.column, "kind": "left out", "rule": left.reason}
+
+
+def _unusable(column: pa.ChunkedArray) -> str | None:
+    if kind_of(column.type) == NESTED:
+        return f"values of type {column.type} are neither numbers, dates nor categories"
+    if kind_of(column.type) == NUMBERS:
+        empty = bool(np.isnan(numbers(column)).all())
+    else:
+        empty = column.null_count == len(column)
+    return "no row has a value" if empty else None
+
+
+def _unlike(column: pa.ChunkedArray) -> str | None:
+    """Reason to leave out text in which hardly any value comes again: names, keys, remarks."""
+    if kind_of(column.type) != CATEGORIES:
+        return None
+    present = len(column) - column.null_count
+    distinct = pc.count_distinct(text(column)).as_py()
+    if distinct > max(ALWAYS_KEPT, present / 2):
+        return f"{distinct:,} different values in {present:,} rows are no categories"
+    return None
+
+
+def _remembered(name: str, column: pa.ChunkedArray, kind: str) -> Feature:
+    categories: tuple[str, ...] = ()
+    if kind in (CATEGORIES, LABELS):
+        codes, values = coded(labelled(column) if kind == LABELS else column)
+        seen = values.take(pa.array(np.unique(codes[codes >= 0])))
+        categories = tuple(sorted({value for value in seen.to_pylist() if value is not None}))
+    return Feature(name, kind, str(column.type), categories)

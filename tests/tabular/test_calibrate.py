@@ -1,0 +1,233 @@
+"""Calibration of a table is calibration in Python, row for row."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.frozen import FrozenEstimator
+from tabular_worlds import LABELS, batch_of, make_table, roles_of
+
+from bands import beta_binomial_band
+from plcp import (
+    PLCP,
+    BatchGCP,
+    ConformalClassifier,
+    ConformalRegressor,
+    Mondrian,
+    QuantileResidual,
+    Rectified,
+    SplitConformal,
+)
+from plcp.tabular import METHODS, Applier, calibrate, describe_features, to_frame
+from plcp.tabular.methods import MOST_GROUPS
+
+DROPPED = {"regression": ["y", "w"], "quantiles": ["y", "w"], "classes": ["label", "w"]}
+
+
+class Columns(RegressorMixin, BaseEstimator):
+    """A model whose predictions stand in the table already."""
+
+    def __init__(self, names=()):
+        self.names = names
+
+    def fit(self, X, y):
+        self.fitted_ = True
+        return self
+
+    def predict(self, X):
+        return X[self.names].to_numpy().squeeze()
+
+
+class Probabilities(ClassifierMixin, BaseEstimator):
+    """A classifier whose probabilities stand in the table already."""
+
+    def fit(self, X, y):
+        self.classes_ = np.array(LABELS)
+        return self
+
+    def predict_proba(self, X):
+        return X[[f"p_{label}" for label in LABELS]].to_numpy()
+
+
+def conformal(task, rule, features):
+    """Return the estimator a Python user would write for this task."""
+    if task == "classes":
+        model = FrozenEstimator(Probabilities().fit(None, None))
+        return ConformalClassifier(model, threshold=rule, features=features)
+    names = ["yhat"] if task == "regression" else ["lo", "hi"]
+    score = None if task == "regression" else QuantileResidual()
+    model = FrozenEstimator(Columns(names).fit(None, None))
+    return ConformalRegressor(model, score, rule, features=features)
+
+
+@pytest.mark.parametrize("task", ["regression", "quantiles", "classes"])
+@pytest.mark.parametrize("method", ["plcp", "plcp-split", "rectified"])
+def test_sets_are_those_of_the_python_estimator(task, method):
+    table, new = make_table(task, 220, 0), make_table(task, 90, 1)
+    model = calibrate(table, roles_of(table, task, exclude="w"), method=method, explain=False)
+    applied = Applier(model).apply(batch_of(new))
+    frame, target = to_frame(table), table["y" if task != "classes" else "label"].to_numpy()
+    features = [name for name in frame.columns if name not in DROPPED[task]]
+    rules = {
+        "plcp": PLCP(n_groups=1, random_state=0),
+        "plcp-split": PLCP(n_groups=1, calibration="split", random_state=0),
+        "rectified": Rectified(random_state=0),
+    }
+    python = conformal(task, rules[method], features).fit(frame, target)
+    sets = python.predict_set(to_frame(new))
+    if task == "classes":
+        assert applied["set"].to_pylist() == sets.to_lists()
+    else:
+        np.testing.assert_array_equal(applied["lower"], sets.lower)
+        np.testing.assert_array_equal(applied["upper"], sets.upper)
+    assert model.guarantee == python.guarantee_
+
+
+def test_weights_are_sample_weights():
+    table = make_table("scores", 200)
+    model = calibrate(table, roles_of(table, "scores", weight="w"), method="split")
+    scores, weights = table["s"].to_numpy(), table["w"].to_numpy()
+    wanted = SplitConformal().fit(np.zeros((200, 1)), scores, weights)
+    assert model.rule.threshold_ == wanted.threshold_
+    assert model.guarantee.startswith("Approximate")  # as weighted coverage is
+    repeated = np.repeat(scores, weights.astype(int))  # weight 2 stands for two rows
+    assert model.rule.threshold_ == np.sort(repeated)[int(np.ceil(0.9 * (len(repeated) + 1))) - 1]
+
+
+def test_groups_by_columns_are_those_of_mondrian_and_batch_gcp():
+    table = make_table("scores", 300)
+    roles = roles_of(table, "scores")
+    frame = to_frame(table)
+    text = frame[["sex"]].astype(object).assign(member=frame["member"].map({1: "true", 0: "false"}))
+    scores = frame["s"].to_numpy()
+    for method, rule in {"mondrian": Mondrian, "batch-gcp": BatchGCP}.items():
+        model = calibrate(table, roles, method=method, by=["sex", "member"])
+        wanted = rule(["sex", "member"]).fit(text, scores)
+        thresholds = Applier(model).apply(batch_of(table))["threshold"]
+        np.testing.assert_array_equal(thresholds, wanted.predict(text))
+        assert [row["name"] for row in model.groups_table()] == [str(g) for g in wanted.groups_]
+
+
+def test_split_covers_new_rows_as_often_as_the_law_says(rng):
+    n_cal, n_new = 399, 20_000
+    yhat, noise = rng.normal(size=n_cal + n_new), rng.normal(size=n_cal + n_new)
+    table = pa.table({"yhat": yhat, "y": yhat + noise})
+    model = calibrate(table[:n_cal], roles_of(table, "regression"), method="split")
+    out = Applier(model).apply(batch_of(table[n_cal:]))
+    y = out["y"].to_numpy()
+    covered = (out["lower"].to_numpy() <= y) & (y <= out["upper"].to_numpy())
+    low, high = beta_binomial_band(n_new, n_cal, 360)  # rank ⌈0.9 · 400⌉
+    assert low <= covered.sum() <= high
+    # and given the threshold, coverage is that of the normal law
+    share = 2 * norm.cdf(model.rule.threshold_) - 1
+    assert abs(covered.mean() - share) < 6 * np.sqrt(share * (1 - share) / n_new)
+
+
+def test_split_is_kept_beside_every_method():
+    table = make_table("regression", 150)
+    roles = roles_of(table, "regression")
+    alone = calibrate(table, roles, method="split")
+    beside = calibrate(table, roles, method="mondrian", by=["sex"])
+    assert beside.split.threshold_ == alone.rule.threshold_ == alone.split.threshold_
+
+
+def test_rows_that_lack_something_are_left_out_and_counted():
+    table = pa.table(
+        {
+            "y": [1.0, None, 2.0, float("nan"), 3.0, 4.0, 5.0],
+            "yhat": [0.0, 0.0, None, 0.0, float("inf"), 0.0, 0.0],
+            "w": [1.0, 1.0, 1.0, 1.0, 1.0, None, 2.0],
+        }
+    )
+    model = calibrate(table, roles_of(table, "regression", weight="w"), method="split", alpha=0.5)
+    assert model.notes == (
+        "2 of 7 rows have no target and are left out",
+        "2 of 7 rows have no prediction and are left out",
+        "1 of 7 rows has no weight and is left out",
+    )
+    assert model.about["rows"] == 2
+    assert model.about["rows_left_out"] == 5
+    assert model.rule.threshold_ == 5.0  # of weights 1 and 2, and 1 for the new row
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"y": [1.0, 2.0], "yhat": pa.nulls(2)}, "no row can calibrate: 2 of 2 rows have no pred"),
+        ({"y": pa.array([], pa.float64()), "yhat": pa.array([], pa.float64())}, "has no rows"),
+        ({"y": ["a", "b"], "yhat": [1.0, 2.0]}, "target 'y' holds string, not numbers"),
+        ({"y": [1.0, 2.0], "yhat": ["1", "2"]}, "prediction 'yhat' holds string, not numbers"),
+    ],
+)
+def test_a_table_that_cannot_calibrate_is_refused(columns, words):
+    table = pa.table(columns)
+    with pytest.raises(ValueError, match=words):
+        calibrate(table, roles_of(table, "regression"), method="split")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_too_few_rows_give_infinite_thresholds_and_say_so(method):
+    table = make_table("regression", 8)
+    by = ["sex"] if METHODS[method].looks_at == "by" else None
+    model = calibrate(table, roles_of(table, "regression"), method=method, by=by)
+    assert any("fewer" in note or "too few" in note for note in model.notes)
+    if method != "batch-gcp":  # it warns, and has thresholds all the same
+        assert np.isinf(Applier(model).apply(batch_of(table))["threshold"]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "plpc"}, "method must be one of"),
+        ({"alpha": 1.2}, r"alpha must lie in \(0, 1\)"),
+        ({"method": "mondrian"}, "'mondrian' needs groups"),
+        ({"by": ["sex"]}, "'plcp' takes no groups by 'sex'"),
+        ({"method": "split", "groups": 3}, "'split' learns no groups"),
+        ({"groups": 0}, "groups must be a whole number"),
+        ({"method": "mondrian", "by": ["sec"]}, "did you mean 'sex'"),
+        ({"sensitive": ["sec"]}, "did you mean 'sex'"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, words):
+    table = make_table("regression", 30)
+    with pytest.raises(ValueError, match=words):
+        calibrate(table, roles_of(table, "regression"), **options)
+
+
+def test_no_feature_is_refused_only_where_one_is_needed():
+    table = pa.table({"y": np.arange(30.0), "yhat": np.zeros(30)})
+    roles = roles_of(table, "regression", exclude="yhat")
+    with pytest.raises(ValueError, match="no column to learn groups from"):
+        calibrate(table, roles)
+    assert calibrate(table, roles, method="split").features == ()
+
+
+def test_number_of_groups_is_the_users_or_grows_with_the_rows():
+    table = make_table("scores", 800)
+    roles = roles_of(table, "scores", features="x")
+    made = [calibrate(table, roles, groups=groups, explain=False) for groups in (None, 2)]
+    assert [model.rule.n_groups for model in made] == [min(4, MOST_GROUPS), 2]
+
+
+def test_groups_are_told_with_their_shares():
+    table = make_table("scores", 400)
+    for method in ("plcp", "plcp-split", "split"):
+        model = calibrate(table, roles_of(table, "scores", features="x"), method=method)
+        rows = model.groups_table()
+        assert sum(row["share"] for row in rows) == pytest.approx(1)
+        assert [row["group"] for row in rows] == list(range(len(rows)))
+        if method != "split":
+            assert [row["threshold"] for row in rows] == model.rule.thresholds_.tolist()
+            assert all(row["rule"] for row in rows)
+
+
+def test_each_column_is_told_with_its_rule():
+    table = make_table("regression", 120).append_column("void", pa.nulls(120))
+    model = calibrate(table, roles_of(table, "regression"), explain=False)
+    told = {row["column"]: row for row in describe_features(model)}
+    assert told["sex"]["kind"] == "categories"
+    assert told["sex"]["rule"].startswith("2 values")
+    assert told["day"]["kind"] == "dates"
+    assert told["void"] == {"column": "void", "kind": "left out", "rule": "no row has a value"}
+    assert "y" not in told
