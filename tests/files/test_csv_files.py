@@ -24,9 +24,9 @@ CELLS += ["2020-01-01T10:00:00.25Z", '"a ""b"", c"', '"two\nlines"', '""', '"5"'
 
 
 @few
-@given(cells=st.lists(st.sampled_from(CELLS), min_size=1, max_size=6), block=st.integers(30, 90))
-@example(cells=["1", "true"], block=30)
-@example(cells=["2020-01-01", "2020-01-01 10:00:00.5"], block=30)
+@given(cells=st.lists(st.sampled_from(CELLS), min_size=1, max_size=12), block=st.integers(30, 90))
+@example(cells=["1"] * 9 + ["true"] * 9, block=30)
+@example(cells=["2020-01-01"] * 9 + ["2020-01-01 10:00:00.5"], block=30)
 def test_types_are_those_of_the_whole_file_however_it_is_cut(tmp_path, cells, block):
     content = "a,b\n" + "".join(f"{cell},y\n" for cell in cells)
     path = text(tmp_path / "a.csv", content)
@@ -90,6 +90,12 @@ def test_given_types_are_kept(tmp_path):
     assert kept.n_rows is None
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_the_last_value_may_have_several_lines(tmp_path, end):
+    path = text(tmp_path / "a.csv", 'a,b\n1,"two\nlines"' + end)
+    assert open_table(path).read().to_pydict() == {"a": [1], "b": ["two\nlines"]}
+
+
 def test_a_header_alone_is_a_table_without_rows(tmp_path):
     file = open_table(text(tmp_path / "a.csv", "a,b\n"))
     assert file.schema.names == ["a", "b"]
@@ -102,10 +108,10 @@ WRONG = {
     '"a";"b"\n1;2\n': "seems to be separated by ';'",
     "1.5,2\n3,4\n": "seems to have no header",
     "a,b,a\n1,2,3\n": "has several columns named 'a': rename all but one",
-    "a,b\n1,2\n3\n": "row 3 (the header is row 1): 1 values instead of 2",
-    "a,b\n1,2\n3,4,5\n": "row 3 (the header is row 1): 3 values instead of 2",
-    'a,b\n"1,x\n3,4\n': "row 2 (the header is row 1): 1 values instead of 2; .* close each quote",
-    LONG + "3\n": "row 1000002 (the header is row 1): 1 values instead of 2",
+    "a,b\n1,2\n3\n": "row 3 (the header is row 1): the number of values is 1 instead of 2",
+    "a,b\n1,2\n3,4,5\n": "row 3 (the header is row 1): the number of values is 3 instead of 2",
+    'a,b\n"1,x\n3,4\n': "row 2 (the header is row 1).* close each quote",
+    LONG + "3\n": "row 1000002 (the header is row 1): the number of values is 1 instead of 2",
     'a,b\n1,"' + "x\n" * 3_000_000: "a row is longer than 2 MB; a quote is perhaps not closed",
     'a,b\n1,x\n2,"y\n3,z\n': "ends within quotes: close the quote before 'y\\n3,z",
     b"a,b\n1,x\n2,caf\xe9\n": "row 3 (the header is row 1): column 'b' is not UTF-8; save the file",

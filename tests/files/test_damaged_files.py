@@ -64,6 +64,14 @@ def test_a_file_that_may_not_be_read_is_told(tmp_path, monkeypatch):
     refused(path, "cannot be read: you have no right to", PermissionError)
 
 
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
+def test_a_file_that_is_gone_meanwhile_is_not_called_damaged(tmp_path, ending):
+    file = open_table(write(tmp_path / f"a.{ending}", numbers(3)))
+    file.path.unlink()
+    with pytest.raises(FileNotFoundError, match=file.path.name):
+        file.read()
+
+
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.7, 0.99])
 def test_a_file_that_is_cut_off_is_told(tmp_path, ending, share):

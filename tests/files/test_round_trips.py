@@ -78,6 +78,14 @@ def test_columns_come_in_the_order_asked_for(tmp_path, ending):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
+def test_a_column_is_not_taken_for_a_part_of_another(tmp_path, ending):
+    table = pa.table({"a.x": [1], "a": [2], "a.y": [3]})
+    file = open_table(write(tmp_path / f"a.{ending}", table))
+    assert file.read(["a"]).to_pydict() == {"a": [2]}
+    assert file.read(["a.y", "a"]).to_pydict() == {"a.y": [3], "a": [2]}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_a_table_without_rows_is_a_table(tmp_path, ending):
     file = open_table(write(tmp_path / f"a.{ending}", numbers(0)))
     assert file.schema.names == ["row", "half"]

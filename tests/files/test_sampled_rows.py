@@ -29,6 +29,15 @@ def test_every_set_of_rows_is_as_likely_as_any_other():
     assert counts.total() == sum(counts[rows] for rows in sets)
 
 
+@pytest.mark.parametrize("rows", [1, 7, 100, 1000])
+def test_the_rows_are_those_with_the_smallest_random_numbers(rows):
+    keys = np.random.default_rng(5).random(1000)
+    sample = sample_rows(
+        numbers(1000).to_batches(max_chunksize=rows), numbers(0).schema, most=20, seed=5
+    )
+    assert sample["row"].to_pylist() == sorted(np.argsort(keys)[:20])
+
+
 @given(
     n=st.integers(0, 60),
     most=st.integers(1, 70),

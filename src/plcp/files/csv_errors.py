@@ -41,8 +41,8 @@ def _told(error: str, names: Sequence[str]) -> str:
     if found := _RAGGED.search(error):
         row, expected, actual = found.groups()
         return (
-            f"{_place(row)}: {actual} values instead of {expected}; put values that have "
-            "separators or line breaks in them in quotes, and close each quote"
+            f"{_place(row)}: the number of values is {actual} instead of {expected}; put values "
+            "that have separators or line breaks in them in quotes, and close each quote"
         )
     if "cannot infer number of columns" in error:
         return " has no columns: its first line must have their names"

@@ -24,8 +24,7 @@ class ParquetTable(TableFile):
         # Without a small buffer, row groups of any size are held whole; and with pre_buffer,
         # which is meant for slow networks, all of them
         with pq.ParquetFile(self.path, pre_buffer=False, buffer_size=BUFFER) as file:
-            for batch in file.iter_batches(rows, columns=columns):
-                yield batch.select(columns)
+            yield from file.iter_batches(rows, columns=columns)
 
 
 class ParquetWriter(TableWriter):
