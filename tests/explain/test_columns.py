@@ -32,3 +32,9 @@ def test_ranges_in_words():
     broken = Column(0, None, np.array([[1.5], [2.0]]))
     assert broken.words(20, 23) == "20 ≤ x0 < 23"
     assert broken.words(None, 0.5) == "x0 < 0.5"
+
+
+def test_values_that_are_told_keep_their_year():
+    column = Column(0, None, np.zeros((1, 1)))
+    told = [column.rounded(value) for value in (2018.4, 54321.0, 41.26, 0.012345, -3.0)]
+    assert told == ["2018", "54321", "41.3", "0.0123", "-3"]

@@ -187,12 +187,21 @@ def test_many_categories_make_short_lists(rng):
             "no column 'x' in X, which the rule asks about",
         ),
         (lambda: _fitted().apply(np.zeros((2, 1))), "with a column 'x'"),
+        (
+            lambda: _fitted_to_array().apply(np.zeros((2, 1))),
+            r"no column x1 in X of shape \(2, 1\)",
+        ),
         (lambda: _fitted().apply(pd.DataFrame({"x": ["a"]})), "'x' held numbers in fit"),
     ],
 )
 def test_mistakes_are_told(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def _fitted_to_array():
+    X = np.column_stack([np.zeros(80), np.arange(80)])
+    return RuleTree(max_leaves=2).fit(X, np.arange(80) >= 40)
 
 
 def _fitted():

@@ -49,7 +49,7 @@ class Column:
     def read(self, X: Any) -> FloatArray:
         """Values in the rows of X; nan is missing."""
         if self._encoder is None:
-            return np.asarray(X)[:, self.name].astype(float)
+            return _numbers(X, self.name)
         return self._encoder.transform(alone(X, self.name))[:, 0]
 
     def cuts(self, values: FloatArray, most: int = MOST_CUTS) -> FloatArray:
@@ -60,9 +60,9 @@ class Column:
         shares = (np.arange(1, most + 1)[:, None] + [-SLACK, SLACK]) / (most + 1)
         first, last = np.searchsorted(known, np.nanquantile(values, shares, method="lower").T)
         # a value so common that it fills the slack is parted from both of its neighbours
-        alone = first[first == last]
-        below = np.concatenate([first[first < last], alone - 1, alone])
-        above = np.concatenate([last[first < last], alone, alone + 1])
+        common = first[first == last]
+        below = np.concatenate([first[first < last], common - 1, common])
+        above = np.concatenate([last[first < last], common, common + 1])
         inner = (below >= 0) & (above < len(known))
         pairs = zip(known[below[inner]].tolist(), known[above[inner]].tolist(), strict=True)
         return np.unique([self.cut(*pair) for pair in pairs])
@@ -83,8 +83,10 @@ class Column:
         return f"{self._text(low)} ≤ {self.label} {sign} {self._text(last)}"
 
     def rounded(self, value: float) -> str:
-        """Return a value that is told, not compared with, to three digits."""
-        return number_text(float(f"{value:.3g}")) + self.unit
+        """Return a value that is told, not compared with: three digits, or the whole number."""
+        return (
+            number_text(float(f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}")) + self.unit
+        )
 
     def _text(self, value: float | None) -> str:
         return "" if value is None else number_text(value) + self.unit
@@ -125,6 +127,16 @@ class DateColumn(Column):
 
     def _text(self, value: float | None) -> str:
         return "" if value is None else date_text(value)
+
+
+def _numbers(X: Any, place: int) -> FloatArray:
+    array = np.asarray(X)
+    if array.ndim != 2 or array.shape[1] <= place:
+        raise ValueError(
+            f"no column x{place} in X of shape {array.shape}, which the rule asks about: give as "
+            "many columns as in fit"
+        )
+    return array[:, place].astype(float)
 
 
 def alone(X: Any, name: Any) -> Any:
