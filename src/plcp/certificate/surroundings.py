@@ -21,8 +21,7 @@ def versions_of(rule: Any) -> dict[str, str]:
     >>> list(versions_of(SplitConformal()))
     ['python', 'plcp', 'numpy', 'scipy', 'scikit-learn']
     """
-    found = {"python": platform.python_version()}
-    found |= {name: _installed(name) for name in LIBRARIES}
+    found = core_versions()
     parts = [rule, *rule.get_params().values()]
     roots = {cls.__module__.split(".")[0] for part in parts for cls in type(part).__mro__}
     for root in sorted(roots - {*LIBRARIES, "sklearn"}):
@@ -30,6 +29,14 @@ def versions_of(rule: Any) -> dict[str, str]:
         if isinstance(number, str):
             found[root] = number
     return found
+
+
+def core_versions() -> dict[str, str]:
+    """Versions of Python and of what the core stands on."""
+    return {
+        "python": platform.python_version(),
+        **{name: _installed(name) for name in LIBRARIES},
+    }
 
 
 @cache  # metadata are read from disk

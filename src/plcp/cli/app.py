@@ -5,7 +5,12 @@ from typing import Annotated
 import typer
 
 from plcp import __version__
+from plcp.cli.apply import apply
+from plcp.cli.audit import audit
+from plcp.cli.calibrate import calibrate
 from plcp.cli.demo import demo
+from plcp.cli.explain import explain
+from plcp.cli.report import report
 from plcp.cli.reproduce import reproduce
 from plcp.experiments.catalogue import ABOUT
 
@@ -37,7 +42,12 @@ def _common(
         print(context.get_help())
 
 
-TRY = "See it work"
+WORK, LOOK, TRY = "From a table to sets", "Where sets fail", "See it work"
+app.command(rich_help_panel=WORK)(calibrate)
+app.command(rich_help_panel=WORK)(apply)
+app.command(rich_help_panel=LOOK)(audit)
+app.command(rich_help_panel=LOOK)(report)
+app.command(rich_help_panel=LOOK)(explain)
 app.command(rich_help_panel=TRY)(demo)
 app.command(
     rich_help_panel=TRY, epilog="\n\n".join(f"{name}: {what}" for name, what in ABOUT.items())

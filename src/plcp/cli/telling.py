@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +85,17 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 TEXTS = ("column", "group", "kind", "rule", "what it is", "verdict")
 
 
+def number(value: float) -> str:
+    """Four digits of a number, and all before its point.
+
+    Examples
+    --------
+    >>> number(20149.6), number(0.0123456), number(float("inf"))
+    ('20,150', '0.01235', 'inf')
+    """
+    return f"{value:,.0f}" if 1000 <= abs(value) < float("inf") else f"{value:.4g}"
+
+
 def print_values(values: Mapping[str, str]) -> None:
     """Print named values, one a line."""
     from rich.text import Text
@@ -98,6 +110,21 @@ def console(*, stderr: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     return Console(file=stream, width=None if stream.isatty() else 100, highlight=False)
+
+
+def now() -> str:
+    """Return the time, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that work goes on, where somebody is looking."""
+    if sys.stderr.isatty():
+        with console(stderr=True).status(what):
+            yield
+    else:
+        yield
 
 
 def progress(batches: Iterable[Any], total: int | None) -> Iterator[Any]:

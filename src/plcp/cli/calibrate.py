@@ -1,0 +1,151 @@
+"""``plcp calibrate``: thresholds from a table of predictions and outcomes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from plcp.cli.options import Alpha, Exclude, Features, Force, Json, Rows, Seed
+from plcp.cli.telling import (
+    note,
+    now,
+    number,
+    print_json,
+    print_table,
+    print_values,
+    telling,
+    working,
+)
+
+if TYPE_CHECKING:
+    from plcp.tabular import TabularModel
+
+METHODS = ("plcp", "plcp-split", "split", "rectified", "mondrian", "batch-gcp")
+
+
+def calibrate(
+    cal: Annotated[
+        Path, typer.Argument(metavar="CAL", help="Calibration rows: Parquet, CSV or Arrow.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The model file, NAME.plcp.")],
+    target: Annotated[str | None, typer.Option(help="Column of outcomes.")] = None,
+    prediction: Annotated[str | None, typer.Option(help="Column of predicted numbers.")] = None,
+    lower: Annotated[str | None, typer.Option(help="Column of a lower quantile (CQR).")] = None,
+    upper: Annotated[str | None, typer.Option(help="Column of an upper quantile (CQR).")] = None,
+    probabilities: Annotated[
+        str | None, typer.Option(metavar="COLUMNS", help="Columns of class probabilities: 'p_*'.")
+    ] = None,
+    score: Annotated[str | None, typer.Option(help="Column of scores made elsewhere.")] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of weights of the rows.")] = None,
+    features: Features = None,
+    exclude: Exclude = None,
+    alpha: Alpha = 0.1,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="METHOD",
+            autocompletion=lambda: list(METHODS),
+            help="plcp (learned groups), plcp-split (the same, exact in each group), split, "
+            "rectified, mondrian or batch-gcp (groups named by --by).",
+        ),
+    ] = "plcp",
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMNS", help="Columns of known groups: mondrian, batch-gcp."),
+    ] = None,
+    groups: Annotated[
+        int | None, typer.Option(min=1, help="Number of learned groups (default: by the rows).")
+    ] = None,
+    seed: Seed = 0,
+    rows: Rows = 1_000_000,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Learn thresholds from a table of predictions and outcomes, and write them to a file.
+
+    Example: plcp calibrate cal.parquet --target income --prediction predicted -o income.plcp
+    """
+    with telling():
+        from plcp.files import check_output, match_columns, open_table
+        from plcp.tabular import calibrate as learn
+        from plcp.tabular import choose_roles, save_model
+
+        check_output(out, force)
+        table = open_table(cal)
+        names = table.schema.names
+        roles = choose_roles(
+            names,
+            target=target,
+            prediction=prediction,
+            lower=lower,
+            upper=upper,
+            probabilities=probabilities,
+            score=score,
+            weight=weight,
+            features=features,
+            exclude=exclude,
+            where=str(cal),
+        )
+        columns = match_columns(by, names, str(cal)) if by else []
+        used = {*roles.unknown_later, *roles.predictions, *roles.features, *columns}
+        with working("learning"):
+            model = learn(
+                table.read([name for name in names if name in used], most=rows, seed=seed),
+                roles,
+                method=method,
+                alpha=alpha,
+                by=columns,
+                groups=groups,
+                seed=seed,
+                about={"file": cal.name, "digest": table.digest(), "made_at": now()},
+            )
+            save_model(model, out, force=force)
+        note(*model.notes)
+        if as_json:
+            print_json({"out": str(out), **_told(model)})
+        else:
+            _print(model, out)
+
+
+def _told(model: TabularModel) -> dict[str, Any]:
+    """All that the command prints, as plain values."""
+    from plcp.tabular import describe_features
+
+    return {
+        "method": model.method,
+        "alpha": model.alpha,
+        "guarantee": model.guarantee,
+        "groups": model.groups_table(),
+        "columns": describe_features(model),
+        "about": dict(model.about),
+        "notes": list(model.notes),
+    }
+
+
+def _print(model: TabularModel, out: Path) -> None:
+    told = _told(model)
+    columns: dict[tuple[str, str], list[str]] = {}
+    for one in told["columns"]:
+        columns.setdefault((one["kind"], one["rule"]), []).append(one["column"])
+    print_table(
+        "Columns",
+        ("kind", "rule", "column"),
+        [(*how, ", ".join(names)) for how, names in columns.items()],
+    )
+    print_table(
+        "Groups",
+        ("group", "rows", "share", "threshold", "what it is"),
+        [
+            (
+                str(one["group"]),
+                f"{one['size']:,.0f}",
+                f"{100 * one['share']:.1f} %",
+                "" if one["threshold"] is None else number(one["threshold"]),
+                one["rule"] or one["name"] or "",
+            )
+            for one in told["groups"]
+        ],
+    )
+    print_values({"Guarantee": model.guarantee, "Wrote": str(out)})

@@ -1,0 +1,24 @@
+"""``plcp explain``: the learned groups as rules."""
+
+from plcp.cli.options import Json, Model
+from plcp.cli.telling import print_json, telling
+
+
+def explain(model: Model, as_json: Json = False) -> None:
+    """Tell the learned groups of a model as rules in the words of the data.
+
+    Example: plcp explain income.plcp
+    """
+    with telling():
+        from plcp.explain import Explanation
+        from plcp.tabular import load_model
+
+        loaded = load_model(model)
+        if loaded.explanation is None:
+            raise ValueError(
+                f"{model} has no learned groups to explain: method {loaded.method} learns none"
+            )
+        if as_json:
+            print_json(loaded.explanation)
+        else:
+            print(Explanation.from_dict(loaded.explanation).to_text())

@@ -1,0 +1,55 @@
+"""``plcp report``: a page about a model on test rows."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from plcp.cli.options import By, Confidence, Force, Json, Model, Rows, Seed
+from plcp.cli.telling import now, print_json, telling, working
+
+
+def report(
+    model: Model,
+    test: Annotated[
+        Path, typer.Argument(metavar="TEST", help="Rows with outcomes that nobody calibrated on.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page, .html.")],
+    by: By = None,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+    rows: Rows = 1_000_000,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Write a page about a model: what holds, where it is worst, Split beside it.
+
+    Example: plcp report income.plcp test.parquet --by sex,age:5 -o report.html
+    """
+    with telling():
+        from plcp.audit import parse_by, to_text
+        from plcp.files import check_output, open_table
+        from plcp.report import summarise_model, write_page
+        from plcp.tabular import load_model
+
+        check_output(out, force)
+        loaded = load_model(model)
+        table = open_table(test, types=loaded.column_types)
+        with working("measuring"):
+            summary = summarise_model(
+                loaded,
+                table.read(most=rows, seed=seed),
+                by=parse_by(by) if by else (),
+                confidence=confidence,
+                provenance={
+                    "test file": test.name,
+                    "SHA-256 of the test file": table.digest(),
+                    "made at": now(),
+                },
+                where=str(test),
+            )
+            write_page(summary, out, force=force)
+        if as_json:
+            print_json(summary)
+        else:
+            print(f"{to_text(summary)}\n\nwrote {out}")

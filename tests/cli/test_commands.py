@@ -1,0 +1,178 @@
+"""From a table on disk to sets, an audit and a page, by the installed command."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bands import beta_binomial_band
+from people import people, read, write
+
+import plcp
+
+COMMAND = Path(sys.executable).with_name("plcp")
+INCOME = ("--target", "income", "--prediction", "predicted")
+N_CAL, N_TEST = 3000, 2000
+
+
+def run(*arguments, folder, code=0, **environment):
+    """Run the installed command as a user would, and return what it said."""
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables in every format, and a model."""
+    folder = tmp_path_factory.mktemp("tables")
+    write(people(N_CAL, seed=0), folder / "cal.parquet")
+    for kind in ("parquet", "csv", "arrow"):
+        write(people(N_TEST, seed=1), folder / f"test.{kind}")
+    run("calibrate", "cal.parquet", *INCOME, "-o", "income.plcp", folder=folder)
+    return folder
+
+
+def test_calibrate_prints_groups_sizes_thresholds_and_the_guarantee(folder):
+    said = run("calibrate", "cal.parquet", *INCOME, "-o", "again.plcp", folder=folder).stdout
+    told = json.loads(
+        run(
+            "calibrate", "cal.parquet", *INCOME, "-o", "again.plcp", "--force", "--json",
+            folder=folder,
+        ).stdout
+    )  # fmt: skip
+    assert told["guarantee"][:30] in " ".join(said.split())
+    assert sum(group["size"] for group in told["groups"]) == N_CAL
+    for group in told["groups"]:
+        assert f"{group['size']:,.0f}" in said
+    columns = {one["column"]: one["kind"] for one in told["columns"]}
+    assert columns["age"] == "numbers"
+    assert columns["school"] == columns["sex"] == "categories"
+    assert columns["joined"] == "dates"
+    assert columns["id"] not in ("numbers", "categories")  # it names rows, not kinds of them
+    assert "income" not in columns
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
+def test_apply_keeps_rows_and_columns_and_adds_the_sets(folder, kind):
+    run("apply", "income.plcp", f"test.{kind}", "-o", f"sets-{kind}.{kind}", folder=folder)
+    old, new = read(folder / f"test.{kind}"), read(folder / f"sets-{kind}.{kind}")
+    assert new.column_names == [*old.column_names, "lower", "upper", "group", "threshold"]
+    assert new.select(old.column_names).equals(old)
+    lower, upper = new["lower"].to_numpy(), new["upper"].to_numpy()
+    predicted, threshold = new["predicted"].to_numpy(), new["threshold"].to_numpy()
+    np.testing.assert_allclose(upper - predicted, threshold)
+    np.testing.assert_allclose(predicted - lower, threshold)
+
+
+def test_the_three_formats_give_the_same_sets(folder):
+    tables = []
+    for kind in ("parquet", "csv", "arrow"):
+        run("apply", "income.plcp", f"test.{kind}", "-o", f"same-{kind}.parquet", folder=folder)
+        tables.append(read(folder / f"same-{kind}.parquet").select(["lower", "group"]))
+    assert tables[0].equals(tables[1])
+    assert tables[0].equals(tables[2])
+
+
+def test_split_covers_by_the_law_of_its_rank(folder):
+    options = ("--method", "split", "--alpha", "0.2", "-o", "split.plcp")
+    run("calibrate", "cal.parquet", *INCOME, *options, folder=folder)
+    run("apply", "split.plcp", "test.parquet", "-o", "split.parquet", folder=folder)
+    table = read(folder / "split.parquet")
+    inside = (table["lower"].to_numpy() <= table["income"].to_numpy()) & (
+        table["income"].to_numpy() <= table["upper"].to_numpy()
+    )
+    low, high = beta_binomial_band(N_TEST, N_CAL, int(np.ceil(0.8 * (N_CAL + 1))))
+    assert low <= inside.sum() <= high
+
+
+def test_report_and_json_tell_the_same(folder):
+    options = ("--by", "sex,age:3", "-o", "report.html")
+    said = run("report", "income.plcp", "test.parquet", *options, "--json", folder=folder)
+    summary = json.loads(said.stdout)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert len(page) < 3_000_000
+    assert summary["methods"] == ["Split", "PLCP"]
+    assert [one["column"] for one in summary["named"]] == ["sex", "age"]
+    assert summary["headline"]["holds"] in page
+    embedded = page.split('id="summary"', 1)[1].split(">", 1)[1].split("</script>", 1)[0]
+    made = {"made at", "calibrated at"}
+    assert _without(json.loads(embedded), made) == _without(summary, made)
+
+
+def _without(summary, names):
+    kept = [one for one in summary["provenance"] if one["name"] not in names]
+    return {**summary, "provenance": kept}
+
+
+def test_audit_finds_whom_split_fails(folder):
+    run("calibrate", "cal.parquet", *INCOME, "--method", "split", "-o", "s.plcp", folder=folder)
+    write(people(20_000, seed=3), folder / "many.parquet")
+    run("apply", "s.plcp", "many.parquet", "-o", "audited.parquet", folder=folder)
+    ends = ("--target", "income", "--lower", "lower", "--upper", "upper", "--by", "school")
+    known = ("audit", "audited.parquet", *ends, "--exclude", "id,threshold")
+    summary = json.loads(run(*known, "--json", folder=folder).stdout)
+    worst = summary["learned"]["groups"][0]
+    assert "age" in worst["rule"]
+    assert "school" in worst["rule"]
+    assert worst["cells"]["audited"]["verdict"] == "falls short"
+    failed = run(*known, "--fail-under", "0.85", folder=folder, code=1)
+    assert "doctorate" in failed.stderr
+    run(*known, "--fail-under", "0.1", folder=folder)
+
+
+def test_explain_tells_every_group(folder):
+    told = json.loads(run("explain", "income.plcp", "--json", folder=folder).stdout)
+    said = run("explain", "income.plcp", folder=folder).stdout
+    assert all(group["rule"] for group in told["groups"])
+    assert any("school" in group["rule"] for group in told["groups"])
+    assert told["importance"][0]["feature"] in said
+
+
+def test_classes_go_all_the_way(folder):
+    rng = np.random.default_rng(0)
+    chances = rng.dirichlet([1, 1, 1], 1500)
+    label = [["cat", "dog", "owl"][rng.choice(3, p=p)] for p in chances]
+    columns = {f"p_{name}": chances[:, i] for i, name in enumerate(["cat", "dog", "owl"])}
+    import pyarrow as pa
+
+    write(pa.table({**columns, "label": label}), folder / "animals.csv")
+    roles = ("--target", "label", "--probabilities", "p_*")
+    run("calibrate", "animals.csv", *roles, "-o", "animals.plcp", folder=folder)
+    run("apply", "animals.plcp", "animals.csv", "-o", "animals.parquet", folder=folder)
+    sets = read(folder / "animals.parquet")["set"].to_pylist()
+    assert {name for one in sets for name in one} == {"cat", "dog", "owl"}
+    run("apply", "animals.plcp", "animals.csv", "-o", "animals-sets.csv", folder=folder)
+    look = ("--target", "label", "--set", "set", "--json")
+    summary = json.loads(run("audit", "animals-sets.csv", *look, folder=folder).stdout)
+    covered = [name in one for name, one in zip(label, sets, strict=True)]
+    assert summary["overall"]["audited"]["hits"] == sum(covered)
+
+
+def test_version_help_and_completion(folder):
+    assert run("--version", folder=folder).stdout.strip() == plcp.__version__
+    for command in ("calibrate", "apply", "audit", "report", "explain", "demo", "reproduce"):
+        said = run(command, "--help", folder=folder).stdout
+        assert f"Example: plcp {command}" in said
+        assert "--json" in said
+    assert "plcp" in run("--show-completion", "bash", folder=folder, _TYPER_COMPLETE="").stdout
+
+
+def test_no_command_imports_what_it_does_not_need():
+    code = (
+        "import sys; from plcp.cli import main; main(['--help']);"
+        "print(sorted({'numpy', 'sklearn', 'pandas', 'pyarrow', 'torch'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("[]")
