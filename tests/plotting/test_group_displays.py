@@ -19,6 +19,7 @@ from plcp import (
 )
 from plcp.metrics import column_groups, coverage_by_group
 from plcp.plotting import ComparisonDisplay, CoverageDisplay, SizeDisplay
+from plcp.plotting.naming import name_points
 from plcp.plotting.size import LARGEST_POINT
 
 
@@ -147,8 +148,10 @@ def test_size_against_coverage_as_large_as_the_share(covered, sets, people):
         assert_array_equal(display.points_[name].get_offsets(), offsets)
         areas = LARGEST_POINT * table.n / len(people[0])  # shares of all rows: groups overlap
         assert_array_equal(display.points_[name].get_sizes(), areas)
-    *methods, _ = display.ax_.get_legend().legend_handles
-    assert len({handle.get_sizes().item() for handle in methods}) == 1
+    everybody = SizeDisplay.from_predictions(covered, size, np.zeros(len(people[0])))
+    for one in (display, everybody):  # a method has no size
+        *methods, _ = one.ax_.get_legend().legend_handles
+        assert_array_equal([handle.get_sizes().item() for handle in methods], 50)
 
 
 def test_sizes_are_called_by_what_they_are(models, people):
@@ -251,6 +254,13 @@ def test_names_beside_points_cover_no_other_and_stand_by_their_own(rng):
         away = np.maximum(np.maximum(box.min - points, points - box.max), 0)
         nearest = np.argmin(np.hypot(*away.T))
         assert display.tables["sets"].group[nearest] == text.get_text()
+
+
+def test_names_are_placed_by_the_limits_that_the_points_give():
+    _, ax = plt.subplots()
+    ax.scatter([1000, 2000], [1000, 2000])
+    left, right = name_points(ax, ["left", "a long name at the right"], [1000, 2000], [1000, 2000])
+    assert (left.get_ha(), right.get_ha()) == ("left", "right")
 
 
 def test_two_tails_have_groups_of_their_own_and_one_target(people):
