@@ -144,6 +144,12 @@ def test_a_value_of_another_type_is_told_with_its_place(tmp_path, columns):
     assert f"{path}, row 3 (the header is row 1)" in str(told.value)
 
 
+def test_a_type_that_csv_does_not_have_is_told(tmp_path):
+    path = text(tmp_path / "a.csv", "a\nx\n")
+    with pytest.raises(ValueError, match=r"a\.csv: the type list<.*> cannot be read from CSV"):
+        open_table(path, types={"a": pa.list_(pa.int64())}).read()
+
+
 def test_a_gzipped_file_that_is_cut_or_not_gzipped_is_told(tmp_path):
     whole = gzip.compress(b"a,b\n" + bytes(f"{list(range(5000))}", "ascii"))
     with pytest.raises(ValueError, match="cut off or damaged"):

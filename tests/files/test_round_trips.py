@@ -75,6 +75,10 @@ def test_columns_come_in_the_order_asked_for(tmp_path, ending):
     assert file.read(["half", "row"]).equals(numbers(10).select(["half", "row"]))
     with pytest.raises(ValueError, match=r"no column 'hal' in a\..*: did you mean 'half'"):
         file.batches(["hal"])
+    with pytest.raises(ValueError, match="at least one column of a"):
+        file.batches([])
+    with pytest.raises(ValueError, match="rows must be at least 1, got 0"):
+        file.batches(rows=0)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -12,6 +12,7 @@ _VALUE = re.compile(
     re.DOTALL,
 )
 _BYTES = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?.*invalid UTF8")
+_KIND = re.compile(r"CSV conversion to (.+) is not supported")
 _RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
 
@@ -44,6 +45,8 @@ def _told(error: str, names: Sequence[str]) -> str:
             f"{_place(row)}: the number of values is {actual} instead of {expected}; put values "
             "that have separators or line breaks in them in quotes, and close each quote"
         )
+    if found := _KIND.search(error):
+        return f": the type {found[1]} cannot be read from CSV; use .parquet or .arrow instead"
     if "cannot infer number of columns" in error:
         return " has no columns: its first line must have their names"
     if "straddling" in error:

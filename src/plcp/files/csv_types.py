@@ -6,6 +6,7 @@ from functools import reduce
 import pyarrow as pa
 from pyarrow import csv
 
+from plcp.files.ahead import ahead
 from plcp.files.csv_dialect import conversion
 
 
@@ -25,9 +26,10 @@ def infer_types(
     """
     found = {name: {pa.null()} for name in names}
     n_rows = 0
-    for batch in blocks:
-        n_rows += len(batch)
-        for field in _block_types(batch):
+    # In the main thread, Arrow's reader of whole texts would swallow some Ctrl-C
+    for length, schema in ahead((len(block), _block_types(block)) for block in blocks):
+        n_rows += length
+        for field in schema:
             found[field.name].add(field.type)
     return {name: reduce(common_type, kinds) for name, kinds in found.items()}, n_rows
 

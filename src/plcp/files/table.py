@@ -3,12 +3,12 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 
+from plcp.files.ahead import ahead
 from plcp.files.names import find_column
 from plcp.files.sampling import sample_rows
 
@@ -49,9 +49,11 @@ class TableFile(ABC):
         names = self.schema.names if columns is None else list(columns)
         for name in names:
             find_column(name, self.schema.names, self.path.name)
+        if not names:
+            raise ValueError(f"at least one column of {self.path.name} must be asked for")
         if rows < 1:
             raise ValueError(f"rows must be at least 1, got {rows}")
-        return _ahead(self._told(self._scan(names, rows)))
+        return ahead(self._told(self._scan(names, rows)))
 
     def read(
         self, columns: Sequence[str] | None = None, *, most: int | None = None, seed: int = 0
@@ -125,12 +127,3 @@ def _joined(batches: list[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
     if len(batches) > 1:
         batches = pa.Table.from_batches(batches).combine_chunks().to_batches()
     return [batch.slice(at, rows) for batch in batches for at in range(0, len(batch), rows)]
-
-
-def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Read the next batch in a thread while the caller works on this one."""
-    with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(next, batches, None)
-        while (batch := coming.result()) is not None:
-            coming = reader.submit(next, batches, None)
-            yield batch
