@@ -1,5 +1,7 @@
 """How the number of groups was chosen, as the fitted rule itself tells it."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from plcp import PLCP, SoftmaxPartition, SplitConformal, TreePartition
@@ -21,6 +23,18 @@ def test_a_search_is_told_as_its_curve(task):
     assert len(numbers) > 1
     assert numbers == sorted(numbers)
     assert choice["chosen"] == rule.n_groups_
+
+
+def test_a_curve_rises_by_the_number_of_groups_not_by_loss():
+    tried = [{"n_groups": m, "held_out": loss} for m, loss in ((4, 0.2), (1, 0.3), (2, 0.1))]
+    history = [*tried, {"held_out": 1.0}, {"loss": 0.5}]
+    rule = SimpleNamespace(n_groups="auto", n_groups_=2, history_=history)
+    points = choice_of(rule)["points"]
+    assert [(point["n_groups"], point["loss"]) for point in points] == [
+        (1, 0.3),
+        (2, 0.1),
+        (4, 0.2),
+    ]
 
 
 def test_a_number_that_was_asked_for_or_follows_from_the_rows_has_no_curve(task):

@@ -73,6 +73,12 @@ def test_many_equal_values_do_not_join_all_rows_in_one_bin():
     assert names(pd.DataFrame({"x": [3] * 40}), By("x", 3)) == ["x is 3"]
 
 
+@pytest.mark.parametrize(("counts", "in_bins"), [((5, 50, 45), [55, 45]), ((45, 50, 5), [45, 55])])
+def test_a_bin_ends_on_the_nearer_side_of_a_frequent_value(counts, in_bins):
+    grouped = group_by(pd.DataFrame({"x": np.repeat([0, 1, 2], counts)}), By("x", 2))
+    assert np.bincount(grouped.codes).tolist() == in_bins
+
+
 def test_few_values_are_groups_each_and_many_are_cut():
     few_values, many = pd.DataFrame({"x": np.arange(12)}), pd.DataFrame({"x": np.arange(13)})
     assert names(few_values, By("x")) == [f"x is {i}" for i in range(12)]

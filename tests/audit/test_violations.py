@@ -22,6 +22,16 @@ def test_all_rows_fail_where_the_exact_upper_bound_is_below(hits):
         assert bool(violations(told(covered), least)) == (high < least)
 
 
+@pytest.mark.parametrize("hits", range(76, 90))
+def test_a_group_fails_by_the_bound_for_all_groups_at_once(hits):
+    codes = np.repeat(np.arange(5), 100)
+    covered = np.concatenate([np.arange(100) < hits, np.ones(400, dtype=bool)])
+    learned = GroupList([Described(f"g{i}") for i in range(5)], codes, "")
+    high = binomtest(hits, 100).proportion_ci(1 - 0.05 / 5, "exact").high
+    found = violations(told(covered, learned=learned), 0.9)
+    assert [line.split(":")[0] for line in found] == ["g0"] * (high < 0.9)
+
+
 def test_named_and_learned_groups_fail_by_name():
     covered = np.r_[np.ones(300, dtype=bool), np.zeros(30, dtype=bool)]
     codes = np.repeat([0, 1, 2], [300, 29, 1])

@@ -51,12 +51,11 @@ class Scale:
         above = ordered[min(rank + slack, len(ordered) - 1)]
         if below == above:
             first, end = np.searchsorted(ordered, above), np.searchsorted(ordered, above, "right")
-            is_left = end == len(ordered) or (first > 0 and rank - first <= end - rank)
-            if not is_left:
+            if end == len(ordered) or rank - first <= end - rank:
+                below = ordered[max(first - 1, 0)]
+            else:
                 above = ordered[end]
-            elif first > 0:
-                below = ordered[first - 1]
-        if below == above:  # there is only one value
+        if below == above:  # the least value begins the first bin anyway
             return float(above)
         if self.kind == DATES:
             return round_date(float(below), float(above))
