@@ -210,16 +210,20 @@ def test_number_of_groups_is_the_users_or_grows_with_the_rows():
     assert [model.rule.n_groups for model in made] == [min(4, MOST_GROUPS), 2]
 
 
-def test_groups_are_told_with_their_shares():
-    table = make_table("scores", 400)
-    for method in ("plcp", "plcp-split", "split"):
-        model = calibrate(table, roles_of(table, "scores", features="x"), method=method)
-        rows = model.groups_table()
-        assert sum(row["share"] for row in rows) == pytest.approx(1)
-        assert [row["group"] for row in rows] == list(range(len(rows)))
-        if method != "split":
-            assert [row["threshold"] for row in rows] == model.rule.thresholds_.tolist()
-            assert all(row["rule"] for row in rows)
+@pytest.mark.parametrize("method", ["plcp", "plcp-split", "split"])
+def test_groups_are_told_with_their_shares(method):
+    table = make_table("scores", 300)
+    groups = 2 if METHODS[method].learns_groups else None
+    roles = roles_of(table, "scores", features="x")
+    model = calibrate(table, roles, method=method, groups=groups, sensitive=["sex"])
+    rows = model.groups_table()
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+    assert [row["group"] for row in rows] == list(range(groups or 1))
+    if groups:
+        assert [row["threshold"] for row in rows] == model.rule.thresholds_.tolist()
+        words = {group["group"]: group for group in model.explanation["groups"]}
+        assert [row["rule"] for row in rows] == [words[i]["rule"] for i in range(groups)]
+        assert [each["column"] for each in model.explanation["sensitive"]] == ["sex"]
 
 
 def test_each_column_is_told_with_its_rule():

@@ -2,10 +2,13 @@
 
 import io
 import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import IO
 
 MOST_BYTES = 512 * 2**20
+# what zipfile lets through: bad data, an unknown method, a password, an end too early
+DAMAGE = (zlib.error, NotImplementedError, RuntimeError, EOFError, OSError)
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date a zip archive knows
 
 
@@ -35,4 +38,7 @@ def read_parts(file: IO[bytes]) -> dict[str, bytes]:
             raise ValueError(
                 f"its parts have {size:,} bytes, more than the {MOST_BYTES:,} of a model"
             )
-        return {name: archive.read(name) for name in archive.namelist()}
+        try:
+            return {name: archive.read(name) for name in archive.namelist()}
+        except DAMAGE as error:
+            raise zipfile.BadZipFile(str(error)) from error

@@ -6,6 +6,7 @@ import zipfile
 from pathlib import PurePosixPath
 from typing import Any
 
+import sklearn
 import skops.io
 from skops.io.exceptions import UntrustedTypesFoundException
 
@@ -37,6 +38,11 @@ def load_rule(content: bytes) -> Any:
         return skops.io.loads(content, trusted=[*TRUSTED])
     except UntrustedTypesFoundException as error:
         raise ValueError(f"it holds what no rule needs, so do not use it ({error})") from error
+    except Exception as error:  # whatever a scikit-learn other than the writer's may stumble over
+        raise ValueError(
+            f"scikit-learn {sklearn.__version__} cannot make its rule ({type(error).__name__}): "
+            "use the version that the model was made with, or make it again"
+        ) from error
 
 
 def _renumbered(node: Any, numbers: dict[int, int]) -> Any:

@@ -80,7 +80,7 @@ def load_model(path: str | Path) -> TabularModel:
         return _model(_manifest(parts), parts)
     except zipfile.BadZipFile:
         fault = "it is no model, or not a whole one: make it by plcp calibrate"
-    except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (AttributeError, KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError) as error:
         fault = f"its manifest is damaged ({type(error).__name__} {error}): make the model again"
     except ValueError as error:
         fault = str(error)
@@ -98,8 +98,8 @@ def _manifest(parts: Mapping[str, bytes]) -> Mapping[str, Any]:
             f"it was made by plcp {manifest['plcp']}, format {manifest['format']}, and this is "
             f"plcp {plcp.__version__}, which reads format {FORMAT}: upgrade plcp"
         )
-    for name, digest in manifest["sha256"].items():
-        if hashlib.sha256(parts[name]).hexdigest() != digest:
+    for name in (RULE, SPLIT):
+        if hashlib.sha256(parts[name]).hexdigest() != manifest["sha256"].get(name):
             raise ValueError(
                 f"its part {name} was changed since it was written: make the model again"
             )

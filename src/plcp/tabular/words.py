@@ -20,7 +20,8 @@ def unseen_note(feature: Feature, unseen: Counter[str] | None) -> str | None:
         return None
     rows = unseen.total()
     often = ", ".join(f"{value!r}: {count:,}" for value, count in unseen.most_common(NAMED))
-    more = f", and {len(unseen) - NAMED:,} other values" if len(unseen) > NAMED else ""
+    others = len(unseen) - NAMED
+    more = f", and {others:,} other value{'' if others == 1 else 's'}" if others > 0 else ""
     fate = "belong to no group of that column" if feature.kind == LABELS else "count as missing"
     return (
         f"{_rows(rows)} {'holds a value' if rows == 1 else 'hold values'} of {feature.column!r} "
