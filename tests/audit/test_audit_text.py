@@ -75,3 +75,7 @@ def test_folding_loses_nothing_but_space(text, width):
     assert all(room(line) <= width for line in lines)
     kept = "".join(sign if sign.isprintable() else "�" for sign in " ".join(text.split()))
     assert "".join(lines).replace(" ", "") == kept.replace(" ", "")
+
+
+def test_a_sign_stays_with_its_number():
+    assert fold("SCHL ≤ 22 and SEX ≥ 2", 19) == ["SCHL ≤ 22 and SEX", "≥ 2"]

@@ -102,6 +102,14 @@ def test_a_report_has_the_models_groups_with_their_words(rng):
     assert told["headline"]["guarantee"] == "It holds."
 
 
+def test_rows_in_none_of_the_models_groups_are_not_measured():
+    groups = model_groups(np.array([0, -1, 1, 0]), [1.0, 2.0])
+    told = summarise({"ours": Outcome(np.array([1, 1, 0, 0], bool))}, alpha=0.1, learned=groups)
+    cells = [group["cells"]["ours"] for group in told["learned"]["groups"]]
+    assert [(cell["n"], cell["hits"]) for cell in cells] == [(2, 1), (1, 0)]
+    assert told["n_rows"] == 4
+
+
 def test_the_worst_place_is_the_surest_shortfall_with_split_beside_it(rng):
     told = report(rng)
     worst = told["learned"]["groups"][2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from unicodedata import combining, east_asian_width
 
@@ -40,7 +41,7 @@ def fold(text: str, width: int = WIDTH, indent: str = "") -> list[str]:
     ['  a long', '  rule in', '  words']
     """
     lines = [""]
-    for word in clean(text).split(" "):
+    for word in re.split(r"(?<![≤≥<>=]) ", clean(text)):  # "≥ 23" stays together
         for piece in _pieces(word, width - len(indent)):
             longer = f"{lines[-1]} {piece}" if lines[-1] else piece
             if room(indent + longer) <= width:

@@ -24,7 +24,7 @@ def model_groups(
     Parameters
     ----------
     codes : array of int
-        Learned group of each row.
+        Learned group of each row; one below zero is in none, and not measured.
     thresholds : sequence of float
         Threshold of each learned group; there may be groups without rows.
     explanation : mapping, optional
@@ -40,7 +40,9 @@ def model_groups(
         _described(number, float(threshold), known.get(number))
         for number, threshold in enumerate(thresholds)
     ]
-    return GroupList(groups, np.asarray(codes, dtype=np.intp), ABOUT)
+    numbers = np.asarray(codes, dtype=np.intp)
+    rows = np.flatnonzero(numbers >= 0) if (numbers < 0).any() else None
+    return GroupList(groups, numbers if rows is None else numbers[rows], ABOUT, rows)
 
 
 def _described(number: int, threshold: float, told: Mapping[str, Any] | None) -> Described:
