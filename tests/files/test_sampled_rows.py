@@ -29,13 +29,13 @@ def test_every_set_of_rows_is_as_likely_as_any_other():
     assert counts.total() == sum(counts[rows] for rows in sets)
 
 
-@pytest.mark.parametrize("rows", [1, 7, 100, 1000])
+@pytest.mark.parametrize("rows", [1, 7, 100])
 def test_the_rows_are_those_with_the_smallest_random_numbers(rows):
-    keys = np.random.default_rng(5).random(1000)
-    sample = sample_rows(
-        numbers(1000).to_batches(max_chunksize=rows), numbers(0).schema, most=20, seed=5
-    )
-    assert sample["row"].to_pylist() == sorted(np.argsort(keys)[:20])
+    batches, schema = numbers(100).to_batches(max_chunksize=rows), numbers(100).schema
+    for seed in range(30):  # a row near the limit is rare
+        keys = np.random.default_rng(seed).random(100)
+        sample = sample_rows(batches, schema, most=20, seed=seed)
+        assert sample["row"].to_pylist() == sorted(np.argsort(keys)[:20])
 
 
 @given(
