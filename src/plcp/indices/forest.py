@@ -88,8 +88,8 @@ class Forest:
     >>> from sklearn.ensemble import HistGradientBoostingRegressor
     >>> X = np.linspace(0, 1, 200)[:, None]
     >>> model = HistGradientBoostingRegressor(max_iter=5).fit(X, X[:, 0] ** 2)
-    >>> (Forest([Booster(model)]).predict(X)[0] == model.predict(X)).all()
-    np.True_
+    >>> bool((Forest([Booster(model)]).predict(X)[0] == model.predict(X)).all())
+    True
     """
 
     def __init__(self, boosters: Sequence[Booster]) -> None:

@@ -1,4 +1,4 @@
-"""What a fitted histogram booster is made of: the one place that knows scikit-learn's inside."""
+"""What a fitted histogram booster is made of: the one place that knows it from inside."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
