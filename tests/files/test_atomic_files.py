@@ -163,9 +163,11 @@ def test_an_error_of_another_disk_is_not_blamed_on_the_output(tmp_path):
 
 
 ENDLESS = """
-import sys, time
+import signal, sys
 from disk_tables import numbers
 from plcp.files import create_table
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a program in the background ignores
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 with create_table(sys.argv[1], numbers(1).schema) as writer:
     print("begun", flush=True)
     while True:
@@ -184,7 +186,10 @@ def test_a_program_that_is_stopped_leaves_nothing(tmp_path, kind):
         time.sleep(0.1)
         assert len(list(tmp_path.iterdir())) == 1
         program.send_signal(kind)
-        program.communicate(timeout=20)
+        try:
+            program.communicate(timeout=20)
+        finally:
+            program.kill()  # it would fill the disk
     if kind != signal.SIGINT:  # of which Python itself makes an exception
         assert program.returncode == 128 + kind
     assert program.returncode != 0
