@@ -27,6 +27,7 @@ MODULES = [
     "plcp.datasets",
     "plcp.scores",
     "plcp.theory",
+    "plcp.audit",
 ]
 EXTRAS = ["torch", "dask", "lightgbm", "matplotlib", "pandas", "polars", "pyarrow", "pooch", "tqdm"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bands import beta_binomial_band
 from people import people, read, write
 
 import plcp
+from bands import beta_binomial_band
 
 COMMAND = Path(sys.executable).with_name("plcp")
 INCOME = ("--target", "income", "--prediction", "predicted")

@@ -35,6 +35,8 @@ def telling(when_stopped: str = "stopped; nothing was written") -> Iterator[None
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             yield
+    except typer.Exit:  # a RuntimeError of typer's own
+        raise
     except KeyboardInterrupt:
         _end(f"\nplcp: {when_stopped}", STOPPED)
     except (ValueError, RuntimeError) as error:
