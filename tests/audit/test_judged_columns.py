@@ -162,12 +162,14 @@ def test_tables_of_every_library_say_the_same(make):
         ({"target": "y", "lower": "lo", "upper": "hii"}, "did you mean 'hi'"),
         ({"covered": "c", "by": "yy:3"}, "no column 'yy'.*did you mean 'y'"),
         ({"covered": "c", "exclude": ["loo"]}, "did you mean 'lo'"),
+        ({"covered": "tags"}, "column 'tags' must hold true or false, but holds lists"),
+        ({"covered": "c", "features": ["tags"]}, "column 'tags' holds lists"),
         ({"covered": "c", "alpha": 1.2}, "alpha must lie in"),
         ({"covered": "c", "confidence": 0}, "confidence must lie in"),
     ],
 )
 def test_mistakes_are_told_with_their_remedy(roles, message):
-    frame = pd.DataFrame({"y": [1.0], "lo": [0.0], "hi": [2.0], "c": [1]})
+    frame = pd.DataFrame({"y": [1.0], "lo": [0.0], "hi": [2.0], "c": [1], "tags": [["a"]]})
     with pytest.raises(ValueError, match=message):
         audit(frame, **roles)
 

@@ -99,7 +99,7 @@ def test_dates_are_told_as_dates():
 
 def test_durations_are_told_in_days():
     frame = pd.DataFrame({"wait": pd.to_timedelta([1, 2, 30], "D")})
-    assert names(frame, By("wait")) == ["wait is 1 days", "wait is 2 days", "wait is 30 days"]
+    assert names(frame, By("wait")) == ["wait is 1 day", "wait is 2 days", "wait is 30 days"]
 
 
 def test_categories_have_their_own_order_and_names():
@@ -111,6 +111,7 @@ def test_categories_have_their_own_order_and_names():
             "text": ["missing", "", None],
             "mixed": pd.Series([1, "1", 2.5], dtype=object),
             "nothing": [np.nan] * 3,
+            "unsure": pd.Series([True, None, False], dtype=object),
         }
     )
     assert names(frame, By("size")) == ["size is S", "size is M", "size is missing"]
@@ -119,6 +120,8 @@ def test_categories_have_their_own_order_and_names():
     assert names(frame, By("text")) == ['text is ""', 'text is "missing"', "text is missing"]
     assert names(frame, By("mixed")) == ["mixed is 1", "mixed is 2.5"]
     assert group_by(frame, By("mixed")).codes.tolist() == [0, 0, 1]
+    assert names(frame, By("unsure")) == ["unsure is false", "unsure is true", "unsure is missing"]
+    assert names(frame, By("nothing", 3)) == ["nothing is missing"]
     assert group_by(frame, By("nothing")).codes.tolist() == [0, 0, 0]
     assert group_by(frame, By("size")).codes.tolist() == [1, 0, 2]
 
@@ -155,5 +158,8 @@ def test_a_column_that_is_not_there_and_bins_of_categories_are_refused():
     frame = pd.DataFrame({"income": [1.0], "sex": ["f"]})
     with pytest.raises(ValueError, match="did you mean 'income'"):
         group_by(frame, By("incme"))
+    for nested in (["a"], {"a": 1}, np.arange(2)):
+        with pytest.raises(ValueError, match="'sex' cannot be made, as it holds lists"):
+            group_by(pd.DataFrame({"sex": pd.Series([None, nested], dtype=object)}), By("sex"))
     with pytest.raises(ValueError, match="'sex' holds categories: leave out :5"):
         group_by(frame, By("sex", 5))

@@ -143,7 +143,11 @@ def test_the_headline_is_true(counts, alpha):
     assert (share == 0) == (whole["hits"] == 0)
     assert low <= 100 * whole["low"] + 1e-9
     assert 100 * whole["high"] <= high + 1e-9
-    ending = {"covers": "at least the", "falls short": "short of the", "undecided": "in keeping"}
+    ending = {
+        "covers": "at least the",
+        "falls short": "short of the",
+        "undecided": "not to be told",
+    }
     assert found[5].startswith(ending[whole["verdict"]])
     assert (low >= 100 * target - 1e-9) == (whole["verdict"] == "covers")
     assert (high < 100 * target) == (whole["verdict"] == "falls short")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from plcp.audit.frames import holds_lists
 from plcp.audit.scales import scale_of
 from plcp.files import find_column
 
@@ -27,6 +26,11 @@ def choose_features(
     """
     if features is not None:
         names = [find_column(name, list(frame.columns)) for name in features]
+        for name in names:
+            if holds_lists(frame[name]):
+                raise ValueError(
+                    f"column {name!r} holds lists, by which no kinds are told: drop it"
+                )
         return frame[names], []
     hidden = {*left_out}
     notes, names = [], []
@@ -45,7 +49,7 @@ def _unfit(column: pd.Series) -> str | None:
     present = column.dropna()
     if present.empty:
         return "holds no value"
-    if present.iloc[:100].map(_is_nested).any():
+    if holds_lists(column):
         return "holds lists"
     if scale_of(column) is not None:
         return None
@@ -53,7 +57,3 @@ def _unfit(column: pd.Series) -> str | None:
     if distinct > max(FEW, MOST_DISTINCT * len(present)):
         return f"holds {distinct:,} different texts in {len(present):,} rows"
     return None
-
-
-def _is_nested(value: object) -> bool:
-    return isinstance(value, list | tuple | set | dict | np.ndarray)

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from plcp.rows import is_frame
 
 if TYPE_CHECKING:
@@ -34,3 +36,16 @@ def as_pandas(table: Any) -> pd.DataFrame:
     if twice:
         raise ValueError(f"the table has several columns named {twice[0]!r}: rename them")
     return frame.set_axis(names, axis=1)
+
+
+def holds_lists(column: pd.Series) -> bool:
+    """Whether values of a column are lists, records or the like, which are no kinds of rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> holds_lists(pd.Series([None, ["a"]])), holds_lists(pd.Series(["a", "b"]))
+    (True, False)
+    """
+    nested = (list, tuple, set, dict, np.ndarray)
+    return column.dtype == object and any(isinstance(value, nested) for value in column)

@@ -11,7 +11,7 @@ Group = Mapping[str, Any]
 ENDINGS = {
     "covers": "at least the {} asked for",
     "falls short": "short of the {} asked for",
-    "undecided": "in keeping with the {} asked for",
+    "undecided": "not to be told apart from the {} asked for",
 }
 
 

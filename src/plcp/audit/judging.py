@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from plcp.audit.frames import holds_lists
 from plcp.audit.label_sets import parse_sets
 from plcp.audit.outcome import Outcome
 from plcp.audit.words import label, rows
@@ -73,6 +74,10 @@ def judge_covered(frame: pd.DataFrame, covered: str, size: str | None = None) ->
     """Take what somebody else has judged: true or false, 1 or 0; rows without it are left out."""
     import pandas as pd
 
+    if holds_lists(frame[covered]):
+        raise ValueError(
+            f"column {covered!r} must hold true or false, but holds lists: is it a set?"
+        )
     codes, found = pd.factorize(frame[covered])
     truths = [TRUTHS.get(label(value).strip().lower()) for value in found]
     if None in truths:

@@ -19,7 +19,7 @@ MOST_SHOWN = 0.995  # share of sets that bars are spread over if the rest reach 
 
 
 def histogram(outcomes: Mapping[str, Outcome], labels: bool) -> dict[str, Any] | None:
-    """Count the sets of each size on edges common to all methods; None if no size is finite.
+    """Count the sets of each size on edges common to all methods; None if all sizes are alike.
 
     Parameters
     ----------
@@ -31,7 +31,10 @@ def histogram(outcomes: Mapping[str, Outcome], labels: bool) -> dict[str, Any] |
     sizes = {name: outcome.size for name, outcome in outcomes.items() if outcome.size is not None}
     finite = {name: size[np.isfinite(size)] for name, size in sizes.items()}
     together = np.concatenate([np.zeros(0), *finite.values()])
-    if len(together) == 0:
+    count = sum(map(len, sizes.values()))
+    if len(together) == 0 or (
+        len(together) == count and np.ptp(together) <= NEGLIGIBLE * together.max()
+    ):
         return None
     edges = _edges(together, labels)
     last = np.nextafter(edges[-1], -np.inf)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plcp.audit.by import By
+from plcp.audit.frames import holds_lists
 from plcp.audit.grouped import Described, GroupList
 from plcp.audit.scales import Scale, scale_of
 from plcp.audit.words import label
@@ -40,10 +41,14 @@ def group_by(frame: pd.DataFrame, by: By) -> GroupList:
     ['sex is f', 'sex is m', 'sex is missing']
     """
     name = find_column(by.column, list(frame.columns))
+    if holds_lists(frame[name]):
+        raise ValueError(
+            f"groups by {name!r} cannot be made, as it holds lists: name another column"
+        )
     scale = scale_of(frame[name])
     if scale is not None:
         return _by_scale(name, scale, by.bins)
-    if by.bins is not None:
+    if by.bins is not None and frame[name].notna().any():
         raise ValueError(
             f"{name}:{by.bins} asks for bins, but {name!r} holds categories: leave out :{by.bins}"
         )

@@ -36,7 +36,8 @@ class Scale:
         """Return one value as the data have it."""
         if self.kind == DATES:
             return date_text(value)
-        return number_text(value) + " days" * (self.kind == DURATIONS)
+        unit = " day" if value == 1 else " days"
+        return number_text(value) + unit * (self.kind == DURATIONS)
 
     def cuts(self, n_bins: int) -> list[float]:
         """Round values that part the rows into bins of about as many; each begins a bin."""
@@ -89,7 +90,7 @@ def scale_of(column: pd.Series) -> Scale | None:
     is_text = types.is_string_dtype(kind) and not types.is_object_dtype(kind)
     if is_text or types.is_bool_dtype(kind) or isinstance(kind, types.CategoricalDtype):
         return None
-    if column.isna().all():
+    if column.isna().all() or types.infer_dtype(column, skipna=True) == "boolean":
         return None
     if types.is_numeric_dtype(kind) and not types.is_complex_dtype(kind):
         return Scale(column.to_numpy(dtype=float, na_value=np.nan), NUMBERS)
