@@ -160,6 +160,7 @@ def test_the_curve_falls_where_the_loss_falls_and_rings_the_chosen():
     gaps = [across(b, "x") - across(a, "x") for a, b in pairwise(places)]
     assert gaps == pytest.approx([gaps[0]] * 3, abs=1e-4)  # doubling is one step
     y = [float(place.get("y")) for place in places]
+    assert y[0] < y[2]  # a large loss stands high
     assert [(y[i] - y[0]) / (y[2] - y[0]) for i in range(4)] == pytest.approx([0, 0.25, 1, 0.5])
     [ring] = [e for e in elements(drawing, "chosen") if e.tag == "circle"]
     assert (across(ring, "cx"), float(ring.get("cy"))) == (across(places[2], "x"), y[2])
