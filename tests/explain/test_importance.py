@@ -32,7 +32,7 @@ def test_more_shuffles_have_a_smaller_error(rng):
         np.mean([one.error for one in partition_importance(place, X, 1, n_repeats=k)])
         for k in (4, 64)
     )
-    assert many < few
+    assert many < few / 2  # by a quarter, on average
 
 
 def test_the_scale_is_the_mean_distance_of_all_pairs(rng):

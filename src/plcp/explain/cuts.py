@@ -45,7 +45,7 @@ def round_date(below: float, above: float) -> float:
     end = np.datetime64(floor(above * SECONDS_A_DAY + 0.5), "s")
     for unit in CALENDAR:
         days = float(end.astype(f"M8[{unit}]").astype("M8[s]").astype(np.int64)) / SECONDS_A_DAY
-        if below < days <= above:
+        if below < days:
             return days
     return above
 
