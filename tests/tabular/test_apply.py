@@ -86,6 +86,15 @@ def test_labels_without_probabilities_have_no_set(models):
     assert "1 of 3 rows has no prediction and is left without a set" in applier.notes()
 
 
+def test_probabilities_of_nothing_are_no_prediction(models):
+    table = make_table("classes", 2, 1)
+    for name in ("p_maybe", "p_no", "p_yes"):
+        zero = pa.array([0.0, table[name][1].as_py()])
+        table = table.set_column(table.column_names.index(name), name, zero)
+    out = Applier(models["classes"]).apply(batch_of(table))
+    assert out["set"].is_valid().to_pylist() == [False, True]
+
+
 def test_values_never_seen_are_counted_named_and_taken_for_missing(models):
     table = make_table("regression", 9, 1)
     at = table.column_names.index("sex")
@@ -237,6 +246,14 @@ def test_examined_beside_split():
     np.testing.assert_array_equal(ours.split_covered, split.covered)
     np.testing.assert_array_equal(ours.split_size, split.size)
     assert split.groups is None
+
+
+@pytest.mark.parametrize("method", ["split", "mondrian"])
+def test_of_the_calibration_rows_split_covers_as_many_as_its_rank(method):
+    table = make_table("regression", 99)
+    by = ["sex"] if method == "mondrian" else None
+    model = calibrate(table, roles_of(table, "regression"), method=method, by=by)
+    assert examine(model, table).split_covered.sum() == 90  # ⌈0.9 · 100⌉, itself among them
 
 
 def test_examined_rows_without_an_outcome_are_left_out(models):
