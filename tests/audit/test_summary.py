@@ -19,7 +19,9 @@ FORM = {
     *("lengths", "choice", "provenance", "notes"),
 }
 CELL = {"n", "hits", "coverage", "low", "high", "low_all", "high_all", "size", "verdict"}
-GROUP = {"name", "rule", "n", "share", "threshold", "cells", "special"}
+GROUP = {
+    *("name", "rule", "n", "share", "threshold", "cells", "special", "precision", "recall"),
+}
 
 COLUMNS = st.sampled_from(
     [
@@ -79,10 +81,18 @@ def report(rng, n=500, **options):
     }
     explained = {
         "fidelity": 0.9,
+        "order": np.nan,
         "importance": [{"feature": "age", "value": 0.5, "error": 0.1}],
         "sensitive": [],
         "groups": [
-            {"group": 1, "name": "group 1: old", "rule": "age > 60", "profile": [{"text": "older"}]}
+            {
+                "group": 1,
+                "name": "group 1: old",
+                "rule": "age > 60",
+                "precision": 0.5,
+                "recall": 0.75,
+                "profile": [{"text": "older"}],
+            }
         ],
     }
     learned = model_groups(codes, [1.0, 2.0, np.inf], explained)
@@ -97,7 +107,9 @@ def test_a_report_has_the_models_groups_with_their_words(rng):
     assert (second["name"], second["rule"]) == ("group 1: old", "age > 60")
     assert (second["threshold"], second["special"]) == (2.0, ["older"])
     assert third["threshold"] == "inf"
-    assert {*told["explanation"]} == {"fidelity", "importance", "sensitive"}
+    assert (second["precision"], second["recall"], first["recall"]) == (0.5, 0.75, None)
+    assert {*told["explanation"]} == {"fidelity", "order", "importance", "sensitive"}
+    assert told["explanation"]["order"] is None
     assert told["provenance"] == [{"name": "seed", "value": "3"}]
     assert told["headline"]["guarantee"] == "It holds."
 

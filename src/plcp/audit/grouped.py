@@ -23,6 +23,8 @@ class Described(NamedTuple):
     rule: str | None = None
     threshold: float | None = None
     special: tuple[str, ...] = ()
+    precision: float | None = None
+    recall: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +66,8 @@ class GroupList:
                 "threshold": number(group.threshold),
                 "cells": {name: cell(table, i, target) for name, table in cells.items()},
                 "special": list(group.special),
+                "precision": group.precision,
+                "recall": group.recall,
             }
             for i, group in enumerate(self.groups)
         ]

@@ -49,4 +49,5 @@ def _described(number: int, threshold: float, told: Mapping[str, Any] | None) ->
     if told is None:
         return Described(f"group {number}", threshold=threshold)
     special = tuple(difference["text"] for difference in told["profile"])
-    return Described(told["name"], told["rule"], threshold, special)
+    fit = told.get("precision"), told.get("recall")
+    return Described(told["name"], told["rule"], threshold, special, *fit)

@@ -9,7 +9,7 @@ import numpy as np
 
 from plcp.audit.by import By, check_by
 from plcp.audit.frames import as_pandas
-from plcp.audit.grouped import GroupList, cell, measure
+from plcp.audit.grouped import GroupList, cell, measure, number
 from plcp.audit.headline import all_groups, what_holds, worst_place
 from plcp.audit.lengths import histogram
 from plcp.audit.named import group_by
@@ -172,4 +172,8 @@ def _of_partition(explanation: Mapping[str, Any] | None) -> dict[str, Any] | Non
     """What an explanation says of all groups together; what it says of each is in the groups."""
     if explanation is None:
         return None
-    return {key: explanation[key] for key in ("fidelity", "importance", "sensitive")}
+    return {
+        key: number(told) if isinstance(told, float) else told
+        for key, told in explanation.items()
+        if key != "groups"
+    }
