@@ -4,6 +4,7 @@ from plcp.audit.auditing import audit
 from plcp.audit.by import By, parse_by
 from plcp.audit.choice import choice_of
 from plcp.audit.failures import learn_failures
+from plcp.audit.features import choose_features
 from plcp.audit.grouped import Described, GroupList
 from plcp.audit.model_groups import model_groups
 from plcp.audit.outcome import Outcome
@@ -18,6 +19,7 @@ __all__ = [
     "Outcome",
     "audit",
     "choice_of",
+    "choose_features",
     "learn_failures",
     "model_groups",
     "parse_by",

@@ -7,10 +7,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from plcp.audit import By, Outcome, choice_of, model_groups, summarise
-from plcp.tabular import TabularModel, examine
+from plcp.audit import (
+    By,
+    GroupList,
+    Outcome,
+    choice_of,
+    choose_features,
+    learn_failures,
+    model_groups,
+    summarise,
+)
+from plcp.tabular import Examined, TabularModel, examine
+from plcp.tabular.methods import MOST_GROUPS
 
 NAMES = {"plcp": "PLCP", "plcp-split": "PLCP", "rectified": "Rectified", "batch-gcp": "BatchGCP"}
+BY_ROWS = (
+    "One group for 200 rows that taught them, at most {}, so that each can be told in words: "
+    "thresholds follow a learned index within groups, and more groups would gain next to nothing."
+)
 SIZES = {"classes": "number of labels", "scores": None}
 
 
@@ -50,15 +64,11 @@ def summarise_model(
     if model.method != "split":
         name = NAMES.get(model.method, model.method.capitalize())
         outcomes[name] = Outcome(found.covered, found.size)
-    learned = None
-    if found.groups is not None and model.explanation is not None:
-        thresholds = [group["threshold"] for group in model.groups_table()]
-        learned = model_groups(found.groups, thresholds, model.explanation)
     return summarise(
         outcomes,
         alpha=model.alpha,
         confidence=confidence,
-        learned=learned,
+        learned=_groups(model, found, confidence),
         frame=found.frame,
         by=by,
         title=f"Coverage of {model.roles.target or model.roles.score}",
@@ -66,10 +76,30 @@ def summarise_model(
         size_name=SIZES.get(model.roles.task, "length"),
         guarantee=model.guarantee,
         explanation=model.explanation,
-        choice=choice_of(model.rule),
+        choice=_choice(model),
         provenance={**_made_of(model), **(provenance or {})},
         notes=[*model.notes, *found.notes],
     )
+
+
+def _groups(model: TabularModel, found: Examined, confidence: float) -> GroupList:
+    """Groups that the model learned; of one that learned none, those it fails."""
+    if found.groups is not None and model.explanation is not None:
+        thresholds = [group["threshold"] for group in model.groups_table()]
+        return model_groups(found.groups, thresholds, model.explanation)
+    unseen = [name for name in found.frame.columns if name not in model.roles.features]
+    X, _ = choose_features(found.frame, None, unseen)
+    return learn_failures(
+        X, found.covered, alpha=model.alpha, confidence=confidence, seed=model.about["seed"]
+    )
+
+
+def _choice(model: TabularModel) -> dict[str, Any] | None:
+    """How many groups there are, and why."""
+    choice = choice_of(model.rule)
+    if choice is None or model.about["options"]["groups"] is not None:
+        return choice
+    return {**choice, "about": BY_ROWS.format(MOST_GROUPS)}
 
 
 def _subtitle(model: TabularModel, n: int) -> str:

@@ -14,7 +14,7 @@ from plcp.thresholds import (
 from plcp.thresholds.learned.selection import most_groups
 from plcp.validation import check_alpha, check_count, check_option
 
-MOST_GROUPS = 20  # learned groups, unless the user asks for a number
+MOST_GROUPS = 8  # as many as people read; thresholds follow the index, and more gain little
 
 
 @dataclass(frozen=True)
