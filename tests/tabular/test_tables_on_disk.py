@@ -51,6 +51,18 @@ def test_a_model_from_its_file_reads_text_as_text(model, tmp_path):
     assert model.column_types == {"sex": pa.string(), "house": pa.string()}
 
 
+@pytest.mark.parametrize("by", ["house", "w"])
+def test_groups_are_the_same_in_any_format(tmp_path, by):
+    table = housed(150, 0)
+    model = calibrate(table, roles_of(table, "regression"), method="mondrian", by=[by])
+    groups = [
+        applied(model, written(table, tmp_path / name))["group"].to_pylist()
+        for name in ("new.parquet", "new.csv")
+    ]
+    assert groups[0] == groups[1]
+    assert None not in groups[0]
+
+
 def test_pandas_reads_what_was_added_to_its_own_file(model, tmp_path):
     frame = housed(20, 1).to_pandas()
     frame.to_parquet(tmp_path / "new.parquet")

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from plcp.tabular.arrow import coded, labelled, numbers, text
 from plcp.tabular.kinds import CATEGORIES, LABELS, NESTED, NUMBERS, RULES, kind_of
 
+TEXTS = ("string", "large_string", "dictionary")  # how Arrow calls types that hold text
 ALWAYS_KEPT = 20  # this many different values are categories, however few the rows are
 
 
@@ -22,6 +23,11 @@ class Feature:
     kind: str
     type: str
     categories: tuple[str, ...] = ()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are known by text that was text: numbers by which to group are not."""
+        return self.kind == CATEGORIES or (self.kind == LABELS and self.type.startswith(TEXTS))
 
     @property
     def rule(self) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from plcp.scores import Score
 from plcp.tabular.features import Feature, LeftOut
 from plcp.tabular.features import describe_features as _described
-from plcp.tabular.kinds import CATEGORIES, is_text
+from plcp.tabular.kinds import is_text
 from plcp.tabular.predictions import score_of
 from plcp.tabular.roles import Roles
 from plcp.thresholds import BatchGCP, SplitConformal, ThresholdRule
@@ -69,7 +69,7 @@ class TabularModel:
     @property
     def column_types(self) -> dict[str, pa.DataType]:
         """Types that a text file must be read with, so that codes such as 007 stay text."""
-        types = {f.column: pa.string() for f in self.features if f.kind == CATEGORIES}
+        types = {f.column: pa.string() for f in self.features if f.is_text}
         if self.classes is not None and is_text(self.classes.type):
             types[str(self.roles.target)] = pa.string()
         return types
