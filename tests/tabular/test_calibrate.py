@@ -20,7 +20,7 @@ from plcp import (
     SplitConformal,
 )
 from plcp.tabular import METHODS, Applier, calibrate, describe_features, to_frame
-from plcp.tabular.methods import MOST_GROUPS
+from plcp.tabular.methods import MOST_GROUPS, Choice
 
 DROPPED = {"regression": ["y", "w"], "quantiles": ["y", "w"], "classes": ["label", "w"]}
 
@@ -64,7 +64,7 @@ def conformal(task, rule, features):
 @pytest.mark.parametrize("task", ["regression", "quantiles", "classes"])
 @pytest.mark.parametrize("method", ["plcp", "plcp-split", "rectified"])
 def test_sets_are_those_of_the_python_estimator(task, method):
-    table, new = make_table(task, 220, 0), make_table(task, 90, 1)
+    table, new = make_table(task, 110, 0), make_table(task, 50, 1)
     model = calibrate(table, roles_of(table, task, exclude="w"), method=method, explain=False)
     applied = Applier(model).apply(batch_of(new))
     frame, target = to_frame(table), table["y" if task != "classes" else "label"].to_numpy()
@@ -204,10 +204,19 @@ def test_no_feature_is_refused_only_where_one_is_needed():
 
 
 def test_number_of_groups_is_the_users_or_grows_with_the_rows():
-    table = make_table("scores", 800)
+    table = make_table("scores", 400)
     roles = roles_of(table, "scores", features="x")
-    made = [calibrate(table, roles, groups=groups, explain=False) for groups in (None, 2)]
-    assert [model.rule.n_groups for model in made] == [min(4, MOST_GROUPS), 2]
+    made = [calibrate(table, roles, groups=groups, explain=False) for groups in (None, 1)]
+    assert [model.rule.n_groups for model in made] == [2, 1]
+
+
+@pytest.mark.parametrize(("method", "rows"), [("plcp", 200), ("plcp-split", 400)])
+def test_no_more_groups_are_learned_than_people_read(method, rows):
+    made = [
+        METHODS[method].make(Choice(0.1, 0, (), None, n)).n_groups
+        for n in (3 * rows, MOST_GROUPS * rows - 1, MOST_GROUPS * rows, 10**6)
+    ]
+    assert made == [3, MOST_GROUPS - 1, MOST_GROUPS, MOST_GROUPS]
 
 
 @pytest.mark.parametrize("method", ["plcp", "plcp-split", "split"])
