@@ -135,7 +135,7 @@ def test_audit_finds_whom_split_fails(folder):
 def test_explain_tells_every_group(folder):
     told = json.loads(run("explain", "income.plcp", "--json", folder=folder).stdout)
     said = run("explain", "income.plcp", folder=folder).stdout
-    assert all(group["rule"] for group in told["groups"])
+    assert all(group["rule"] in " ".join(said.split()) for group in told["groups"])
     assert any("school" in group["rule"] for group in told["groups"])
     assert told["importance"][0]["feature"] in said
 
