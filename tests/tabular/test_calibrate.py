@@ -195,6 +195,14 @@ def test_options_that_do_not_fit_are_refused(options, words):
         calibrate(table, roles_of(table, "regression"), **options)
 
 
+@pytest.mark.parametrize("method", ["plcp", "plcp-split", "rectified"])
+def test_one_row_is_refused_where_it_would_have_to_teach(method):
+    table = make_table("regression", 2)
+    gap = table.set_column(table.column_names.index("y"), "y", pa.array([1.0, None]))
+    with pytest.raises(ValueError, match=f"one row teaches '{method}' nothing"):
+        calibrate(gap, roles_of(gap, "regression"), method=method)
+
+
 def test_no_feature_is_refused_only_where_one_is_needed():
     table = pa.table({"y": np.arange(30.0), "yhat": np.zeros(30)})
     roles = roles_of(table, "regression", exclude="yhat")

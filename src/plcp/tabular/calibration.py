@@ -76,6 +76,10 @@ def calibrate(
     chosen = check_choice(method, alpha, by, groups)
     classes = learn_classes(table, roles) if roles.task == "classes" else None
     pairs = read_pairs(table, roles, classes)
+    if chosen.looks_at == "features" and len(pairs.scores) == 1:
+        raise ValueError(
+            f"one row teaches {method!r} nothing: give more, or use the method 'split'"
+        )
     features, left_out = _looked_at(chosen.looks_at, pairs.table, roles, by)
     X = rule_input(Framer(features), pairs.table)
     choice = Choice(alpha, seed, tuple(by), groups, len(pairs.scores))
