@@ -81,7 +81,7 @@ def test_sets_are_those_of_the_python_estimator(task, method):
     else:
         np.testing.assert_array_equal(applied["lower"], sets.lower)
         np.testing.assert_array_equal(applied["upper"], sets.upper)
-    assert model.guarantee == python.guarantee_
+    assert model.rule.guarantee_ == python.guarantee_
 
 
 def test_weights_are_sample_weights():

@@ -41,6 +41,14 @@ def calibrate(
     weight: Annotated[str | None, typer.Option(help="Column of weights of the rows.")] = None,
     features: Features = None,
     exclude: Exclude = None,
+    categories: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMNS", help="Features whose numbers are codes, not amounts."),
+    ] = None,
+    sensitive: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMNS", help="Columns to compare the learned groups with."),
+    ] = None,
     alpha: Alpha = 0.1,
     method: Annotated[
         str,
@@ -86,10 +94,14 @@ def calibrate(
             weight=weight,
             features=features,
             exclude=exclude,
+            categories=categories,
             where=str(cal),
         )
         columns = match_columns(by, names, str(cal)) if by else []
-        used = {*roles.unknown_later, *roles.predictions, *roles.features, *columns}
+        compared = match_columns(sensitive, names, str(cal)) if sensitive else []
+        used = {
+            *roles.unknown_later, *roles.predictions, *roles.features, *columns, *compared,
+        }  # fmt: skip
         with working("learning"):
             model = learn(
                 table.read([name for name in names if name in used], most=rows, seed=seed),
@@ -99,6 +111,7 @@ def calibrate(
                 by=columns,
                 groups=groups,
                 seed=seed,
+                sensitive=compared,
                 about={"file": cal.name, "digest": table.digest(), "made_at": now()},
             )
             save_model(model, out, force=force)
@@ -148,4 +161,6 @@ def _print(model: TabularModel, out: Path) -> None:
             for one in told["groups"]
         ],
     )
+    if any(one["threshold"] is not None for one in told["groups"][1:]):
+        print_values({"Threshold": "of the median row, where it varies within a group."})
     print_values({"Guarantee": model.guarantee, "Wrote": str(out)})

@@ -11,14 +11,15 @@ def explain(model: Model, as_json: Json = False) -> None:
     """
     with telling():
         from plcp.explain import Explanation
-        from plcp.tabular import load_model
+        from plcp.tabular import load_manifest
 
-        loaded = load_model(model)
-        if loaded.explanation is None:
+        manifest = load_manifest(model)
+        told = manifest["explanation"]
+        if told is None:
             raise ValueError(
-                f"{model} has no learned groups to explain: method {loaded.method} learns none"
+                f"{model} has no groups to explain: the method {manifest['method']} learns none"
             )
         if as_json:
-            print_json(loaded.explanation)
+            print_json(told)
         else:
-            print(Explanation.from_dict(loaded.explanation).to_text())
+            print(Explanation.from_dict(told).to_text())

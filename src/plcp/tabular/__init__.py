@@ -7,7 +7,7 @@ from plcp.tabular.frames import to_frame
 from plcp.tabular.methods import METHODS
 from plcp.tabular.model import TabularModel, describe_features
 from plcp.tabular.roles import Roles, choose_roles
-from plcp.tabular.storage import load_model, save_model
+from plcp.tabular.storage import load_manifest, load_model, save_model
 
 __all__ = [
     "METHODS",
@@ -19,6 +19,7 @@ __all__ = [
     "choose_roles",
     "describe_features",
     "examine",
+    "load_manifest",
     "load_model",
     "save_model",
     "to_frame",

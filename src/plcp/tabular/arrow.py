@@ -84,6 +84,21 @@ def labelled(column: Column) -> Column:
     return pc.fill_null(text(column), MISSING)
 
 
+def whole(column: Column) -> Column:
+    """Codes as whole numbers, where gaps have made them floats; text stays text.
+
+    Examples
+    --------
+    >>> whole(pa.array([7.0, None])).to_pylist(), whole(pa.array(["007"])).to_pylist()
+    ([7, None], ['007'])
+    """
+    if not pt.is_floating(column.type):
+        return column
+    present = pc.if_else(pc.is_nan(column), None, column)
+    is_whole = pc.all(pc.equal(pc.round(present), present)).as_py()
+    return present.cast(pa.int64()) if is_whole is not False else present
+
+
 def coded(column: Column) -> tuple[IntArray, pa.Array]:
     """Code of each row, -1 where missing, and the text of each code.
 

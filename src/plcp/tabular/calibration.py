@@ -118,7 +118,7 @@ def _looked_at(
         return (), ()
     if what == "by":
         return learn_labels(table, by), ()
-    features, left_out = learn_features(table, roles.features, named=roles.named)
+    features, left_out = learn_features(table, roles.features, named=roles.named, codes=roles.codes)
     if not features:
         raise ValueError(
             "there is no column to learn groups from: name features, or use the method 'split'"

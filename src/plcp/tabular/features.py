@@ -1,6 +1,6 @@
 """The columns a rule looks at, as calibration found them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plcp.tabular.arrow import coded, labelled, numbers, text
-from plcp.tabular.kinds import CATEGORIES, LABELS, NESTED, NUMBERS, RULES, kind_of
+from plcp.tabular.arrow import coded, labelled, numbers, text, whole
+from plcp.tabular.kinds import CATEGORIES, CODES, LABELS, NESTED, NUMBERS, RULES, kind_of
 
 TEXTS = ("string", "large_string", "dictionary")  # how Arrow calls types that hold text
+AS_TEXT: dict[str, Callable[[Any], Any]] = {
+    CATEGORIES: lambda column: column,
+    CODES: whole,
+    LABELS: labelled,
+}
 ALWAYS_KEPT = 20  # this many different values are categories, however few the rows are
 
 
@@ -45,11 +50,12 @@ class LeftOut:
 
 
 def learn_features(
-    table: pa.Table, columns: Sequence[str], *, named: bool
+    table: pa.Table, columns: Sequence[str], *, named: bool, codes: Sequence[str] = ()
 ) -> tuple[tuple[Feature, ...], tuple[LeftOut, ...]]:
     """Remember the columns a rule can learn from, and say why the others are left out.
 
-    Of columns that the user has named none is left out: what cannot be used is refused.
+    Of columns that the user has named none is left out: what cannot be used is refused. Numbers in
+    the columns ``codes`` are names, not amounts.
 
     Examples
     --------
@@ -63,7 +69,9 @@ def learn_features(
         column = table[name]
         reason = _unusable(column) or (None if named else _unlike(column))
         if reason is None:
-            kept.append(_remembered(name, column, kind_of(column.type)))
+            kind = kind_of(column.type)
+            is_code = name in codes and kind == NUMBERS
+            kept.append(_remembered(name, column, CODES if is_code else kind))
         elif named:
             raise ValueError(f"column {name!r} cannot be a feature: {reason}; leave it out")
         else:
@@ -118,8 +126,8 @@ def _unlike(column: pa.ChunkedArray) -> str | None:
 
 def _remembered(name: str, column: pa.ChunkedArray, kind: str) -> Feature:
     categories: tuple[str, ...] = ()
-    if kind in (CATEGORIES, LABELS):
-        codes, values = coded(labelled(column) if kind == LABELS else column)
+    if kind in AS_TEXT:
+        codes, values = coded(AS_TEXT[kind](column))
         seen = values.take(pa.array(np.unique(codes[codes >= 0])))
         categories = tuple(sorted({value for value in seen.to_pylist() if value is not None}))
     return Feature(name, kind, str(column.type), categories)

@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from plcp.tabular.arrow import Column, Data, coded, dates, durations, labelled, numbers
-from plcp.tabular.features import Feature, remember_all
+from plcp.tabular.features import AS_TEXT, Feature, remember_all
 from plcp.tabular.kinds import (
-    CATEGORIES,
     DATES,
     DURATIONS,
     EMPTY,
@@ -45,7 +44,7 @@ class Framer:
     def __init__(self, features: Sequence[Feature]) -> None:
         self.features = tuple(features)
         self.unseen: dict[str, Counter[str]] = {}
-        known = (feature for feature in features if feature.kind in (CATEGORIES, LABELS))
+        known = (feature for feature in features if feature.kind in AS_TEXT)
         self._known = {
             feature.column: pa.array(feature.categories, pa.string()) for feature in known
         }
@@ -69,8 +68,8 @@ class Framer:
             return self._labels(feature.column, column)
         if kind_of(column.type) == EMPTY:
             return np.full(len(column), np.nan)
-        if feature.kind == CATEGORIES:
-            return self._categories(feature.column, column)
+        if feature.kind in AS_TEXT:
+            return self._categories(feature.column, AS_TEXT[feature.kind](column))
         return READERS.get(feature.kind, numbers)(column)
 
     def _categories(self, name: str, column: Column) -> pd.Categorical:

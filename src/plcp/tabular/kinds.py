@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 NUMBERS, BOOLEANS, DATES, DURATIONS = "numbers", "booleans", "dates", "durations"
-CATEGORIES, LABELS = "categories", "labels"
+CATEGORIES, CODES, LABELS = "categories", "codes", "labels"
 EMPTY, NESTED = "empty", "nested"
 
 RULES = {
@@ -13,6 +13,8 @@ RULES = {
     DATES: "days since 1970, of UTC; missing values stay missing",
     DURATIONS: "days; missing values stay missing",
     CATEGORIES: "each value is a category; one that calibration never saw counts as missing",
+    CODES: "numbers that are names: each value is a category; one that calibration never saw "
+    "counts as missing",
     LABELS: "each value is a group, missing ones are a group of their own; a value that "
     "calibration never saw belongs to none",
 }
@@ -52,6 +54,8 @@ def check_kind(column: str, kind: str, was: str, now: pa.DataType) -> None:
     found = kind_of(now)
     if kind == LABELS and found != NESTED:
         return  # groups are told by their text, whatever it was made from
+    if kind == CODES and found in (NUMBERS, CATEGORIES, EMPTY):
+        return
     pair = frozenset({kind, found})
     if found in (kind, EMPTY) or pair in ALIKE:
         return

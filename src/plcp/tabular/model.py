@@ -58,8 +58,8 @@ class TabularModel:
 
     @property
     def guarantee(self) -> str:
-        """What holds, and when."""
-        return self.rule.guarantee_
+        """What holds, and when, in the words of this table's user."""
+        return self.rule.guarantee_.replace('calibration="split"', "the method plcp-split")
 
     @property
     def conformity(self) -> Score | None:

@@ -23,6 +23,8 @@ class Roles:
         One column a class, and the name of each class.
     features : tuple of str
         What a rule may look at.
+    codes : tuple of str
+        Features whose numbers are names: each value is a category.
     named : bool
         Whether the user named the features, so that none may be left out in silence.
 
@@ -41,6 +43,7 @@ class Roles:
     weight: str | None = None
     features: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
     named: bool = False
 
     @property
@@ -76,12 +79,14 @@ def choose_roles(
     weight: str | None = None,
     features: str | None = None,
     exclude: str | None = None,
+    categories: str | None = None,
     where: str = "the table",
 ) -> Roles:
-    """Give each column its role; ``probabilities``, ``features`` and ``exclude`` take wildcards.
+    """Give each column its role; columns of which there may be many take wildcards.
 
     Unless told otherwise, features are all columns that new rows will have, too: all but the
-    target, the score and the weight. Predictions are among them. Messages call the table ``where``.
+    target, the score and the weight. Predictions are among them. ``categories`` are features whose
+    numbers are codes. Messages call the table ``where``.
 
     Examples
     --------
@@ -107,6 +112,7 @@ def choose_roles(
         )
     _check_distinct([*found.items(), *(("probabilities", name) for name in columns)])
     hidden = [found[role] for role in ("target", "score", "weight") if role in found]
+    looked_at = _features(names, hidden, features, exclude, where)
     return Roles(
         target=found.get("target"),
         prediction=found.get("prediction"),
@@ -115,7 +121,8 @@ def choose_roles(
         probabilities=tuple(columns),
         score=found.get("score"),
         weight=found.get("weight"),
-        features=_features(names, hidden, features, exclude, where),
+        features=looked_at,
+        codes=_codes(looked_at, categories, names, where),
         classes=tuple(_class_of(name, probabilities or "") for name in columns),
         named=features is not None,
     )
@@ -177,6 +184,17 @@ def _features(
     chosen = list(names) if features is None else match_columns(features, names, where)
     dropped = {*hidden, *(() if exclude is None else match_columns(exclude, names, where))}
     return tuple(name for name in chosen if name not in dropped)
+
+
+def _codes(
+    features: Sequence[str], categories: str | None, names: Sequence[str], where: str
+) -> tuple[str, ...]:
+    """Columns of codes, all of them features."""
+    chosen = () if categories is None else match_columns(categories, names, where)
+    for name in chosen:
+        if name not in features:
+            raise ValueError(f"categories names {name!r}, which is no feature: leave it out")
+    return tuple(chosen)
 
 
 def _class_of(column: str, patterns: str) -> str:

@@ -6,10 +6,6 @@ import zipfile
 from pathlib import PurePosixPath
 from typing import Any
 
-import sklearn
-import skops.io
-from skops.io.exceptions import UntrustedTypesFoundException
-
 from plcp.tabular.archive import read_parts, write_parts
 from plcp.tabular.trusted import TRUSTED
 
@@ -22,6 +18,8 @@ def dump_rule(rule: Any) -> bytes:
     skops names objects by their address in memory, which is another in every run; here they are
     numbered in the order in which they come.
     """
+    import skops.io  # takes two seconds: it looks through all of scikit-learn
+
     with zipfile.ZipFile(io.BytesIO(skops.io.dumps(rule))) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     numbers: dict[int, int] = {}
@@ -33,6 +31,10 @@ def dump_rule(rule: Any) -> bytes:
 
 def load_rule(content: bytes) -> Any:
     """Return the rule of these bytes, unless they name a type that is not trusted."""
+    import sklearn
+    import skops.io
+    from skops.io.exceptions import UntrustedTypesFoundException
+
     read_parts(io.BytesIO(content))  # refuses what would not fit into memory
     try:
         return skops.io.loads(content, trusted=[*TRUSTED])
