@@ -22,7 +22,7 @@ from records import save
 
 PLCP = str(Path(sys.executable).with_name("plcp"))
 BATCH = 500_000
-# two copies without any work between: as pyarrow does by itself, and as our own reader and writer do
+# copies without any work between: as pyarrow does by itself, and as our reader and writer do
 COPY = """
 import sys
 import pyarrow.parquet as pq
