@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cli_tables import cli_section, readme_cli
 from diagnostic_tables import metrics_section, theory_section
 from drawing import Records, mean, pick, short, table, unique
 from records import RESULTS
@@ -178,6 +179,7 @@ def results_page(
     metrics: dict[str, Any],
     intervals: dict[str, Any],
     theory: dict[str, Any],
+    cli: dict[str, Any],
 ) -> str:
     parts: list[tuple[Any, str, Callable[[Records], str]]] = [
         (conditional["synthetic"], "Synthetic tasks, exact MSCE", synthetic),
@@ -203,11 +205,15 @@ def results_page(
     for part, entry in speed.items():
         facts = ", ".join(f"{key} {short(value)}" for key, value in entry["results"].items())
         text += f"- **{part}** (commit {entry['provenance']['commit']}): {facts}\n"
-    return text
+    return text + cli_section(cli)
 
 
 def readme_with_tables(
-    readme: str, conditional: dict[str, Any], neural: dict[str, Any], rivals: dict[str, Any]
+    readme: str,
+    conditional: dict[str, Any],
+    neural: dict[str, Any],
+    rivals: dict[str, Any],
+    cli: dict[str, Any],
 ) -> str:
     """Return the README with the blocks between <!-- name --> and <!-- /name --> made anew."""
     drawn = {
@@ -215,6 +221,7 @@ def readme_with_tables(
         "census": census(conditional["census"]["results"]),
         "neural": readme_neural(neural["mnist"]["results"]),
         "rivals": ranked(rivals["table"]["results"]),
+        "cli": readme_cli(cli),
     }
     for name, text in drawn.items():
         block = f"<!-- {name} -->\n{text}<!-- /{name} -->"
@@ -223,7 +230,7 @@ def readme_with_tables(
 
 
 def load() -> dict[str, dict[str, Any]]:
-    names = ("conditional", "speed", "neural", "rivals", "metrics", "intervals", "theory")
+    names = ("conditional", "speed", "neural", "rivals", "metrics", "intervals", "theory", "cli")
     return {
         name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")) for name in names
     }
@@ -233,7 +240,7 @@ def main() -> None:
     results = load()
     (ROOT / "docs" / "benchmarks.md").write_text(results_page(**results), encoding="utf-8")
     readme = ROOT / "README.md"
-    drawn = {name: results[name] for name in ("conditional", "neural", "rivals")}
+    drawn = {name: results[name] for name in ("conditional", "neural", "rivals", "cli")}
     text = readme_with_tables(readme.read_text(encoding="utf-8"), **drawn)
     readme.write_text(text, encoding="utf-8")
 

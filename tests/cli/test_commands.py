@@ -166,7 +166,10 @@ def test_version_help_and_completion(folder):
         said = run(command, "--help", folder=folder).stdout
         assert f"Example: plcp {command}" in said
         assert "--json" in said
-    assert "plcp" in run("--show-completion", "bash", folder=folder, _TYPER_COMPLETE="").stdout
+    assert "complete" in run(folder=folder, _PLCP_COMPLETE="source_bash").stdout
+    words = {"COMP_WORDS": "plcp calibrate --method plc", "COMP_CWORD": "3"}
+    offered = run(folder=folder, _PLCP_COMPLETE="complete_bash", **words).stdout
+    assert {"plcp", "plcp-split"} <= set(offered.split())
 
 
 def test_no_command_imports_what_it_does_not_need():
