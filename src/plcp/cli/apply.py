@@ -29,14 +29,16 @@ def apply(
     """
     with telling():
         from plcp.files import create_table, open_table
+        from plcp.files.ahead import ahead
         from plcp.tabular import Applier, load_model
 
         applier = Applier(load_model(model), prefix)
         table = open_table(new, types=applier.model.column_types)
         schema, rows = applier.schema(table.schema, str(new)), 0
         with create_table(out, schema, force=force) as writer:
-            for batch in progress(table.batches(), table.n_rows):
-                writer.write(applier.apply(batch))
+            applied = ahead(map(applier.apply, table.batches()))  # while the last one is written
+            for batch in progress(applied, table.n_rows):
+                writer.write(batch)
                 rows += batch.num_rows
         notes = applier.notes()
         note(*notes)

@@ -21,7 +21,7 @@ from plcp.indices.tables import without_rare
 from plcp.indices.trees import Booster
 from plcp.quantiles import FloatArray
 
-ROWS = 8_192  # at a time: what is known of them stays in the cache
+ROWS = 16_384  # at a time: they stay in the cache; with fewer, threads wait for the interpreter
 MOST_BYTES = 2**26  # of all tables: a column may have a category for every other row
 
 
