@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta
 
-from plcp.audit import By, Outcome, audit, model_groups, summarise
+from plcp.audit import By, Outcome, audit, model_groups, summarise, to_text
 from plcp.audit.headline import all_groups
 from strategies import alphas, few
 
@@ -168,9 +169,58 @@ def test_the_headline_is_true(counts, alpha):
         assert worst == "There are no groups to compare."
     else:
         short = [cell for cell in cells if cell["verdict"] == "falls short"]
-        assert worst.startswith("Worst place: kind is k" if short else "No group falls short of")
+        assert worst.startswith("Worst place: kind is k" if short else "No group falls short")
         least = min(cells, key=lambda cell: cell["high_all"])
-        assert f"% of {least['n']:,} row" in worst
+        assert (f"% of {least['n']:,} row" in worst) == (not covered.all())
+
+
+PLACE = r"(\w+ is \w+): \S+ % of \S+ rows \((\S+) to (\S+) %, all (\d+) groups at once\)\."
+
+
+def worst_of(misses, n=1000, **columns):
+    """The line on the worst place, of rows the first of which are missed, by some columns."""
+    covered = np.arange(n) >= misses
+    told = summarise({"ours": Outcome(covered)}, alpha=0.1, frame=columns, by=[*columns])
+    return told["headline"]["worst"], told
+
+
+def test_the_worst_places_interval_allows_for_the_choice_among_all_lists():
+    early = np.where(np.arange(1000) < 400, "yes", "no")
+    line, _ = worst_of(100, early=early, parity=np.arange(1000) % 5, all=["a"] * 1000)
+    place = re.fullmatch("Worst place: " + PLACE, line)
+    # two groups and five; a column of one value is no choice of places
+    assert (place[1], place[4]) == ("early is yes", "7")
+    tail = 0.05 / 2 / 7
+    low, high = beta.ppf(tail, 300, 101), beta.isf(tail, 301, 100)
+    assert 0 <= 100 * low - float(place[2]) < 0.1
+    assert 0 <= float(place[3]) - 100 * high < 0.1
+
+
+def test_a_place_that_is_short_in_its_list_alone_is_not_called_the_worst():
+    early = np.where(np.arange(1000) < 400, "yes", "no")
+    by_chance = {f"c{i}": np.arange(1000) % 20 for i in range(3)}
+    for misses in range(40, 80):
+        alone, first = worst_of(misses, early=early)
+        among, second = worst_of(misses, early=early, **by_chance)
+        verdict = first["named"][0]["groups"][1]["cells"]["ours"]["verdict"]
+        assert first["named"][0] == second["named"][0]
+        if verdict == "falls short" and not among.startswith("Worst place"):
+            break
+    assert alone.startswith("Worst place: early is yes")
+    told = "beyond chance among all of them, 1 within its list; closest to it, early is yes:"
+    assert told in among
+
+
+def test_of_places_without_a_miss_none_is_the_worst():
+    kind = ["a"] * 50 + ["b"] * 50
+    assert "none has a row that is missed" in worst_of(0, n=100, kind=kind)[0]
+    assert "closest to it, kind is a" in worst_of(1, n=100, kind=kind)[0]
+
+
+def test_a_warning_is_told_before_all_else():
+    told = summarise({"ours": Outcome(np.ones(3, dtype=bool))}, alpha=0.1, warning="Beware.")
+    assert next(iter(told["headline"])) == "warning"
+    assert to_text(told).splitlines()[3] == "Beware."
 
 
 def test_the_order_of_rows_matters_to_nothing_but_the_halves(rng):

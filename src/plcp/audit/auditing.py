@@ -95,7 +95,7 @@ def audit(
     >>> table = {"age": age, "y": y, "low": y * 0 - 1.96, "high": y * 0 + 1.96}
     >>> summary = audit(table, target="y", lower="low", upper="high", by="age:4")
     >>> print(summary["headline"]["worst"])
-    Worst place: age ≥ 60: 63.0 % of 656 rows (58.5 to 67.2 %).
+    Worst place: age ≥ 60: 63.0 % of 656 rows (57.8 to 67.9 %, all 6 groups at once).
     """
     table = as_pandas(frame)
     roles = _roles(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from plcp.audit.words import asked, between, percent, rows
+from plcp.metrics.binomial import clopper_pearson
 
 Group = Mapping[str, Any]
 ENDINGS = {
@@ -24,35 +28,52 @@ def what_holds(overall: Mapping[str, Any], target: float, confidence: float) -> 
     )
 
 
-def worst_place(groups: Sequence[Group], methods: Sequence[str], target: float) -> str:
+def worst_place(
+    lists: Iterable[Sequence[Group]], methods: Sequence[str], target: float, confidence: float
+) -> str:
     """Name the group that surely is covered least, and say whether that is beyond chance.
 
-    Judged by the upper bounds for all groups of a list at once. Methods before the last are told
-    beside it.
+    It is picked from all lists, so its bounds are those that hold for the groups of all lists at
+    once. A list of one group is no choice of places. Methods before the last are told beside it.
     """
     *others, subject = methods
-    seen = [group for group in groups if group["n"] > 0]
-    if len(seen) < 2:
+    present = [[group for group in groups if group["n"] > 0] for groups in lists]
+    places = [group for groups in present if len(groups) > 1 for group in groups]
+    if not places:
         return "There are no groups to compare."
-    worst = min(seen, key=lambda group: group["cells"][subject]["high_all"])
-    cell = worst["cells"][subject]
-    told = f"{worst['name']}: {_covered(cell, target)}"
+    cells = [group["cells"][subject] for group in places]
+    together = 1 - (1 - confidence) / len(places)
+    low, high = clopper_pearson(
+        [cell["hits"] for cell in cells], [cell["n"] for cell in cells], together
+    )
+    i = int(np.argmin(high))
+    if cells[i]["coverage"] == 1:
+        return "No group falls short: none has a row that is missed."
+    told = (
+        f"{places[i]['name']}: {percent(cells[i]['coverage'])} of {rows(cells[i]['n'])} "
+        f"({between(low[i], high[i], target)}, all {len(places):,} groups at once)"
+    )
     beside = ", ".join(
-        f"{name} covers {percent(worst['cells'][name]['coverage'])} there" for name in others
+        f"{name} covers {percent(places[i]['cells'][name]['coverage'])} there" for name in others
     )
     told += f"; {beside}." if beside else "."
-    if cell["verdict"] == "falls short":
+    if high[i] < target:
         return f"Worst place: {told}"
+    short = sum(cell["verdict"] == "falls short" for cell in cells)
+    if short:
+        return (
+            f"No group falls short of {asked(target)} beyond chance among all of them, {short} "
+            f"within {'its list' if short == 1 else 'their lists'}; closest to it, {told}"
+        )
     return f"No group falls short of {asked(target)} beyond chance; closest to it, {told}"
 
 
-def _covered(cell: Mapping[str, Any], target: float) -> str:
-    interval = between(cell["low_all"], cell["high_all"], target)
-    return f"{percent(cell['coverage'])} of {rows(cell['n'])} ({interval})"
-
-
 def all_groups(summary: Mapping[str, Any]) -> Iterator[Group]:
-    """Groups of all lists of a summary: the learned ones, then those of each named column."""
-    yield from summary["learned"]["groups"]
-    for column in summary["named"]:
-        yield from column["groups"]
+    """Groups of all lists of a summary."""
+    return chain.from_iterable(all_lists(summary))
+
+
+def all_lists(summary: Mapping[str, Any]) -> Iterator[Sequence[Group]]:
+    """Lists of groups of a summary: the learned ones, then those of each named column."""
+    for found in (summary["learned"], *summary["named"]):
+        yield found["groups"]

@@ -11,8 +11,9 @@ from plcp.audit.grouped import Described, GroupList
 from plcp.quantiles import IntArray
 
 ABOUT = (
-    "Groups that the rule learned from calibration rows, by their number; rules in words describe "
-    "them about, and these rows had no part in learning them."
+    "Groups that the rule learned from calibration rows, by their number. Rules in words may fit "
+    "them only in part: how well was counted on calibration rows that the words were not learned "
+    "from. A threshold that varies within its group is that of its median row."
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from plcp.audit.by import By, check_by
 from plcp.audit.frames import as_pandas
 from plcp.audit.grouped import GroupList, cell, measure, number
-from plcp.audit.headline import all_groups, what_holds, worst_place
+from plcp.audit.headline import all_lists, what_holds, worst_place
 from plcp.audit.lengths import histogram
 from plcp.audit.named import group_by
 from plcp.audit.outcome import Outcome
@@ -20,7 +20,8 @@ FORMAT = "plcp report 1"
 LABELS = "number of labels"
 BOUNDS = (
     "Intervals are exact for independent rows (Clopper–Pearson). Verdicts rest on the wider ones "
-    "that hold for all groups of a list at once; each list of groups stands by itself."
+    "that hold for all groups of a list at once; each list of groups stands by itself. The worst "
+    "place is picked from all lists, and its interval holds for all their groups at once."
 )
 
 
@@ -37,6 +38,7 @@ def summarise(
     subtitle: str = "",
     size_name: str | None = None,
     guarantee: str | None = None,
+    warning: str | None = None,
     explanation: Mapping[str, Any] | None = None,
     choice: Mapping[str, Any] | None = None,
     provenance: Mapping[str, Any] | None = None,
@@ -66,6 +68,8 @@ def summarise(
         What sizes are: "length", "number of labels" or "size"; None if there are none.
     guarantee : str, optional
         What the subject promises.
+    warning : str, optional
+        Why the figures must not be relied on, told before all else.
     explanation : mapping, optional
         ``Explanation.to_dict()`` of the learned groups.
     choice : mapping, optional
@@ -119,8 +123,9 @@ def summarise(
     }
     subject = list(outcomes)[-1]
     told["headline"] = {
+        "warning": warning,
         "holds": what_holds(told["overall"][subject], target, confidence),
-        "worst": worst_place([*all_groups(told)], told["methods"], target),
+        "worst": worst_place(all_lists(told), told["methods"], target, confidence),
         "guarantee": guarantee,
     }
     return told

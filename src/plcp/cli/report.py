@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from plcp.cli.options import By, Confidence, Force, Json, Model, Rows, Seed
-from plcp.cli.telling import now, print_json, telling, working
+from plcp.cli.telling import note, now, print_json, telling, working
 
 
 def report(
@@ -41,14 +41,13 @@ def report(
                 table.read(most=rows, seed=seed),
                 by=parse_by(by) if by else (),
                 confidence=confidence,
-                provenance={
-                    "test file": test.name,
-                    "SHA-256 of the test file": table.digest(),
-                    "made at": now(),
-                },
+                digest=table.digest(),
+                provenance={"test file": test.name, "made at": now()},
                 where=str(test),
             )
             write_page(summary, out, force=force)
+        if warning := summary["headline"]["warning"]:
+            note(warning)
         if as_json:
             print_json(summary)
         else:

@@ -25,6 +25,14 @@ BY_ROWS = (
     "One group for 200 rows that taught them, at most {}, so that each can be told in words: "
     "thresholds follow a learned index within groups, and more groups would gain next to nothing."
 )
+SAME_ROWS = (
+    "These are the very rows that the model was calibrated on (their files have one SHA-256), so "
+    "their coverage proves nothing: give rows that had no part in calibration."
+)
+UNWEIGHTED = (
+    "The calibration rows were weighted by {!r}; here every row counts once, so that coverage may "
+    "differ from what was asked for where weights matter."
+)
 SIZES = {"classes": "number of labels", "scores": None}
 
 
@@ -34,6 +42,7 @@ def summarise_model(
     *,
     by: Iterable[By | str] = (),
     confidence: float = 0.95,
+    digest: str | None = None,
     provenance: Mapping[str, Any] | None = None,
     where: str = "the table",
 ) -> dict[str, Any]:
@@ -49,6 +58,8 @@ def summarise_model(
         Columns to group by.
     confidence : float, default=0.95
         Of intervals.
+    digest : str, optional
+        SHA-256 of the file that the rows come from: that of the calibration rows is warned of.
     provenance : mapping, optional
         What to tell of the test rows beside what the model knows of its own making.
     where : str
@@ -75,10 +86,11 @@ def summarise_model(
         subtitle=_subtitle(model, len(found.covered)),
         size_name=SIZES.get(model.roles.task, "length"),
         guarantee=model.guarantee,
+        warning=SAME_ROWS if digest is not None and digest == model.about.get("digest") else None,
         explanation=model.explanation,
         choice=_choice(model),
-        provenance={**_made_of(model), **(provenance or {})},
-        notes=[*model.notes, *found.notes],
+        provenance={**_made_of(model), **_of_file(digest), **(provenance or {})},
+        notes=[*model.notes, *found.notes, *_unweighted(model)],
     )
 
 
@@ -104,6 +116,15 @@ def _choice(model: TabularModel) -> dict[str, Any] | None:
 
 def _subtitle(model: TabularModel, n: int) -> str:
     return f"{n:,} test rows, {model.about['rows']:,} calibration rows, method {model.method}"
+
+
+def _of_file(digest: str | None) -> dict[str, str]:
+    return {} if digest is None else {"SHA-256 of the test file": digest}
+
+
+def _unweighted(model: TabularModel) -> list[str]:
+    weight = model.roles.weight
+    return [] if weight is None else [UNWEIGHTED.format(weight)]
 
 
 def _made_of(model: TabularModel) -> dict[str, str]:
