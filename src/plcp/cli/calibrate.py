@@ -141,7 +141,8 @@ def _print(model: TabularModel, out: Path) -> None:
     told = _told(model)
     columns: dict[tuple[str, str], list[str]] = {}
     for one in told["columns"]:
-        columns.setdefault((one["kind"], one["rule"]), []).append(one["column"])
+        values = "" if one["values"] is None else f" ({one['values']:,} values)"
+        columns.setdefault((one["kind"], one["rule"]), []).append(one["column"] + values)
     print_table(
         "Columns",
         ("kind", "rule", "column"),

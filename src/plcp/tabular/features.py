@@ -37,8 +37,7 @@ class Feature:
     @property
     def rule(self) -> str:
         """What becomes of its values, in words."""
-        known = f"{len(self.categories):,} values: " if self.categories else ""
-        return known + RULES[self.kind]
+        return RULES[self.kind]
 
 
 @dataclass(frozen=True)
@@ -96,11 +95,13 @@ def remember_all(table: pa.Table) -> tuple[Feature, ...]:
 
 
 def describe_features(features: Sequence[Feature], left_out: Sequence[LeftOut]) -> Iterator[Any]:
-    """Column, kind and rule of each column a rule may look at, and of those it may not."""
+    """Column, kind, rule and number of values of each feature, and of columns left out."""
     for feature in features:
-        yield {"column": feature.column, "kind": feature.kind, "rule": feature.rule}
+        values = len(feature.categories) or None
+        told = {"column": feature.column, "kind": feature.kind, "rule": feature.rule}
+        yield {**told, "values": values}
     for left in left_out:
-        yield {"column": left.column, "kind": "left out", "rule": left.reason}
+        yield {"column": left.column, "kind": "left out", "rule": left.reason, "values": None}
 
 
 def _unusable(column: pa.ChunkedArray) -> str | None:

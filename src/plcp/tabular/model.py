@@ -109,6 +109,6 @@ class TabularModel:
         return {group["group"]: group for group in groups}
 
 
-def describe_features(model: TabularModel) -> list[dict[str, str]]:
-    """Column, kind and rule of each column the rule may look at, and of those it may not."""
+def describe_features(model: TabularModel) -> list[dict[str, Any]]:
+    """Column, kind, rule and number of values of each feature, and of columns left out."""
     return list(_described(model.features, model.left_out))
