@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression
 
 from plcp import PLCP, ConformalRegressor, SplitConformal, TreePartition
 from plcp.explain import Explanation, explain_groups
+from plcp.explain.surrogate import fit_surrogate
 
 
 def quick(m):
@@ -56,7 +57,7 @@ def test_rules_that_decide_the_groups_are_found(table, groups, explanation):
     assert explanation.fidelity == explanation.order == pytest.approx(1)
     assert len(explanation.kinds) == 3
     assert sum(kind.share for kind in explanation.kinds) == pytest.approx(1)
-    assert [(kind.lowest, kind.highest) for kind in explanation.kinds] == [(0, 0), (1, 1), (2, 2)]
+    assert [kind.groups for kind in explanation.kinds] == [(0,), (1,), (2,)]
 
 
 def test_groups_that_nothing_decides_have_no_rule_and_no_profile(table, rng):
@@ -186,3 +187,18 @@ def test_few_rows_and_one_group_are_no_mistake(n):
     assert [one.rule for one in found.groups] == [""]
     assert found.fidelity == found.chance == 1
     assert found.to_text()
+
+
+def test_a_kind_lists_its_groups_where_numbers_do_not_follow_thresholds(rng):
+    X = pd.DataFrame({"x": rng.uniform(0, 4, size=4000)})
+    places = (X["x"] * 2 + rng.uniform(0, 3, size=4000)).to_numpy().astype(int)
+    labels = rng.permutation(places.max() + 1)  # the group at each place in the order of thresholds
+    learn, judge = np.arange(4000).reshape(2, -1)
+    found = fit_surrogate(X, places, labels, learn, judge, seed=0)
+    assert any(len(kind.groups) > 1 for kind in found.kinds)
+    for kind in found.kinds:
+        inside = holds(kind.rule, X, {})[learn]
+        shares = np.bincount(labels[places[learn][inside]], minlength=len(labels)) / inside.sum()
+        assert shares[[*kind.groups]].sum() >= 0.8
+        # without its first or its last there would be more than a tenth missing at that end
+        assert shares[[*kind.groups[1:]]].sum() <= 0.9

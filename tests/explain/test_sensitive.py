@@ -65,3 +65,28 @@ def test_a_column_of_one_value_is_taken():
     table = pd.DataFrame({"x": ["a"] * 10, "y": [1.0] * 10, "z": [np.nan] * 10})
     found = compare_sensitive(table, np.arange(10) % 2, np.array([0, 1]))
     assert [one.dependence for one in found] == [0, 0, 0]
+
+
+def test_a_group_without_rows_differs_from_nobody():
+    places = np.repeat([0, 2], 100)
+    sex = np.where(np.arange(200) % 100 < np.array([45, 0, 60])[places], "f", "m")
+    (one,) = compare_sensitive(pd.DataFrame({"sex": sex}), places, np.array([0, 1, 2]))
+    assert "group 1" not in one.text
+
+
+@pytest.mark.parametrize(
+    ("column", "names"),
+    [
+        ([1, 2], ["x is 1", "x is 2"]),
+        ([0.5, 3.0, 7.25], ["x is 0.5", "x is 3", "x is 7.25"]),
+        ([False, True], ["x is false", "x is true"]),
+        (["f", "m"], ["x is f", "x is m"]),
+        (["f"], ["x is f"]),
+        (pd.to_datetime(["2020-01-01", "2021-05-03"]), ["x is 2020-01-01", "x is 2021-05-03"]),
+    ],
+)
+def test_few_values_are_told_as_they_are(column, names):
+    table = pd.DataFrame({"x": np.repeat(column, 50)})
+    (one,) = compare_sensitive(table, np.arange(len(table)) % 2, np.array([0, 1]))
+    assert sorted(one.values) == names
+    assert one.overall == pytest.approx([1 / len(names)] * len(names))

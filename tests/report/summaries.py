@@ -78,20 +78,18 @@ def report():
             "chance": 0.205,
             "order": 0.918,
             "kinds": [
-                {"rule": "SCHL ≤ 19", "n": 900, "share": 0.45, "lowest": 0, "highest": 3},
+                {"rule": "SCHL ≤ 19", "n": 900, "share": 0.45, "groups": [0, 1, 2, 3]},
                 {
                     "rule": "SCHL ≥ 20 and AGEP ≤ 45",
                     "n": 700,
                     "share": 0.35,
-                    "lowest": 3,
-                    "highest": 5,
+                    "groups": [3, 5, 4],
                 },
                 {
                     "rule": "SCHL ≥ 20 and AGEP > 45",
                     "n": 400,
                     "share": 0.2,
-                    "lowest": 6,
-                    "highest": 6,
+                    "groups": [6],
                 },
             ],
             "importance": [

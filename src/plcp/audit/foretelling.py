@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil, floor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,14 +35,15 @@ def what_is_foretold(
     some = np.random.default_rng(seed).permutation(len(covered))[:MOST_ROWS]
     with threadpool_limits(1):  # a second either way, unless another program has the cores
         found = ert(X.iloc[some], covered[some], alpha, random_state=seed, confidence=confidence)
-    interval = f"{asked(confidence)} interval {100 * found.low:.2f} to {100 * found.high:.2f}"
+    low, high = floor(1e4 * found.low) / 100, ceil(1e4 * found.high) / 100
+    interval = f"{asked(confidence)} interval {low:.2f} to {high:.2f}"
     source = f"excess risk of the target coverage, ERT, on {rows(len(some))}"
     if found.low <= 0:
         return [
-            "Boosted trees cannot foretell from the columns where coverage is off: "
+            "Boosted trees cannot foretell from the columns where coverage is off: an estimated "
             f"{100 * found.estimate:.2f} percentage points ({interval}; {source})."
         ]
     return [
-        f"Coverage given the columns is off by {100 * found.estimate:.2f} percentage points or "
-        f"more on average ({interval}; {source})."
+        f"Coverage given the columns is off by an estimated {100 * found.estimate:.2f} percentage "
+        f"points or more on average ({interval}; {source})."
     ]

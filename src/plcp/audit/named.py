@@ -65,7 +65,7 @@ def _by_scale(name: str, scale: Scale, bins: int | None) -> GroupList:
     cuts = scale.cuts(bins or BINS)
     ends = [None, *cuts, None]
     names = [f"{name} {scale.words(*ends[i : i + 2])}" for i in range(len(cuts) + 1)]
-    about = f"{len(names)} bins of about as many rows each"
+    about = f"{len(names)} bins of as many rows each as repeated values and round ends allow"
     about += f", as there are {len(values):,} values." if bins is None else "."
     return _listed(name, names, np.searchsorted(cuts, scale.values, "right"), missing, about)
 

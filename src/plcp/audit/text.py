@@ -10,6 +10,7 @@ from plcp.audit.words import between, percent
 
 Summary = Mapping[str, Any]
 MARKS = 15  # places of a bar
+MOST_COLUMNS = 10  # of importance that are told; the page has more
 
 
 def to_text(summary: Summary) -> str:
@@ -107,12 +108,21 @@ def _bar(cell: Mapping[str, Any], target: float, span: tuple[float, float]) -> s
 
 
 def _explained(explanation: Mapping[str, Any]) -> Iterator[str]:
-    yield from fold(f"The rules name the group of {percent(explanation['fidelity'])} of rows.")
-    ranked = [f"{item['feature']} {item['value']:.3g}" for item in explanation["importance"]]
+    found = percent(explanation["fidelity"])
+    yield from fold(
+        f"A few rules in words tell the group of {found} of calibration rows held out (see plcp "
+        "explain)."
+    )
+    ranked = [f"{item['feature']} {item['value']:.3f}" for item in explanation["importance"]]
     if ranked:
-        yield from fold(f"Importance of columns: {', '.join(ranked)}.")
+        first, more = ranked[:MOST_COLUMNS], len(ranked) - MOST_COLUMNS
+        last = f", and {more} more that move rows less" if more > 0 else ""
+        yield from fold(
+            "Importance of columns, from 0, rows stay in their groups, to 1, they move as if all "
+            f"columns were shuffled: {', '.join(first)}{last}."
+        )
     for column in explanation["sensitive"]:
-        yield from fold(column["text"])
+        yield from fold(f"Named column {column['column']}: {column['text']}.")
 
 
 def _items(title: str, items: Sequence[str]) -> list[str]:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from plcp.explain.words import MOST_DECIMALS
+from plcp.explain.words import percent as exact_at_ends
 from plcp.shifts.columns import shown
-
-MOST_DECIMALS = 6
 
 
 def percent(share: float, decimals: int = 1) -> str:
@@ -18,13 +18,7 @@ def percent(share: float, decimals: int = 1) -> str:
     >>> percent(0.9), percent(0.99996), percent(1.0)
     ('90.0 %', '99.996 %', '100 %')
     """
-    if share in (0, 1):
-        return f"{100 * share:.0f} %"
-    for places in range(decimals, decimals + MOST_DECIMALS):
-        text = f"{100 * share:.{places}f}"
-        if 0 < float(text) < 100:
-            break
-    return f"{text} %"
+    return exact_at_ends(share, decimals)
 
 
 def asked(target: float) -> str:

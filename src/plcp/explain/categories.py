@@ -71,6 +71,10 @@ class CategoryColumn(Column):
             return f"{self.label} is {either(listed)}"
         return f"{self.label} is not {either(left_out)}"
 
+    def value_words(self, value: float) -> str:
+        """Name the category of one rank."""
+        return f"{self.label} is {dict(self.ranked())[value]}"
+
     def ranked(self) -> Iterator[tuple[float, str]]:
         """Rank and name of each category; the rare ones have one name together."""
         names = [*self._names, RARE] if self.has_rare else self._names

@@ -82,6 +82,10 @@ class Column:
             return f"{self.label} = {self._text(low)}"
         return f"{self._text(low)} ≤ {self.label} {sign} {self._text(last)}"
 
+    def value_words(self, value: float) -> str:
+        """Say that x is one value."""
+        return f"{self.label} is {self._text(value)}"
+
     def rounded(self, value: float) -> str:
         """Return a value that is told, not compared with: three digits, or the whole number."""
         return (
@@ -104,6 +108,10 @@ class TruthColumn(Column):
     def words(self, low: float | None, high: float | None) -> str:
         """Say which of the two it is."""
         return f"{self.label} is {'false' if low is None else 'true'}"
+
+    def value_words(self, value: float) -> str:
+        """Say which of the two it is."""
+        return f"{self.label} is {'true' if value else 'false'}"
 
 
 class DateColumn(Column):

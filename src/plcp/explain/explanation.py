@@ -70,7 +70,7 @@ class Explanation:
                 one._asdict() | {"profile": [told._asdict() for told in one.profile]}
                 for one in self.groups
             ],
-            "kinds": [one._asdict() for one in self.kinds],
+            "kinds": [one._asdict() | {"groups": list(one.groups)} for one in self.kinds],
             "importance": [one._asdict() for one in self.importance],
             "sensitive": [
                 one._asdict()
@@ -93,7 +93,7 @@ class Explanation:
                 )
                 for one in plain["groups"]
             ),
-            kinds=tuple(Kind(**one) for one in plain["kinds"]),
+            kinds=tuple(Kind(**{**one, "groups": tuple(one["groups"])}) for one in plain["kinds"]),
             fidelity=plain["fidelity"],
             chance=plain["chance"],
             order=plain["order"],

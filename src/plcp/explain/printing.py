@@ -8,7 +8,7 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from plcp.explain.profile import percent
+from plcp.explain.words import percent, runs
 
 if TYPE_CHECKING:
     from plcp.explain.explanation import Explanation, GroupExplanation
@@ -63,6 +63,8 @@ def to_markdown(explanation: Explanation) -> str:
 
 def how_well(explanation: Explanation) -> str:
     """Say how much of the groups the kinds tell."""
+    if len(explanation.groups) == 1:
+        return "There is one group, so nothing tells it from others."
     return (
         f"On rows held out, the kinds tell the group of {percent(explanation.fidelity)} of rows "
         f"(the largest group holds {percent(explanation.chance)}), and their order with a rank "
@@ -112,9 +114,7 @@ def _sensitive(explanation: Explanation) -> Iterator[str]:
 
 
 def _span(kind: Kind) -> str:
-    if kind.lowest == kind.highest:
-        return f"group {kind.lowest}"
-    return f"groups {kind.lowest}–{kind.highest}"
+    return f"group{'s' * (len(kind.groups) > 1)} {runs(kind.groups)}"
 
 
 def _hanging(head: str, text: str) -> list[str]:

@@ -9,6 +9,7 @@ from scipy.stats import hypergeom, mannwhitneyu
 
 from plcp.explain.categories import CategoryColumn
 from plcp.explain.columns import Column, TruthColumn
+from plcp.explain.words import percent
 from plcp.quantiles import FloatArray
 
 MOST_TOLD = 4
@@ -100,14 +101,3 @@ def _numbers(column: Column, own: FloatArray, others: FloatArray) -> Iterator[_T
     text = f"{word} {column.label} {here}, others {there}"
     if here != there:  # a difference of spread alone has no such words
         yield _Tested(Difference(column.label, text, float(effect)), float(test.pvalue))
-
-
-def percent(share: float) -> str:
-    """Return a share in percent, whole unless it is small.
-
-    Examples
-    --------
-    >>> percent(0.614), percent(0.0031), percent(0.0)
-    ('61 %', '0.3 %', '0 %')
-    """
-    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else f"{100 * share:.1f} %"

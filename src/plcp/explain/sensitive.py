@@ -7,8 +7,8 @@ import numpy as np
 from scipy.stats import chi2_contingency
 
 from plcp.explain.columns import Column
-from plcp.explain.profile import percent
 from plcp.explain.reading import read_columns
+from plcp.explain.words import percent
 from plcp.quantiles import FloatArray, IntArray
 
 MOST_VALUES, BINS = 13, 5  # numbers of more values are told by fifths
@@ -53,7 +53,10 @@ def _compare(column: Column, values: FloatArray, places: IntArray, labels: IntAr
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     overall = counts.sum(axis=0) / counts.sum()
     dependence = cramers_v(counts)
-    group, value = np.unravel_index(np.argmax(np.abs(shares - overall)), shares.shape)
+    present = np.flatnonzero(counts.any(axis=1))  # of a group without rows no share is known
+    apart = np.abs(shares[present] - overall)
+    place, value = np.unravel_index(np.argmax(apart), apart.shape)
+    group = present[place]
     text = (
         f"{names[value]}: {percent(shares[group, value])} of group {labels[group]}, "
         f"{percent(overall[value])} of all"
@@ -70,8 +73,10 @@ def _cells(column: Column, values: FloatArray) -> tuple[IntArray, tuple[str, ...
     known = np.unique(values[~gaps])
     most = MOST_VALUES if len(known) <= MOST_VALUES else BINS
     cuts = column.cuts(values, most - 1).tolist()
-    ends = [None, *cuts, None]
-    names = [column.words(*pair) for pair in pairwise(ends)] if cuts else []
+    if len(known) <= most:  # a value each
+        names = [column.value_words(value) for value in known.tolist()]
+    else:
+        names = [column.words(*pair) for pair in pairwise([None, *cuts, None])]
     names = names or [f"{column.label} is not missing"]
     codes = np.where(gaps, len(names), np.searchsorted(cuts, values, side="right"))
     return codes, (*names, f"{column.label} is missing") if gaps.any() else tuple(names)

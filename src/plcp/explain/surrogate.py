@@ -16,14 +16,13 @@ TAIL = 0.1  # of a kind's rows may lie below its span of groups, and as many abo
 class Kind(NamedTuple):
     """Rows that one rule describes.
 
-    ``lowest`` to ``highest`` are the groups that hold eight in ten of them.
+    ``groups`` hold at least eight in ten of them, neighbours in the order of thresholds.
     """
 
     rule: str
     n: int
     share: float
-    lowest: int
-    highest: int
+    groups: tuple[int, ...]
 
 
 class Surrogate(NamedTuple):
@@ -63,7 +62,7 @@ def fit_surrogate(
     counts = np.zeros((len(tree.rules_), len(labels)))
     np.add.at(counts, (leaf, known), 1)
     kinds = [
-        Kind(rule.text, int((held == i).sum()), float((held == i).mean()), *_span(row, labels))
+        Kind(rule.text, int((held == i).sum()), float((held == i).mean()), _span(row, labels))
         for i, (rule, row) in enumerate(zip(tree.rules_, counts, strict=True))
     ]
     return Surrogate(
@@ -74,11 +73,11 @@ def fit_surrogate(
     )
 
 
-def _span(counts: Any, labels: IntArray) -> tuple[int, int]:
+def _span(counts: Any, labels: IntArray) -> tuple[int, ...]:
     """Groups between the first and last tenth of the rows."""
     below = np.cumsum(counts) / counts.sum()
     low, high = np.searchsorted(below, [TAIL, 1 - TAIL])
-    return int(labels[low]), int(labels[high])
+    return tuple(labels[low : high + 1].tolist())
 
 
 def _rank_correlation(a: Any, b: Any) -> float:

@@ -12,11 +12,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from plcp.audit.words import asked, between, percent
+from plcp.explain.words import runs
 from plcp.files import write_atomically
 from plcp.report import charts, words
 from plcp.report.charts.marks import series_of
 
-WORDS = (asked, between, percent, *words.WORDS)
+WORDS = (asked, between, percent, runs, *words.WORDS)
 MOST_DRAWN = 60  # groups of one chart; the table has all
 
 
