@@ -1,13 +1,15 @@
 """Shares and numbers in words say no more than is so."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plcp.explain.words import percent, runs
 
 
 @given(st.integers(1, 10**6), st.integers(0, 10**6), st.integers(0, 1))
+@example(10**6, 10**6 - 1, 0)
+@example(10**6, 1, 0)
 def test_nothing_and_all_are_said_only_where_they_are_so(n, hits, decimals):
     share = min(hits, n) / n
     told = float(percent(share, decimals).removesuffix(" %"))

@@ -78,3 +78,12 @@ def test_seeds_differ_and_columns_do_not_matter(tmp_path):
 def test_no_rows_at_all_cannot_be_asked_for():
     with pytest.raises(ValueError, match="at least one row must be drawn, got most=0"):
         sample_rows([], pa.schema({"x": pa.int64()}), most=0, seed=0)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.arrow"])
+def test_a_sample_is_said_to_be_one(tmp_path, name):
+    table = open_table(write(tmp_path / name, numbers(50)))
+    assert table.sample_note(len(table.read(most=50))) == []
+    (told,) = table.sample_note(len(table.read(most=20)))
+    assert told == f"A random sample of 20 of 50 rows in {name} was taken."
+    assert open_table(tmp_path / name).sample_note(len(table.read())) == []

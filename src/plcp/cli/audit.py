@@ -59,8 +59,9 @@ def audit(
         table = open_table(data)
         names = table.schema.names
         with working("auditing"):
+            taken = table.read(most=rows, seed=seed)
             summary = look(
-                table.read(most=rows, seed=seed),
+                taken,
                 target=target,
                 lower=lower,
                 upper=upper,
@@ -73,6 +74,7 @@ def audit(
                 confidence=confidence,
                 seed=seed,
                 title=f"Audit of {data.name}",
+                notes=table.sample_note(len(taken)),
                 provenance={
                     "file": data.name,
                     "SHA-256 of the file": table.digest(),

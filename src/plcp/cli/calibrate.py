@@ -103,8 +103,9 @@ def calibrate(
             *roles.unknown_later, *roles.predictions, *roles.features, *columns, *compared,
         }  # fmt: skip
         with working("learning"):
+            taken = table.read([name for name in names if name in used], most=rows, seed=seed)
             model = learn(
-                table.read([name for name in names if name in used], most=rows, seed=seed),
+                taken,
                 roles,
                 method=method,
                 alpha=alpha,
@@ -115,7 +116,7 @@ def calibrate(
                 about={"file": cal.name, "digest": table.digest(), "made_at": now()},
             )
             save_model(model, out, force=force)
-        note(*model.notes)
+        note(*table.sample_note(len(taken)), *model.notes)
         if as_json:
             print_json({"out": str(out), **_told(model)})
         else:

@@ -36,13 +36,15 @@ def report(
         loaded = load_model(model)
         table = open_table(test, types=loaded.column_types)
         with working("measuring"):
+            taken = table.read(most=rows, seed=seed)
             summary = summarise_model(
                 loaded,
-                table.read(most=rows, seed=seed),
+                taken,
                 by=parse_by(by) if by else (),
                 confidence=confidence,
                 digest=table.digest(),
                 provenance={"test file": test.name, "made at": now()},
+                notes=table.sample_note(len(taken)),
                 where=str(test),
             )
             write_page(summary, out, force=force)

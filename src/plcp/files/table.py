@@ -25,7 +25,7 @@ class TableFile(ABC):
     schema : pyarrow.Schema
         Names and types of its columns.
     n_rows : int or None
-        How many rows it has, where that is known without reading it.
+        How many rows it has, where that is known without reading it, or once `read` has.
     """
 
     def __init__(self, path: Path, schema: pa.Schema, n_rows: int | None) -> None:
@@ -71,11 +71,17 @@ class TableFile(ABC):
         seed : int
             Of the drawing.
         """
-        batches = self.batches(columns)
+        batches = self._counted(self.batches(columns))
         schema = self.schema if columns is None else _selected(self.schema, columns)
         if most is None:
             return pa.Table.from_batches(batches, schema)
         return sample_rows(batches, schema, most=most, seed=seed)
+
+    def sample_note(self, n: int) -> list[str]:
+        """Say that ``n`` rows are a sample, if `read` drew them from more."""
+        if self.n_rows is None or n >= self.n_rows:
+            return []
+        return [f"A random sample of {n:,} of {self.n_rows:,} rows in {self.path.name} was taken."]
 
     def digest(self) -> str:
         """SHA-256 of the file's bytes."""
@@ -85,6 +91,13 @@ class TableFile(ABC):
     @abstractmethod
     def _scan(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield batches of at most so many rows, as the format's own reader gives them."""
+
+    def _counted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        n = 0
+        for batch in batches:
+            n += batch.num_rows
+            yield batch
+        self.n_rows = n
 
     def _told(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with damage_told(self.path):

@@ -26,8 +26,8 @@ BY_ROWS = (
     "thresholds follow a learned index within groups, and more groups would gain next to nothing."
 )
 SAME_ROWS = (
-    "These are the very rows that the model was calibrated on (their files have one SHA-256), so "
-    "their coverage proves nothing: give rows that had no part in calibration."
+    "The test file is the file that the model was calibrated on (the same SHA-256), so coverage of "
+    "its rows proves nothing: give rows that had no part in calibration."
 )
 UNWEIGHTED = (
     "The calibration rows were weighted by {!r}; here every row counts once, so that coverage may "
@@ -44,6 +44,7 @@ def summarise_model(
     confidence: float = 0.95,
     digest: str | None = None,
     provenance: Mapping[str, Any] | None = None,
+    notes: Iterable[str] = (),
     where: str = "the table",
 ) -> dict[str, Any]:
     """Examine test rows, and summarise what the model's sets and Split's hold of them.
@@ -62,6 +63,8 @@ def summarise_model(
         SHA-256 of the file that the rows come from: that of the calibration rows is warned of.
     provenance : mapping, optional
         What to tell of the test rows beside what the model knows of its own making.
+    notes : iterable of str
+        What else a reader should know.
     where : str
         What messages call the table.
 
@@ -90,7 +93,7 @@ def summarise_model(
         explanation=model.explanation,
         choice=_choice(model),
         provenance={**_made_of(model), **_of_file(digest), **(provenance or {})},
-        notes=[*model.notes, *found.notes, *_unweighted(model)],
+        notes=[*notes, *model.notes, *found.notes, *_unweighted(model)],
     )
 
 
