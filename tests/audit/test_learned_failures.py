@@ -135,3 +135,14 @@ def test_an_audit_searches_only_columns_that_can_tell_kinds_of_rows(rng):
         audit(frame, covered="covered", features=["sex"]),
     ):
         assert not any("age" in group["name"] for group in other["learned"]["groups"])
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_rows_that_were_copied_are_counted_and_told(rng, times):
+    X = features(rng, 200).assign(y=rng.normal(size=200), low=-1.7, high=1.7, tags=[["a"]] * 200)
+    frame = pd.concat([X] * times)
+    notes = " ".join(audit(frame, target="y", lower="low", upper="high")["notes"])
+    assert ("400 rows of 600 are copies" in notes) == (times == 3)
+    assert ("copies" in notes) == (times == 3)
+    judged = frame.assign(covered=True).drop(columns=["y", "low", "high"])
+    assert "copies" not in " ".join(audit(judged, covered="covered")["notes"])

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plcp.audit.by import By, parse_by
+from plcp.audit.copies import copies_note
 from plcp.audit.failures import learn_failures
 from plcp.audit.features import choose_features
 from plcp.audit.foretelling import what_is_foretold
@@ -108,6 +109,8 @@ def audit(
     outcome = judged.outcome
     found = learn_failures(X, outcome.covered, alpha=alpha, confidence=confidence, seed=seed)
     told = what_is_foretold(X, outcome.covered, alpha, confidence, seed)
+    # outcomes and ends seldom agree by chance; whether a row is covered does
+    copies = [] if covered else copies_note(kept)
     return summarise(
         {METHOD: outcome},
         alpha=alpha,
@@ -120,7 +123,7 @@ def audit(
         subtitle=f"{rows(len(outcome))}, {asked(round(1 - alpha, 12))} asked for",
         size_name=size_name,
         provenance=provenance,
-        notes=[*notes, *judged.notes, *unfit, *told],
+        notes=[*notes, *judged.notes, *copies, *unfit, *told],
     )
 
 

@@ -118,4 +118,7 @@ def check_tables(tables: Mapping[str, GroupCoverage]) -> Tables:
 
 def group_labels(table: GroupCoverage) -> list[str]:
     """Name of each group and its number of rows, as ticks show them."""
-    return [f"{shown(name)} ({n:,} rows)" for name, n in zip(table.group, table.n, strict=True)]
+    return [
+        f"{shown(name)} ({n:,} row{'s' * (n != 1)})"
+        for name, n in zip(table.group, table.n, strict=True)
+    ]

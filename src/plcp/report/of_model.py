@@ -118,7 +118,9 @@ def _choice(model: TabularModel) -> dict[str, Any] | None:
 
 
 def _subtitle(model: TabularModel, n: int) -> str:
-    return f"{n:,} test rows, {model.about['rows']:,} calibration rows, method {model.method}"
+    rows = ("test", n), ("calibration", model.about["rows"])
+    test, calibration = (f"{count:,} {kind} row{'s' * (count != 1)}" for kind, count in rows)
+    return f"{test}, {calibration}, method {model.method}"
 
 
 def _of_file(digest: str | None) -> dict[str, str]:
