@@ -119,6 +119,6 @@ def check_tables(tables: Mapping[str, GroupCoverage]) -> Tables:
 def group_labels(table: GroupCoverage) -> list[str]:
     """Name of each group and its number of rows, as ticks show them."""
     return [
-        f"{shown(name)} ({n:,} row{'s' * (n != 1)})"
+        f"{shown(name)} ({n:,} row{'' if n == 1 else 's'})"
         for name, n in zip(table.group, table.n, strict=True)
     ]
