@@ -41,7 +41,7 @@ def test_a_number_that_was_asked_for_or_follows_from_the_rows_has_no_curve(task)
     asked = PLCP(SoftmaxPartition(), n_groups=2, calibration="joint", random_state=0)
     choice = choice_of(asked.fit(task.X, task.scores))
     assert choice["points"] == []
-    assert choice["about"] == "2 groups were asked for."
+    assert choice["about"] == "Groups asked for: 2."
     default = choice_of(PLCP(random_state=0, cv=2).fit(task.X, task.scores))
     assert default["points"] == []
     assert "One group for 200 calibration rows" in default["about"]

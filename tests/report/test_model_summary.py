@@ -50,3 +50,14 @@ def test_without_a_digest_of_the_calibration_rows_nothing_is_alleged():
 def test_it_is_said_that_weights_do_not_count_on_the_page(weight):
     notes = " ".join(summarise_model(model(weight), rows(50, seed=1))["notes"])
     assert ("weighted by 'w'; here every row counts once" in notes) == (weight is not None)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_model_of_one_group_is_searched_for_rows_it_fails(groups):
+    table = rows(400, seed=0)
+    roles = choose_roles(table.column_names, target="y", prediction="yhat", features="x")
+    learned = calibrate(table, roles, method="plcp-split", groups=groups)
+    summary = summarise_model(learned, rows(100, seed=1))
+    assert summary["learned"]["about"].startswith("No kinds of rows") == (groups == 1)
+    assert (summary["explanation"] is None) == (groups == 1)
+    assert summary["choice"]["chosen"] == groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-ASKED = "{} groups were asked for."
+ASKED = "Groups asked for: {}."
 SEARCHED = (
     "Loss (pinball) on a fifth of the calibration rows, held out, for each number of groups that "
     "was tried: doubling, then bisection."
@@ -27,7 +27,7 @@ def choice_of(rule: Any) -> dict[str, Any] | None:
     >>> task = make_toy(1000, random_state=0)
     >>> rule = PLCP(SoftmaxPartition(), n_groups=2, calibration="joint")
     >>> choice_of(rule.fit(task.X, task.scores))["about"]
-    '2 groups were asked for.'
+    'Groups asked for: 2.'
     >>> choice_of(SplitConformal().fit(task.X, task.scores)) is None
     True
     """

@@ -74,6 +74,8 @@ def summarise_model(
         The summary, for `write_page`.
     """
     found = examine(model, table, where)
+    # one group is all rows: there is nothing to tell it from
+    words = model.explanation if len(model.groups_table()) > 1 else None
     outcomes = {"Split": Outcome(found.split_covered, found.split_size)}
     if model.method != "split":
         name = NAMES.get(model.method, model.method.capitalize())
@@ -82,7 +84,7 @@ def summarise_model(
         outcomes,
         alpha=model.alpha,
         confidence=confidence,
-        learned=_groups(model, found, confidence),
+        learned=_groups(model, found, words, confidence),
         frame=found.frame,
         by=by,
         title=f"Coverage of {model.roles.target or model.roles.score}",
@@ -90,18 +92,20 @@ def summarise_model(
         size_name=SIZES.get(model.roles.task, "length"),
         guarantee=model.guarantee,
         warning=SAME_ROWS if digest is not None and digest == model.about.get("digest") else None,
-        explanation=model.explanation,
+        explanation=words,
         choice=_choice(model),
         provenance={**_made_of(model), **_of_file(digest), **(provenance or {})},
         notes=[*notes, *model.notes, *found.notes, *_unweighted(model)],
     )
 
 
-def _groups(model: TabularModel, found: Examined, confidence: float) -> GroupList:
-    """Groups that the model learned; of one that learned none, those it fails."""
-    if found.groups is not None and model.explanation is not None:
+def _groups(
+    model: TabularModel, found: Examined, words: Mapping[str, Any] | None, confidence: float
+) -> GroupList:
+    """Groups that the model learned, if it has words for them; else those it fails."""
+    if found.groups is not None and words is not None:
         thresholds = [group["threshold"] for group in model.groups_table()]
-        return model_groups(found.groups, thresholds, model.explanation)
+        return model_groups(found.groups, thresholds, words)
     unseen = [name for name in found.frame.columns if name not in model.roles.features]
     X, _ = choose_features(found.frame, None, unseen)
     return learn_failures(
