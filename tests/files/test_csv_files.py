@@ -86,8 +86,9 @@ def test_given_types_are_kept(tmp_path):
     found = {"code": ["007", "010"], "flag": [True, False]}
     assert open_table(path, types=types).read().to_pydict() == found | {"other": [8, 9]}
     kept = open_table(path, types=types, text_otherwise=True)
-    assert kept.read().to_pydict() == found | {"other": ["08", "9"]}
     assert kept.n_rows is None
+    assert kept.read().to_pydict() == found | {"other": ["08", "9"]}
+    assert kept.n_rows == 2
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from disk_tables import numbers, text, write
@@ -33,9 +34,9 @@ def test_the_name_tells_the_format(name, kind):
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a", "a.gz", "parquet", "a.csv.zip"])
-def test_other_names_are_refused_with_those_that_are_known(name):
-    with pytest.raises(ValueError, match=rf"^{re.escape(name)}: .*\.parquet, \.csv .* \.arrow"):
-        open_table(name)
+def test_other_names_are_refused_with_those_that_are_known(name, tmp_path):
+    (tmp_path / name).write_bytes(b"x")
+    refused(tmp_path / name, rf"{re.escape(name)}: .*\.parquet, \.csv .* \.arrow")
 
 
 def test_the_nearest_name_is_told_for_a_missing_file(tmp_path):
@@ -101,3 +102,21 @@ def test_a_file_of_another_format_is_told(tmp_path, ending):
 def test_columns_of_one_name_are_refused(tmp_path, ending):
     table = pa.Table.from_arrays([pa.array([1])] * 3, ["a", "b", "b"])
     refused(write(tmp_path / f"a.{ending}", table), "several columns named 'b': rename")
+
+
+def test_offsets_that_point_nowhere_are_refused_before_they_are_followed(tmp_path):
+    path = write(tmp_path / "a.arrow", pa.table({"word": ["three", "longer", "words"]}))
+    ends = np.array([0, 5, 11, 16], dtype=np.int32).tobytes()
+    content = path.read_bytes()
+    assert content.count(ends) == 1
+    far = np.array([0, 5, 2**30, 2**30 + 1], dtype=np.int32).tobytes()
+    path.write_bytes(content.replace(ends, far))
+    refused(path, "is cut off or damaged")
+
+
+@pytest.mark.parametrize(
+    ("sign", "remedy"), [(";", "save it with commas"), ("\t", "rename it to .tsv"), ("|", "commas")]
+)
+def test_another_separator_is_told_with_its_remedy(tmp_path, sign, remedy):
+    (tmp_path / "a.csv").write_text(f"age{sign}income\n3{sign}4\n")
+    refused(tmp_path / "a.csv", f"separated by {re.escape(repr(sign))}.*{re.escape(remedy)}")

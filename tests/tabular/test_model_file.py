@@ -137,9 +137,24 @@ def tampered(parts):
 def resealed(parts, inner):
     """Put another rule into the parts, with the checksum that it must have."""
     parts["rule.skops"] = write_parts(inner, compressed=True)
-    digest = hashlib.sha256(parts["rule.skops"]).hexdigest()
-    sums = json.loads(parts["manifest.json"])["sha256"] | {"rule.skops": digest}
-    in_manifest(sha256=sums)(parts)
+    seal(parts)
+
+
+def seal(parts):
+    sums = {name: hashlib.sha256(part).hexdigest() for name, part in parts.items()}
+    parts["sha256.json"] = json.dumps(sums).encode()
+
+
+def sealed(change):
+    """Change parts, and give them the checksums that they must have."""
+    return lambda parts: (change(parts), seal(parts))
+
+
+def of_tomorrow(parts):
+    """A newer format, with parts that nobody knows yet."""
+    in_manifest(format=FORMAT + 1, plcp="9.1.0")(parts)
+    for name in ("rule.skops", "split.skops", "sha256.json"):
+        parts[f"new {name}"] = parts.pop(name)
 
 
 def with_a_stranger(parts):
@@ -163,12 +178,14 @@ def with_another_class(parts):
         (tampered, r"part rule\.skops was changed since"),
         (with_a_stranger, "holds what no rule needs"),
         (
-            in_manifest(format=FORMAT + 1, plcp="9.1.0"),
+            of_tomorrow,
             rf"made by plcp 9\.1\.0, format {FORMAT + 1}, and this is plcp .*: upgrade plcp",
         ),
-        (in_manifest(roles=None), "manifest is damaged"),
-        (in_manifest(features=[{"column": "x"}]), "manifest is damaged"),
-        (in_manifest(sha256={}), r"part rule\.skops was changed since"),
+        (in_manifest(alpha=0.01), r"part manifest\.json was changed since"),
+        (sealed(in_manifest(roles=None)), "manifest is damaged"),
+        (sealed(in_manifest(features=[{"column": "x"}])), "manifest is damaged"),
+        (lambda parts: parts.update({"sha256.json": b"{}"}), r"part manifest\.json was changed"),
+        (lambda parts: parts.update({"sha256.json": b"[]"}), "manifest is damaged"),
         (with_another_class, "scikit-learn .* cannot make its rule"),
         (lambda parts: parts.update({"manifest.json": b"{"}), "manifest is damaged"),
         (lambda parts: parts.update({"manifest.json": b"\xff"}), "manifest is damaged"),

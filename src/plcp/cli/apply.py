@@ -28,10 +28,12 @@ def apply(
     Example: plcp apply income.plcp new.parquet -o new_with_sets.parquet
     """
     with telling():
-        from plcp.files import create_table, open_table
+        from plcp.files import check_output, create_table, format_of, open_table
         from plcp.files.ahead import ahead
         from plcp.tabular import Applier, load_model
 
+        format_of(out)
+        check_output(out, force)
         applier = Applier(load_model(model), prefix)
         table = open_table(new, types=applier.model.column_types)
         schema, rows = applier.schema(table.schema, str(new)), 0
@@ -46,4 +48,4 @@ def apply(
             added = [name for name in schema.names if name not in table.schema.names]
             print_json({"rows": rows, "added": added, "out": str(out), "notes": notes})
         else:
-            print(f"wrote {out}: {rows:,} rows")
+            print(f"wrote {out}: {rows:,} row{'' if rows == 1 else 's'}")

@@ -55,7 +55,7 @@ def audit(
         from plcp.report import write_page
 
         if out is not None:
-            check_output(out, force)
+            check_output(out, force, ending=".html")
         table = open_table(data)
         names = table.schema.names
         with working("auditing"):

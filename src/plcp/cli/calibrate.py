@@ -80,7 +80,7 @@ def calibrate(
         from plcp.tabular import calibrate as learn
         from plcp.tabular import choose_roles, save_model
 
-        check_output(out, force)
+        check_output(out, force, ending=".plcp")
         table = open_table(cal)
         names = table.schema.names
         roles = choose_roles(
@@ -144,11 +144,12 @@ def _print(model: TabularModel, out: Path) -> None:
     for one in told["columns"]:
         values = "" if one["values"] is None else f" ({one['values']:,} values)"
         columns.setdefault((one["kind"], one["rule"]), []).append(one["column"] + values)
-    print_table(
-        "Columns",
-        ("kind", "rule", "column"),
-        [(*how, ", ".join(names)) for how, names in columns.items()],
-    )
+    if columns:
+        print_table(
+            "Columns",
+            ("kind", "rule", "column"),
+            [(*how, ", ".join(names)) for how, names in columns.items()],
+        )
     print_table(
         "Groups",
         ("group", "rows", "share", "threshold", "what it is"),

@@ -32,7 +32,7 @@ def report(
         from plcp.report import summarise_model, write_page
         from plcp.tabular import load_model
 
-        check_output(out, force)
+        check_output(out, force, ending=".html")
         loaded = load_model(model)
         table = open_table(test, types=loaded.column_types)
         with working("measuring"):

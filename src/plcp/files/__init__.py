@@ -2,6 +2,7 @@
 
 from plcp.files.atomic import check_output, write_atomically
 from plcp.files.formats import Format, format_of
+from plcp.files.inputs import check_input
 from plcp.files.names import find_column, match_columns
 from plcp.files.opening import create_table, open_table
 from plcp.files.table import TableFile
@@ -11,6 +12,7 @@ __all__ = [
     "Format",
     "TableFile",
     "TableWriter",
+    "check_input",
     "check_output",
     "create_table",
     "find_column",

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
-def check_output(path: str | Path, force: bool = False) -> Path:
+def check_output(path: str | Path, force: bool = False, *, ending: str = "") -> Path:
     """Refuse a place where nothing can or may be written, before the work begins.
 
     Parameters
@@ -22,12 +22,16 @@ def check_output(path: str | Path, force: bool = False) -> Path:
         The file to be written.
     force : bool
         Whether a file that is there may be replaced.
+    ending : str
+        How its name must end, so that no file of another kind is replaced by mistake.
 
     Returns
     -------
     Path
         The file itself, where ``path`` is a link to it.
     """
+    if not Path(path).name.lower().endswith(ending):
+        raise ValueError(f"{path} is to be a {ending} file: end its name in {ending}")
     real = Path(path).resolve()
     if not real.parent.is_dir():
         raise FileNotFoundError(f"{path} cannot be written: make the folder {real.parent} first")

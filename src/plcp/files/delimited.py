@@ -16,6 +16,12 @@ from plcp.files.table import TableFile, evenly
 from plcp.files.writer import TableWriter
 
 JOINT = "|"
+# what else separates values in files called .csv, and what to do about it
+OTHERWISE = {
+    ";": "save it with commas, and with points in the numbers",
+    "\t": "rename it to .tsv",
+    "|": "save it with commas",
+}
 
 
 class DelimitedTable(TableFile):
@@ -50,11 +56,12 @@ class DelimitedTable(TableFile):
     def _header(self, path: Path) -> list[str]:
         line = self._dialect.first_line(path).strip()
         unquoted = re.sub('"[^"]*"', "", line)
-        if ";" in unquoted and self._dialect.delimiter not in unquoted:
-            raise ValueError(
-                f"{path} seems to be separated by ';', since it begins with {line[:40]!r}: save it "
-                "with commas, and with points in the numbers"
-            )
+        for sign, remedy in OTHERWISE.items():
+            if sign in unquoted and self._dialect.delimiter not in unquoted:
+                raise ValueError(
+                    f"{path} seems to be separated by {sign!r}, since it begins with "
+                    f"{line[:40]!r}: {remedy}"
+                )
         with csv_errors_told(path, []):
             names = self._dialect.open(path).schema.names
         # pandas names columns by whole numbers where nobody names them

@@ -10,7 +10,7 @@ from plcp.files.arrow import ArrowTable, ArrowWriter
 from plcp.files.atomic import write_atomically
 from plcp.files.delimited import DelimitedTable, DelimitedWriter
 from plcp.files.formats import Format, check_content, format_of
-from plcp.files.names import nearest
+from plcp.files.inputs import check_input
 from plcp.files.parquet import ParquetTable, ParquetWriter
 from plcp.files.table import TableFile, damage_told
 from plcp.files.writer import TableWriter
@@ -34,9 +34,8 @@ def open_table(
         Whether the other columns of a CSV file are read as text, as they are written: ``007``
         stays so. By default their types are found out in a first pass over the whole file.
     """
-    path = Path(path)
+    path = check_input(path)
     kind = format_of(path)
-    _check_file(path)
     check_content(path)
     with damage_told(path):
         if kind is Format.PARQUET:
@@ -90,24 +89,3 @@ def _writer(kind: Format, temporary: Path, schema: pa.Schema, path: Path) -> Tab
     if kind is Format.ARROW:
         return ArrowWriter(temporary, schema)
     return DelimitedWriter(temporary, schema, like=path)
-
-
-def _check_file(path: Path) -> None:
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file in it")
-    if not path.exists():
-        close = nearest(path.name, _names_in(path.parent))
-        remedy = f"did you mean {path.with_name(close)}?" if close else "is the path right?"
-        raise FileNotFoundError(f"there is no file {path}: {remedy}")
-    if not path.is_file():
-        raise OSError(f"{path} is not a file on disk, which can be read more than once: save it")
-    try:
-        path.open("rb").close()
-    except PermissionError:
-        raise PermissionError(f"{path} cannot be read: you have no right to") from None
-
-
-def _names_in(folder: Path) -> list[str]:
-    with suppress(OSError):
-        return sorted(other.name for other in folder.iterdir() if other.is_file())
-    return []

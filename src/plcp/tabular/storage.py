@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 import plcp
-from plcp.files import write_atomically
+from plcp.files import check_input, check_output, write_atomically
 from plcp.tabular.archive import read_parts, write_parts
 from plcp.tabular.features import Feature, LeftOut
 from plcp.tabular.model import TabularModel
@@ -22,7 +22,7 @@ from plcp.tabular.rule_bytes import dump_rule, load_rule
 
 FORMAT = 1
 SUFFIX = ".plcp"
-MANIFEST, RULE, SPLIT = "manifest.json", "rule.skops", "split.skops"
+MANIFEST, RULE, SPLIT, SUMS = "manifest.json", "rule.skops", "split.skops", "sha256.json"
 
 
 def save_model(model: TabularModel, path: str | Path, *, force: bool = False) -> None:
@@ -37,8 +37,7 @@ def save_model(model: TabularModel, path: str | Path, *, force: bool = False) ->
     force : bool, default=False
         Whether a file that is there may be replaced.
     """
-    if Path(path).suffix != SUFFIX:
-        raise ValueError(f"a model is a {SUFFIX} file, got {str(path)!r}: end its name in {SUFFIX}")
+    check_output(path, force, ending=SUFFIX)
     content = model_bytes(model)
     with write_atomically(path, force=force) as temporary:
         temporary.write_bytes(content)
@@ -62,10 +61,15 @@ def model_bytes(model: TabularModel) -> bytes:
         "explanation": model.explanation,
         "about": dict(model.about),
         "notes": list(model.notes),
-        "sha256": {name: hashlib.sha256(part).hexdigest() for name, part in parts.items()},
     }
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False).encode()
-    return write_parts({MANIFEST: text, **parts}, compressed=True)
+    parts = {MANIFEST: text, **parts}
+    sums = json.dumps({name: _sum(part) for name, part in parts.items()}, indent=1).encode()
+    return write_parts({**parts, SUMS: sums}, compressed=True)
+
+
+def _sum(part: bytes) -> str:
+    return hashlib.sha256(part).hexdigest()
 
 
 def load_model(path: str | Path) -> TabularModel:
@@ -76,14 +80,14 @@ def load_model(path: str | Path) -> TabularModel:
     your results.
     """
     with _refusing(path):
-        parts = read_parts(io.BytesIO(Path(path).read_bytes()))
+        parts = read_parts(io.BytesIO(check_input(path).read_bytes()))
         return _model(_manifest(parts), parts)
 
 
 def load_manifest(path: str | Path) -> Mapping[str, Any]:
     """Read what a model's file says of itself, without the rules: quickly."""
     with _refusing(path):
-        return _manifest(read_parts(io.BytesIO(Path(path).read_bytes())))
+        return _manifest(read_parts(io.BytesIO(check_input(path).read_bytes())))
 
 
 @contextmanager
@@ -104,21 +108,27 @@ def _refusing(path: str | Path) -> Iterator[None]:
 
 def _manifest(parts: Mapping[str, bytes]) -> Mapping[str, Any]:
     """Return the manifest, after a look whether it is ours and fits the parts."""
-    for name in (MANIFEST, RULE, SPLIT):
-        if name not in parts:
-            raise ValueError(f"it has no part {name} and is no model: make one by plcp calibrate")
+    _check_parts(parts, MANIFEST)
     manifest = json.loads(parts[MANIFEST])
     if manifest["format"] != FORMAT:
         raise ValueError(
             f"it was made by plcp {manifest['plcp']}, format {manifest['format']}, and this is "
             f"plcp {plcp.__version__}, which reads format {FORMAT}: upgrade plcp"
         )
-    for name in (RULE, SPLIT):
-        if hashlib.sha256(parts[name]).hexdigest() != manifest["sha256"].get(name):
+    _check_parts(parts, RULE, SPLIT, SUMS)  # a newer format may have others
+    sums = json.loads(parts[SUMS])
+    for name in (MANIFEST, RULE, SPLIT):
+        if _sum(parts[name]) != sums.get(name):
             raise ValueError(
                 f"its part {name} was changed since it was written: make the model again"
             )
     return manifest
+
+
+def _check_parts(parts: Mapping[str, bytes], *names: str) -> None:
+    for name in names:
+        if name not in parts:
+            raise ValueError(f"it has no part {name} and is no model: make one by plcp calibrate")
 
 
 def _model(manifest: Mapping[str, Any], parts: Mapping[str, bytes]) -> TabularModel:
