@@ -38,7 +38,7 @@ class SmallGroupWarning(UserWarning):
 
 def check_alpha(alpha: Any) -> float:
     """Miscoverage rate as a float in (0, 1)."""
-    return check_share("alpha", alpha)
+    return check_share("alpha", alpha, ": 0.1 asks for sets that cover 90 %")
 
 
 def check_count(name: str, value: Any, least: int) -> int:
@@ -48,11 +48,11 @@ def check_count(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def check_share(name: str, value: Any) -> float:
+def check_share(name: str, value: Any, remedy: str = "") -> float:
     """``value`` if it lies strictly between zero and one."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
     if not 0 < number < 1:
-        raise ValueError(f"{name} must lie in (0, 1), got {value!r}")
+        raise ValueError(f"{name} must lie in (0, 1), got {value!r}{remedy}")
     return number
 
 

@@ -156,7 +156,7 @@ def test_rows_that_lack_something_are_left_out_and_counted():
     [
         ({"y": [1.0, 2.0], "yhat": pa.nulls(2)}, "no row can calibrate: 2 of 2 rows have no pred"),
         ({"y": pa.array([], pa.float64()), "yhat": pa.array([], pa.float64())}, "has no rows"),
-        ({"y": ["a", "b"], "yhat": [1.0, 2.0]}, "target 'y' holds string, not numbers"),
+        ({"y": ["a", "b"], "yhat": [1.0, 2.0]}, "target 'y' holds string such as 'a', not numbers"),
         ({"y": [1.0, 2.0], "yhat": ["1", "2"]}, "prediction 'yhat' holds string, not numbers"),
     ],
 )

@@ -1,12 +1,13 @@
 """The command ``plcp``.
 
 Exit codes: 0 done; 1 a check the user asked for failed (``audit --fail-under``); 2 wrong options or
-input; 3 could not be done (disk, memory, a missing package); 130 stopped.
+input; 3 could not be done (disk, memory, a missing package); 130 stopped; 141 its output was no
+longer read.
 """
 
 import sys
 
-DONE, FAILED, WRONG, UNABLE, STOPPED = 0, 1, 2, 3, 130
+DONE, FAILED, WRONG, UNABLE, STOPPED, CUT_SHORT = 0, 1, 2, 3, 130, 141
 
 
 def main(arguments: list[str] | None = None) -> int:

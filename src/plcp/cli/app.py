@@ -17,7 +17,8 @@ from plcp.experiments.catalogue import ABOUT
 app = typer.Typer(
     help="Prediction sets that hold for each kind of input, not only on average.",
     epilog="Exit codes: 0 done, 1 a check failed (audit --fail-under), 2 wrong options or input, "
-    "3 could not be done (disk, memory, a missing package), 130 stopped.",
+    "3 could not be done (disk, memory, a missing package), 130 stopped, 141 its output was no "
+    "longer read.",
     pretty_exceptions_enable=False,  # a traceback is for whoever mends plcp, as plain text
 )
 

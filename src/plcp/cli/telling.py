@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
+import math
+import os
 import signal
 import sys
 import warnings
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from plcp.cli import STOPPED, UNABLE, WRONG
+from plcp.cli import CUT_SHORT, STOPPED, UNABLE, WRONG
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +37,7 @@ def telling(when_stopped: str = "stopped; nothing was written") -> Iterator[None
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             yield
+            sys.stdout.flush()  # what cannot be said is found out here
     except typer.Exit:  # a RuntimeError of typer's own
         raise
     except KeyboardInterrupt:
@@ -46,7 +49,8 @@ def telling(when_stopped: str = "stopped; nothing was written") -> Iterator[None
     except ImportError as error:
         _end(f"plcp: {_remedy(error)}", UNABLE)
     except BrokenPipeError:
-        raise  # whoever read our output has read enough
+        _fall_silent()  # whoever read our output has read enough
+        raise typer.Exit(CUT_SHORT) from None
     except OSError as error:
         _end(f"plcp: {error}", UNABLE if error.errno in MACHINE else WRONG)
     finally:
@@ -60,8 +64,8 @@ def note(*texts: str) -> None:
 
 
 def print_json(values: Any) -> None:
-    """Print strict JSON."""
-    print(json.dumps(values, indent=2, allow_nan=False, ensure_ascii=False))
+    """Print strict JSON, in which infinity is the text "inf" and what is no number is null."""
+    print(json.dumps(_strict(values), indent=2, allow_nan=False, ensure_ascii=False))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -148,8 +152,32 @@ def progress(batches: Iterable[Any], total: int | None) -> Iterator[Any]:
             bar.advance(task, batch.num_rows)
 
 
+def _strict(value: Any) -> Any:
+    """Plain values that JSON can hold.
+
+    Examples
+    --------
+    >>> _strict({"threshold": [float("inf"), float("nan"), 0.5]})
+    {'threshold': ['inf', None, 0.5]}
+    """
+    if isinstance(value, Mapping):
+        return {name: _strict(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     note(str(message))
+
+
+def _fall_silent() -> None:
+    """Send to nowhere what is still to be said, or Python complains when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def _remedy(error: ImportError) -> str:

@@ -35,9 +35,25 @@ def role_numbers(column: Column, role: str, name: str) -> FloatArray:
     """Return numbers that a role needs."""
     if kind_of(column.type) not in (NUMBERS, BOOLEANS, EMPTY):
         raise ValueError(
-            f"{role} {name!r} holds {column.type}, not numbers: convert the column, or name another"
+            f"{role} {name!r} holds {column.type}{_example(column)}, not numbers: convert the "
+            "column, or name another"
         )
     return numbers(column)
+
+
+def _example(column: Column) -> str:
+    """Name the first text that is no number: among many numbers it is hard to find."""
+    values = column.to_pylist() if is_text(column.type) else []
+    strange = (value for value in values if value is not None and not _is_number(value))
+    return next((f" such as {value[:40]!r}" for value in strange), "")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def dates(column: Column) -> NDArray[Any]:

@@ -74,6 +74,12 @@ def calibrate(
     by = [find_column(name, table.column_names) for name in by or ()]
     sensitive = [find_column(name, table.column_names) for name in sensitive]
     chosen = check_choice(method, alpha, by, groups)
+    unknown = [name for name in by if name in (roles.target, roles.score)]
+    if unknown:
+        raise ValueError(
+            f"groups by {unknown[0]!r} cannot be: it is not known of new rows; name columns that "
+            "they have"
+        )
     classes = learn_classes(table, roles) if roles.task == "classes" else None
     pairs = read_pairs(table, roles, classes)
     if chosen.looks_at == "features" and len(pairs.scores) == 1:

@@ -69,7 +69,7 @@ def learn_features(
         reason = _unusable(column) or (None if named else _unlike(column))
         if reason is None:
             kind = kind_of(column.type)
-            is_code = name in codes and kind == NUMBERS
+            is_code = (name in codes and kind == NUMBERS) or _names_by_numbers(column.type)
             kept.append(_remembered(name, column, CODES if is_code else kind))
         elif named:
             raise ValueError(f"column {name!r} cannot be a feature: {reason}; leave it out")
@@ -102,6 +102,11 @@ def describe_features(features: Sequence[Feature], left_out: Sequence[LeftOut]) 
         yield {**told, "values": values}
     for left in left_out:
         yield {"column": left.column, "kind": "left out", "rule": left.reason, "values": None}
+
+
+def _names_by_numbers(given: pa.DataType) -> bool:
+    """Whether a type holds categories that are numbers, which few formats keep apart."""
+    return bool(pa.types.is_dictionary(given)) and kind_of(given.value_type) == NUMBERS
 
 
 def _unusable(column: pa.ChunkedArray) -> str | None:

@@ -39,6 +39,7 @@ def read_pairs(table: pa.Table, roles: Roles, classes: pa.Array | None) -> Pairs
     if roles.weight is not None:
         weights = role_numbers(table[roles.weight], "weight", roles.weight)
         tally.require(np.isfinite(weights), "weight")
+        _check_weights(weights[tally.keep], roles.weight)
     keep = tally.keep
     tally.check_any("calibrate")
     return Pairs(
@@ -68,3 +69,14 @@ def read_scores(
     both = known & predicted.present
     scores[both] = score(predicted.values[both], outcomes[both])
     return scores
+
+
+def _check_weights(weights: FloatArray, name: str) -> None:
+    """Refuse weights that say nothing, or less than nothing."""
+    if weights.min(initial=0.0) < 0:
+        raise ValueError(
+            f"weight {name!r} holds {weights.min():g}, but weights are not negative: mend it, or "
+            "name another column"
+        )
+    if len(weights) and not weights.any():
+        raise ValueError(f"weight {name!r} is 0 in every row: mend it, or name another column")

@@ -155,5 +155,5 @@ def _not_a_class(label: str, roles: Roles, names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
     return (
         f"target {roles.target!r} holds the label {label!r}, but the columns of probabilities are "
-        f"those of {shown}: rename the columns or the labels"
+        f"those of {shown}: write a star for the label, as in 'p_*', or rename columns or labels"
     )
