@@ -410,6 +410,15 @@ def test_guarantee_says_what_holds(rng, options, sentence):
     assert re.search(sentence, rule.guarantee_)
 
 
+@pytest.mark.parametrize("calibration", ["cross", "split"])
+def test_with_weights_nothing_exact_is_promised(rng, calibration):
+    X, scores = draw(rng, n=400)
+    rule = PLCP(PARTITIONS["linear"], 2, calibration=calibration, random_state=0)
+    exact = "exact guarantee" if calibration == "cross" else ">= 0.9"
+    assert exact in rule.fit(X, scores).guarantee_
+    assert exact not in rule.fit(X, scores, rng.integers(1, 3, 400)).guarantee_
+
+
 def test_mean_assignment_claims_nothing_for_soft_groups_only(rng):
     X, scores = draw(rng, n=400)
     soft = PLCP(SOFTMAX, 2, calibration="split", assignment="mean", random_state=0)

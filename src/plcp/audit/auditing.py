@@ -11,8 +11,9 @@ from plcp.audit.failures import learn_failures
 from plcp.audit.features import choose_features
 from plcp.audit.foretelling import what_is_foretold
 from plcp.audit.frames import as_pandas
+from plcp.audit.grouped import LABELS
 from plcp.audit.judging import Judged, judge_covered, judge_intervals, judge_sets
-from plcp.audit.summary import LABELS, summarise
+from plcp.audit.summary import summarise
 from plcp.audit.words import asked, rows
 from plcp.files import find_column
 

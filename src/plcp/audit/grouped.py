@@ -13,6 +13,7 @@ from plcp.certificate.verdicts import reaches
 from plcp.metrics import GroupCoverage, Grouping, coverage_by_group
 from plcp.quantiles import IntArray
 
+LABELS = "number of labels"  # what the sizes of label sets are
 VERDICTS = {True: "covers", False: "falls short", None: "undecided"}
 
 

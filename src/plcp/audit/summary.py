@@ -9,7 +9,7 @@ import numpy as np
 
 from plcp.audit.by import By, check_by
 from plcp.audit.frames import as_pandas
-from plcp.audit.grouped import GroupList, cell, measure, number
+from plcp.audit.grouped import LABELS, GroupList, cell, measure, number
 from plcp.audit.headline import all_lists, what_holds, worst_place
 from plcp.audit.lengths import histogram
 from plcp.audit.named import group_by
@@ -17,7 +17,6 @@ from plcp.audit.outcome import Outcome
 from plcp.validation import check_alpha, check_lengths, check_share
 
 FORMAT = "plcp report 1"
-LABELS = "number of labels"
 BOUNDS = (
     "Intervals are exact for independent rows (Clopper–Pearson). Verdicts rest on the wider ones "
     "that hold for all groups of a list at once; each list of groups stands by itself. The worst "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from plcp.audit.grouped import LABELS
 from plcp.audit.layout import WIDTH, columns, fold, room
 from plcp.audit.words import between, percent
 
@@ -65,7 +66,8 @@ def _table(summary: Summary, groups: Sequence[Mapping[str, Any]]) -> list[str]:
     *others, subject = summary["methods"]
     sized = summary["size_name"] is not None
     head = ["group", "rows", *others, subject if others else "covered", "all at once"]
-    head += [f"mean {summary['size_name']}"] * sized + ["", "verdict"]
+    size = "labels" if summary["size_name"] == LABELS else summary["size_name"]
+    head += [f"mean {size}"] * sized + ["", "verdict"]
     span = _span(groups, subject, summary["target"])
     return columns(head, [_line(group, summary, span, sized) for group in groups])
 

@@ -152,7 +152,7 @@ def _print(model: TabularModel, out: Path) -> None:
         )
     print_table(
         "Groups",
-        ("group", "rows", "share", "threshold", "what it is"),
+        ("group", "weight" if model.roles.weight else "rows", "share", "threshold", "what it is"),
         [
             (
                 str(one["group"]),
@@ -166,4 +166,6 @@ def _print(model: TabularModel, out: Path) -> None:
     )
     if any(one["threshold"] is not None for one in told["groups"][1:]):
         print_values({"Threshold": "of the median row, where it varies within a group."})
+    if any(one["rule"] for one in told["groups"]):
+        print_values({"What it is": "in words that may fit in part: plcp explain says how well."})
     print_values({"Guarantee": model.guarantee, "Wrote": str(out)})

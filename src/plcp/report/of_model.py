@@ -17,6 +17,7 @@ from plcp.audit import (
     model_groups,
     summarise,
 )
+from plcp.audit.grouped import LABELS
 from plcp.tabular import Examined, TabularModel, examine
 from plcp.tabular.methods import MOST_GROUPS
 
@@ -33,7 +34,7 @@ UNWEIGHTED = (
     "The calibration rows were weighted by {!r}; here every row counts once, so that coverage may "
     "differ from what was asked for where weights matter."
 )
-SIZES = {"classes": "number of labels", "scores": None}
+SIZES = {"classes": LABELS, "scores": None}
 
 
 def summarise_model(

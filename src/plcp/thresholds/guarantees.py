@@ -37,19 +37,20 @@ def plcp_guarantee(rule: Any, follow: bool, evidence: Evidence) -> str:
         )
     return (
         f"Asymptotic: coverage tends to {target}, overall and in the {rule.n_groups_} learned "
-        "groups, as fold models and their average converge to the same index. "
-        f"{_in_sample(rule.alpha, evidence)}"
-        'For an exact guarantee choose calibration="split".'
+        "groups, as fold models and their average converge to the same index."
+        f"{_without_weights(rule.alpha, evidence)}"
     )
 
 
-def _in_sample(alpha: float, evidence: Evidence) -> str:
+def _without_weights(alpha: float, evidence: Evidence) -> str:
+    """What is exact, here or with a share of the rows held out; with weights nothing is."""
     if evidence.weights is not None:
         return ""
     n = len(evidence.scores)
     return (
-        f"In the sample: at least {conformal_rank(n, alpha)} of the {n} calibration scores lie at "
+        f" In the sample: at least {conformal_rank(n, alpha)} of the {n} calibration scores lie at "
         "or below their own out-of-fold threshold. "
+        'For an exact guarantee choose calibration="split".'
     )
 
 

@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
+from plcp.audit.grouped import LABELS
 from plcp.report.charts.marks import add, add_mark, canvas, to_markup
 from plcp.report.charts.scales import percent
 from plcp.report.words import count, number
@@ -14,7 +15,6 @@ from plcp.report.words import count, number
 HEIGHT, FOOT = 110, 22
 LONGEST = 7  # letters of a label, five of which fit across a phone
 MOST_MIDDLES = 8  # labels of bars that do
-LABELS = "number of labels"
 
 
 def draw_histogram(
