@@ -140,7 +140,11 @@ def _unweighted(model: TabularModel) -> list[str]:
 def _made_of(model: TabularModel) -> dict[str, str]:
     """What the model remembers of its making, one line each."""
     about = model.about
-    given = {key: value for key, value in about["options"].items() if value}
+    given = {
+        key: ", ".join(value) if isinstance(value, list) else value
+        for key, value in about["options"].items()
+        if value
+    }
     told = {
         "calibration rows": f"{about['rows']:,}",
         "calibration file": about.get("file"),
