@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.indices.coarse import coarse
 from plcp.quantiles import FloatArray
 from plcp.validation import check_features, check_lengths, check_scores
 
@@ -63,6 +64,8 @@ class ScaledQuantile(RegressorMixin, BaseEstimator):
                 f"scores must not be negative for a scale, got {scores.min()}: use "
                 'HistGradientBoostingRegressor(loss="quantile") for signed scores'
             )
+        if sample_weight is not None:
+            X = coarse(X)
         unit = float(scores.mean()) or 1.0
         scores = scores / unit
         common = {

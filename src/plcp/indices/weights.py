@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from plcp.indices.coarse import coarse
 from plcp.quantiles import FloatArray, IntArray
 
 
@@ -23,4 +25,5 @@ def fit_weighted(
             f"{type(estimator).__name__} does not accept sample_weight, which is needed here: "
             "choose an estimator whose fit takes weights, or give none"
         )
-    return estimator.fit(X, y, sample_weight=weights)
+    boosted = isinstance(estimator, HistGradientBoostingRegressor)
+    return estimator.fit(coarse(X) if boosted else X, y, sample_weight=weights)
