@@ -64,7 +64,7 @@ def test_a_group_without_rows_and_infinite_sizes_are_shown():
         next(line for line in text.splitlines() if line.startswith(name))
         for name in ("some", "nobody")
     )
-    assert "inf" in some
+    assert "∞" in some
     assert nobody.split()[:3] == ["nobody", "0", "–"]
 
 

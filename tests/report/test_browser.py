@@ -8,9 +8,9 @@ import pytest
 import summaries
 from playwright.sync_api import sync_playwright
 
-from plcp.audit.words import percent
+from plcp.audit.words import number, percent, rate
 from plcp.report import write_page
-from plcp.report.words import count, number, rate, signed
+from plcp.report.words import count, signed
 
 KINDS = {"report": summaries.report, "audit": summaries.audit, "hostile": summaries.hostile}
 

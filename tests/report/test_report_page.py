@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from markup import parse
 
 from plcp.audit import By, audit
+from plcp.audit.words import rate
 from plcp.report import render_page, write_page
 from plcp.report.page import MOST_DRAWN, drawn
-from plcp.report.words import rate
 
 KINDS = {"report": summaries.report, "audit": summaries.audit, "hostile": summaries.hostile}
 OURS = {"kind", "format", "size_name", "verdict"}  # words that come from us, not from data

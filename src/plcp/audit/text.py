@@ -7,7 +7,7 @@ from typing import Any
 
 from plcp.audit.grouped import LABELS
 from plcp.audit.layout import WIDTH, columns, fold, room
-from plcp.audit.words import between, percent
+from plcp.audit.words import between, number, percent, rate
 
 Summary = Mapping[str, Any]
 MARKS = 15  # places of a bar
@@ -81,10 +81,10 @@ def _line(
     line = [
         group["name"],
         f"{cell['n']:,}",
-        *(_percent(each["coverage"]) for each in cells),
+        *(rate(each["coverage"]) for each in cells),
         bounds,
     ]
-    line += [_size(cell["size"])] * sized
+    line += [number(cell["size"])] * sized
     return [*line, _bar(cell, summary["target"], span), cell["verdict"]]
 
 
@@ -133,13 +133,3 @@ def _items(title: str, items: Sequence[str]) -> list[str]:
         first, *more = fold(item, WIDTH, indent="  ")
         lines += [f"- {first[2:]}", *more]
     return lines
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else percent(share)
-
-
-def _size(size: float | str | None) -> str:
-    if size is None or isinstance(size, str):
-        return size or "–"
-    return f"{size:,.0f}" if size >= 1000 else f"{size:.3g}"

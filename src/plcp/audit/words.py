@@ -1,6 +1,6 @@
 """Shares and counts as people write them, rounded so that what is said stays true."""
 
-from math import ceil, floor
+from math import ceil, floor, isinf
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,8 @@ import numpy as np
 from plcp.explain.words import MOST_DECIMALS
 from plcp.explain.words import percent as exact_at_ends
 from plcp.shifts.columns import shown
+
+MISSING = "–"
 
 
 def percent(share: float, decimals: int = 1) -> str:
@@ -46,6 +48,34 @@ def between(low: float, high: float, target: float) -> str:
         if (down < 100 * target) == (low < target) and (up < 100 * target) == (high < target):
             break
     return f"{down:.{places}f} to {min(up, 100.0):.{places}f} %"
+
+
+def rate(coverage: float | None) -> str:
+    """Return a coverage in percent, a dash for that of no rows.
+
+    Examples
+    --------
+    >>> rate(0.90149), rate(None)
+    ('90.1 %', '–')
+    """
+    return MISSING if coverage is None else percent(coverage)
+
+
+def number(value: Any) -> str:
+    """Return a number of any magnitude: four digits, or all before the point.
+
+    Examples
+    --------
+    >>> number(139529.7), number(0.012345), number("inf"), number(-0.0), number(None)
+    ('139,530', '0.01235', '∞', '0', '–')
+    """
+    if value is None:
+        return MISSING
+    value = float(value)
+    if isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{value:z,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:z.4g}"
+    return text.replace("-", "−")
 
 
 def rows(n: int) -> str:

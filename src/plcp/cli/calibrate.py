@@ -11,7 +11,6 @@ from plcp.cli.options import Alpha, Exclude, Features, Force, Json, Rows, Seed
 from plcp.cli.telling import (
     note,
     now,
-    number,
     print_json,
     print_table,
     print_values,
@@ -139,6 +138,8 @@ def _told(model: TabularModel) -> dict[str, Any]:
 
 
 def _print(model: TabularModel, out: Path) -> None:
+    from plcp.audit.words import number
+
     told = _told(model)
     columns: dict[tuple[str, str], list[str]] = {}
     for one in told["columns"]:

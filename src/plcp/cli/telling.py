@@ -91,17 +91,6 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 TEXTS = ("column", "group", "kind", "rule", "what it is", "verdict")
 
 
-def number(value: float) -> str:
-    """Four digits of a number, and all before its point.
-
-    Examples
-    --------
-    >>> number(20149.6), number(0.0123456), number(float("inf"))
-    ('20,150', '0.01235', 'inf')
-    """
-    return f"{value:,.0f}" if 1000 <= abs(value) < float("inf") else f"{value:.4g}"
-
-
 def print_values(values: Mapping[str, str]) -> None:
     """Print named values, one a line."""
     from rich.text import Text

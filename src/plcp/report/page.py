@@ -11,13 +11,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from plcp.audit.words import asked, between, percent
+from plcp.audit.words import asked, between, number, percent, rate
 from plcp.explain.words import runs
 from plcp.files import write_atomically
 from plcp.report import charts, words
 from plcp.report.charts.marks import series_of
 
-WORDS = (asked, between, percent, runs, *words.WORDS)
+WORDS = (asked, between, number, percent, rate, runs, *words.WORDS)
 MOST_DRAWN = 60  # groups of one chart; the table has all
 
 

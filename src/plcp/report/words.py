@@ -1,12 +1,5 @@
 """Figures as a reader sees them; shares and their bounds are worded as at the terminal."""
 
-from math import isinf
-from typing import Any
-
-from plcp.audit.words import percent
-
-MISSING = "–"
-
 # A verdict is told by a sign and its word, never by its colour alone.
 SIGNS = {"covers": "✓", "falls short": "▼", "undecided": "○"}
 
@@ -20,34 +13,6 @@ def count(n: int) -> str:
     '107,128'
     """
     return f"{n:,}"
-
-
-def rate(coverage: float | None) -> str:
-    """A coverage in percent.
-
-    Examples
-    --------
-    >>> rate(0.90149), rate(None)
-    ('90.1 %', '–')
-    """
-    return MISSING if coverage is None else percent(coverage)
-
-
-def number(value: Any) -> str:
-    """A length, a threshold or a loss of any magnitude: four digits, or all before the point.
-
-    Examples
-    --------
-    >>> number(139529.7), number(0.012345), number("inf"), number(-0.0), number(None)
-    ('139,530', '0.01235', '∞', '0', '–')
-    """
-    if value is None:
-        return MISSING
-    value = float(value)
-    if isinf(value):
-        return "∞" if value > 0 else "−∞"
-    text = f"{value:z,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:z.4g}"
-    return text.replace("-", "−")
 
 
 def thousandths(value: float) -> str:
@@ -72,4 +37,4 @@ def signed(verdict: str) -> str:
     return f"{SIGNS[verdict]} {verdict}"
 
 
-WORDS = (count, number, rate, signed, thousandths)  # what templates may say
+WORDS = (count, signed, thousandths)  # what templates may say

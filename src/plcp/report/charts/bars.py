@@ -5,10 +5,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from plcp.audit.words import number
 from plcp.report.charts.axis import add_grid, add_ticks, add_upright
 from plcp.report.charts.marks import add, add_mark, canvas, to_markup
 from plcp.report.charts.scales import Scale, percent, round_scale
-from plcp.report.words import number, thousandths
+from plcp.report.words import thousandths
 
 
 def value_scale(items: Iterable[Mapping[str, Any]]) -> Scale:

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
-from plcp.audit.words import asked, between
+from plcp.audit.words import asked, between, rate
 from plcp.report.charts.axis import add_grid, add_ticks, add_upright
 from plcp.report.charts.marks import (
     add,
@@ -19,7 +19,7 @@ from plcp.report.charts.marks import (
     to_markup,
 )
 from plcp.report.charts.scales import Scale, round_scale
-from plcp.report.words import count, rate, signed
+from plcp.report.words import count, signed
 
 LANE = 18  # height of one method's dot and interval
 ROOM = 0.02  # to both sides of the target, or small differences would look large

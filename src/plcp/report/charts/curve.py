@@ -7,9 +7,9 @@ from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
+from plcp.audit.words import number
 from plcp.report.charts.marks import add, add_mark, add_shape, canvas, to_markup
 from plcp.report.charts.scales import Scale, percent, round_scale
-from plcp.report.words import number
 
 HEIGHT, TOP, FOOT = 200, 12, 26
 NEAREST = 0.07  # of the width: labels nearer than this would touch on a phone

@@ -8,9 +8,10 @@ from xml.etree.ElementTree import Element
 from markupsafe import Markup
 
 from plcp.audit.grouped import LABELS
+from plcp.audit.words import number
 from plcp.report.charts.marks import add, add_mark, canvas, to_markup
 from plcp.report.charts.scales import percent
-from plcp.report.words import count, number
+from plcp.report.words import count
 
 HEIGHT, FOOT = 110, 22
 LONGEST = 7  # letters of a label, five of which fit across a phone

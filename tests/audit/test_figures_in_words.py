@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plcp.report.words import number, rate
+from plcp.audit.words import number, rate
 
 
 @given(st.floats(-1e300, 1e300).filter(lambda x: abs(x) > 1e-300))
