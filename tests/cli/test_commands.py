@@ -1,10 +1,13 @@
 """From a table on disk to sets, an audit and a page, by the installed command."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,13 +15,30 @@ from people import people, read, write
 
 import plcp
 from bands import beta_binomial_band
+from plcp.cli import main
 
 COMMAND = Path(sys.executable).with_name("plcp")
 INCOME = ("--target", "income", "--prediction", "predicted")
 N_CAL, N_TEST = 3000, 2000
 
 
-def run(*arguments, folder, code=0, **environment):
+class Said(NamedTuple):
+    """What a command printed."""
+
+    stdout: str
+    stderr: str
+
+
+def run(*arguments, folder, code=0):
+    """Run a command in this process, which has imported all it needs."""
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(folder), redirect_stdout(out), redirect_stderr(err):
+        ended = main([*map(str, arguments)])
+    assert ended == code, err.getvalue()
+    return Said(out.getvalue(), err.getvalue())
+
+
+def installed(*arguments, folder, code=0, **environment):
     """Run the installed command as a user would, and return what it said."""
     done = subprocess.run(
         [COMMAND, *map(str, arguments)],
@@ -30,7 +50,7 @@ def run(*arguments, folder, code=0, **environment):
     )
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
-    return done
+    return Said(done.stdout, done.stderr)
 
 
 @pytest.fixture(scope="module")
@@ -40,18 +60,15 @@ def folder(tmp_path_factory):
     write(people(N_CAL, seed=0), folder / "cal.parquet")
     for kind in ("parquet", "csv", "arrow"):
         write(people(N_TEST, seed=1), folder / f"test.{kind}")
-    run("calibrate", "cal.parquet", *INCOME, "-o", "income.plcp", folder=folder)
+    said = installed("calibrate", "cal.parquet", *INCOME, "-o", "income.plcp", folder=folder)
+    (folder / "said.txt").write_text(said.stdout, encoding="utf-8")
     return folder
 
 
 def test_calibrate_prints_groups_sizes_thresholds_and_the_guarantee(folder):
-    said = run("calibrate", "cal.parquet", *INCOME, "-o", "again.plcp", folder=folder).stdout
-    told = json.loads(
-        run(
-            "calibrate", "cal.parquet", *INCOME, "-o", "again.plcp", "--force", "--json",
-            folder=folder,
-        ).stdout
-    )  # fmt: skip
+    said = (folder / "said.txt").read_text(encoding="utf-8")
+    again = ("calibrate", "cal.parquet", *INCOME, "-o", "again.plcp", "--json")
+    told = json.loads(run(*again, folder=folder).stdout)
     assert told["guarantee"][:30] in " ".join(said.split())
     assert sum(group["size"] for group in told["groups"]) == N_CAL
     for group in told["groups"]:
@@ -66,7 +83,8 @@ def test_calibrate_prints_groups_sizes_thresholds_and_the_guarantee(folder):
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
 def test_apply_keeps_rows_and_columns_and_adds_the_sets(folder, kind):
-    run("apply", "income.plcp", f"test.{kind}", "-o", f"sets-{kind}.{kind}", folder=folder)
+    command = installed if kind == "parquet" else run
+    command("apply", "income.plcp", f"test.{kind}", "-o", f"sets-{kind}.{kind}", folder=folder)
     old, new = read(folder / f"test.{kind}"), read(folder / f"sets-{kind}.{kind}")
     assert new.column_names == [*old.column_names, "lower", "upper", "group", "threshold"]
     assert new.select(old.column_names).equals(old)
@@ -122,12 +140,12 @@ def test_audit_finds_whom_split_fails(folder):
     run("apply", "s.plcp", "many.parquet", "-o", "audited.parquet", folder=folder)
     ends = ("--target", "income", "--lower", "lower", "--upper", "upper", "--by", "school")
     known = ("audit", "audited.parquet", *ends, "--exclude", "id,threshold")
-    summary = json.loads(run(*known, "--json", folder=folder).stdout)
+    failed = installed(*known, "--json", "--fail-under", "0.85", folder=folder, code=1)
+    summary = json.loads(failed.stdout)
     worst = summary["learned"]["groups"][0]
     assert "age" in worst["rule"]
     assert "school" in worst["rule"]
     assert worst["cells"]["audited"]["verdict"] == "falls short"
-    failed = run(*known, "--fail-under", "0.85", folder=folder, code=1)
     assert "doctorate" in failed.stderr
     run(*known, "--fail-under", "0.1", folder=folder)
 
@@ -161,14 +179,14 @@ def test_classes_go_all_the_way(folder):
 
 
 def test_version_help_and_completion(folder):
-    assert run("--version", folder=folder).stdout.strip() == plcp.__version__
+    assert installed("--version", folder=folder).stdout.strip() == plcp.__version__
     for command in ("calibrate", "apply", "audit", "report", "explain", "demo", "reproduce"):
         said = run(command, "--help", folder=folder).stdout
         assert f"Example: plcp {command}" in said
         assert "--json" in said
-    assert "complete" in run(folder=folder, _PLCP_COMPLETE="source_bash").stdout
+    assert "complete" in installed(folder=folder, _PLCP_COMPLETE="source_bash").stdout
     words = {"COMP_WORDS": "plcp calibrate --method plc", "COMP_CWORD": "3"}
-    offered = run(folder=folder, _PLCP_COMPLETE="complete_bash", **words).stdout
+    offered = installed(folder=folder, _PLCP_COMPLETE="complete_bash", **words).stdout
     assert {"plcp", "plcp-split"} <= set(offered.split())
 
 
