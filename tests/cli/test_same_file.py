@@ -1,0 +1,38 @@
+"""A report on the file that was calibrated on says so, wherever somebody looks."""
+
+import json
+import shutil
+
+import pytest
+from people import people, write
+
+from plcp.cli import main
+
+
+def run(*arguments):
+    """Exit code of a command, run in this process."""
+    return main([*map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("same")
+    for seed, name in enumerate(("cal.parquet", "test.parquet")):
+        write(people(200, seed=seed), folder / name)
+    shutil.copy(folder / "cal.parquet", folder / "renamed.parquet")
+    roles = ("--target", "income", "--prediction", "predicted", "--method", "split")
+    assert run("calibrate", folder / "cal.parquet", *roles, "-o", folder / "m.plcp") == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "same"), [("cal.parquet", 1), ("renamed.parquet", 1), ("test.parquet", 0)]
+)
+def test_the_calibration_file_is_known_again(folder, capsys, name, same):
+    page = folder / f"{name}.html"
+    assert run("report", folder / "m.plcp", folder / name, "-o", page, "--json") == 0
+    said = capsys.readouterr()
+    warning = json.loads(said.out)["headline"]["warning"]
+    assert (warning is not None) == same
+    assert said.err.count("proves nothing") == same
+    assert ('class="warning"' in page.read_text(encoding="utf-8")) == same
