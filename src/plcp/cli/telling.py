@@ -37,7 +37,7 @@ def telling(when_stopped: str = "stopped; nothing was written") -> Iterator[None
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             yield
-            sys.stdout.flush()  # what cannot be said is found out here
+            print(end="", flush=True)  # what cannot be said is found out here
     except typer.Exit:  # a RuntimeError of typer's own
         raise
     except KeyboardInterrupt:
