@@ -130,7 +130,7 @@ def test_the_worst_place_is_the_surest_shortfall_with_split_beside_it(rng):
     assert plcp["verdict"] == "falls short"
     line = told["headline"]["worst"]
     assert line.startswith(f"Worst place: group 2: {100 * plcp['coverage']:.1f} % of {plcp['n']}")
-    assert line.endswith(f"; Split covers {100 * split['coverage']:.1f} % there.")
+    assert line.endswith(f"; Split: {100 * split['coverage']:.1f} %.")
 
 
 @few

@@ -54,7 +54,7 @@ def worst_place(
         f"({between(low[i], high[i], target)}, all {len(places):,} groups at once)"
     )
     beside = ", ".join(
-        f"{name} covers {percent(places[i]['cells'][name]['coverage'])} there" for name in others
+        f"{name}: {percent(places[i]['cells'][name]['coverage'])}" for name in others
     )
     told += f"; {beside}." if beside else "."
     if high[i] < target:
