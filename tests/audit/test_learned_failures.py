@@ -77,7 +77,7 @@ def test_groups_come_from_the_least_covered_to_the_most(rng):
 def test_where_nothing_stands_out_it_is_said(rng):
     X = features(rng, 4000)
     groups = learn_failures(X, np.ones(4000, dtype=bool))
-    assert [group.name for group in groups.groups] == ["all others"]
+    assert [group.name for group in groups.groups] == ["rows not searched"]
     assert groups.about.startswith("No kind of row was found on which the sets fail more often")
     assert len(groups.rows) == len(groups.codes) == 2000
 

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
+from bands import FALSE_ALARM
 from plcp.audit import By, Outcome, audit, model_groups, summarise, to_text
 from plcp.audit.headline import all_groups
 from strategies import alphas, few
@@ -257,3 +258,14 @@ def test_groups_by_a_column_need_the_table():
         summarise({"ours": Outcome(np.ones(3, dtype=bool))}, alpha=0.1, by=["sex"])
     with pytest.raises(ValueError, match="inconsistent numbers"):
         summarise({"ours": Outcome(np.ones(3, dtype=bool))}, alpha=0.1, frame={"a": [1]}, by=["a"])
+
+
+def test_a_worst_place_is_seldom_named_where_all_are_covered_alike(rng):
+    runs, confidence, alarms = 150, 0.5, 0  # a low confidence: alarms are frequent enough to count
+    for _ in range(runs):
+        lists = {f"c{i}": rng.integers(0, 3, size=300) for i in range(6)}
+        sets = Outcome(rng.random(300) < 0.7)
+        told = summarise({"a": sets}, alpha=0.3, confidence=confidence, frame=lists, by=[*lists])
+        alarms += told["headline"]["worst"].startswith("Worst place")
+    # upper bounds err on one side only: half of 1 - confidence, however many lists there are
+    assert alarms <= binom.isf(FALSE_ALARM, runs, (1 - confidence) / 2)

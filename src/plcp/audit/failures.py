@@ -77,7 +77,9 @@ def learn_failures(
     tree.fit(X.iloc[grow], missed[grow])
     if len(tree.rules_) == 1:
         about = f"{NOTHING}: {rows_text(len(grow))} were searched, these are the others."
-        return GroupList([Described("all others")], np.zeros(len(rest), np.intp), about, rest)
+        return GroupList(
+            [Described("rows not searched")], np.zeros(len(rest), np.intp), about, rest
+        )
     leaf = tree.apply(X.iloc[rest])
     about = (
         f"Found by a tree of misses on {rows_text(len(grow))} and measured on the "
