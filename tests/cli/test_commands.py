@@ -174,6 +174,7 @@ def test_classes_go_all_the_way(folder):
     run("apply", "animals.plcp", "animals.csv", "-o", "animals-sets.csv", folder=folder)
     look = ("--target", "label", "--set", "set", "--json")
     summary = json.loads(run("audit", "animals-sets.csv", *look, folder=folder).stdout)
+    assert read(folder / "animals.parquet").num_rows == summary["n_rows"]  # empty sets are sets
     covered = [name in one for name, one in zip(label, sets, strict=True)]
     assert summary["overall"]["audited"]["hits"] == sum(covered)
 

@@ -135,7 +135,7 @@ def test_nested_columns_and_metadata_pass_through(tmp_path, ending):
 def test_lists_are_joined_in_csv(tmp_path):
     table = pa.table({"set": [["a", "b"], [], None, ["c"]], "n": [[1, 2], [3], [], None]})
     path = write(tmp_path / "a.csv", table)
-    assert path.read_text() == '"set","n"\n"a|b","1|2"\n"","3"\n,""\n"c",\n'
+    assert path.read_text() == '"set","n"\n"a|b","1|2"\n"[]","3"\n,"[]"\n"c",\n'
 
 
 @pytest.mark.parametrize(

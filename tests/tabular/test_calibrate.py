@@ -243,6 +243,14 @@ def test_groups_are_told_with_their_shares(method):
         assert [each["column"] for each in model.explanation["sensitive"]] == ["sex"]
 
 
+@pytest.mark.parametrize("name", ["", " ", "Unnamed: 0"])
+def test_numbers_of_rows_without_a_name_are_no_feature(name):
+    table = make_table("regression", 120).append_column(name, pa.array(range(120)))
+    model = calibrate(table, roles_of(table, "regression"), explain=False)
+    assert name not in [feature.column for feature in model.features]
+    assert [left.reason for left in model.left_out if left.column == name]
+
+
 def test_each_column_is_told_with_its_rule():
     table = make_table("regression", 120).append_column("void", pa.nulls(120))
     model = calibrate(table, roles_of(table, "regression"), explain=False)

@@ -58,15 +58,14 @@ def audit(
             check_output(out, force, ending=".html")
         table = open_table(data)
         names = table.schema.names
+        columns = {
+            "target": target, "lower": lower, "upper": upper, "sets": sets, "covered": covered,
+        }  # fmt: skip
         with working("auditing"):
             taken = table.read(most=rows, seed=seed)
             summary = look(
                 taken,
-                target=target,
-                lower=lower,
-                upper=upper,
-                sets=sets,
-                covered=covered,
+                **columns,
                 by=by or (),
                 features=match_columns(features, names, str(data)) if features else None,
                 exclude=match_columns(exclude, names, str(data)) if exclude else (),
@@ -80,6 +79,7 @@ def audit(
                     "SHA-256 of the file": table.digest(),
                     "made at": now(),
                     "seed": seed,
+                    "options": _told(by=by, features=features, exclude=exclude, **columns),
                     "versions": ", ".join(" ".join(one) for one in core_versions().items()),
                 },
             )
@@ -96,3 +96,8 @@ def audit(
             note(*broken)
             if broken:
                 raise typer.Exit(FAILED)
+
+
+def _told(**options: str | None) -> str:
+    """Options that were given, in one line."""
+    return ", ".join(f"{name} {value}" for name, value in options.items() if value is not None)

@@ -15,7 +15,7 @@ from plcp.files.csv_types import infer_types
 from plcp.files.table import TableFile, evenly
 from plcp.files.writer import TableWriter
 
-JOINT = "|"
+JOINT, EMPTY = "|", "[]"  # no text at all would be read as a missing list
 # what else separates values in files called .csv, and what to do about it
 OTHERWISE = {
     ";": "save it with commas, and with points in the numbers",
@@ -148,7 +148,8 @@ def _as_text(field: pa.Field, column: pa.Array) -> pa.Array:
             f"column {field.name!r} has members with {JOINT!r} in them, which separates members in "
             "CSV: write .parquet or .arrow instead"
         )
-    return pc.binary_join(members, JOINT)
+    is_empty = pc.equal(pc.list_value_length(column), 0)
+    return pc.if_else(is_empty, EMPTY, pc.binary_join(members, JOINT))
 
 
 def _is_list(kind: pa.DataType) -> bool:

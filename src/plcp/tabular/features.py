@@ -66,7 +66,7 @@ def learn_features(
     kept, left = [], []
     for name in columns:
         column = table[name]
-        reason = _unusable(column) or (None if named else _unlike(column))
+        reason = _unusable(column) or (None if named else _nameless(name) or _unlike(column))
         if reason is None:
             kind = kind_of(column.type)
             is_code = (name in codes and kind == NUMBERS) or _names_by_numbers(column.type)
@@ -117,6 +117,13 @@ def _unusable(column: pa.ChunkedArray) -> str | None:
     else:
         empty = column.null_count == len(column)
     return "no row has a value" if empty else None
+
+
+def _nameless(name: str) -> str | None:
+    """Reason to leave out what pandas writes of an index: the numbers of the rows."""
+    if not name.strip() or name.startswith("Unnamed: "):
+        return "it has no name: numbers of rows, most likely"
+    return None
 
 
 def _unlike(column: pa.ChunkedArray) -> str | None:
