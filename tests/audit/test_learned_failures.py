@@ -137,12 +137,13 @@ def test_an_audit_searches_only_columns_that_can_tell_kinds_of_rows(rng):
         assert not any("age" in group["name"] for group in other["learned"]["groups"])
 
 
-@pytest.mark.parametrize("times", [1, 3])
-def test_rows_that_were_copied_are_counted_and_told(rng, times):
+@pytest.mark.parametrize("copies", [0, 1, 22, 23, 400])
+def test_copied_rows_are_told_and_warned_of_where_they_are_many(rng, copies):
     X = features(rng, 200).assign(y=rng.normal(size=200), low=-1.7, high=1.7, tags=[["a"]] * 200)
-    frame = pd.concat([X] * times)
-    notes = " ".join(audit(frame, target="y", lower="low", upper="high")["notes"])
-    assert ("400 rows of 600 are copies" in notes) == (times == 3)
-    assert ("copies" in notes) == (times == 3)
+    frame = pd.concat([X, *[X] * (copies // 200), X.head(copies % 200)])
+    summary = audit(frame, target="y", lower="low", upper="high")
+    warning, notes = summary["headline"]["warning"] or "", " ".join(summary["notes"])
+    told = f"{copies} row{'' if copies == 1 else 's'} of {200 + copies} are copies"
+    assert (told in warning, told in notes) == (copies >= 23, 0 < copies < 23)  # a tenth of all
     judged = frame.assign(covered=True).drop(columns=["y", "low", "high"])
-    assert "copies" not in " ".join(audit(judged, covered="covered")["notes"])
+    assert "copies" not in str(audit(judged, covered="covered"))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plcp.audit.by import By, parse_by
-from plcp.audit.copies import copies_note
+from plcp.audit.copies import Copies, find_copies
 from plcp.audit.failures import learn_failures
 from plcp.audit.features import choose_features
 from plcp.audit.foretelling import what_is_foretold
@@ -111,7 +111,7 @@ def audit(
     found = learn_failures(X, outcome.covered, alpha=alpha, confidence=confidence, seed=seed)
     told = what_is_foretold(X, outcome.covered, alpha, confidence, seed)
     # outcomes and ends seldom agree by chance; whether a row is covered does
-    copies = [] if covered else copies_note(kept)
+    copies = Copies() if covered else find_copies(kept)
     return summarise(
         {METHOD: outcome},
         alpha=alpha,
@@ -123,8 +123,9 @@ def audit(
         title=title,
         subtitle=f"{rows(len(outcome))}, {asked(round(1 - alpha, 12))} asked for",
         size_name=size_name,
+        warning=copies.warning,
         provenance=provenance,
-        notes=[*notes, *judged.notes, *copies, *unfit, *told],
+        notes=[*notes, *judged.notes, *copies.notes, *unfit, *told],
     )
 
 
