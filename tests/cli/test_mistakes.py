@@ -112,7 +112,7 @@ MISTAKES = {
     "cut model": (("apply", "cut.plcp", "cal.csv", "-o", "new.csv"), "no model, or not a whole"),
     "missing column": (("apply", "m.plcp", "no-age.csv", "-o", "new.csv"), "no column 'age' in no"),
     "other kind": (("apply", "m.plcp", "age-in-words.csv", "-o", "new.csv"),
-                   "column 'age' held numbers (int64) in calibration and holds categories"),
+                   "in CSV one word makes text of all"),
     "names clash": (("apply", "s.plcp", "sets.csv", "-o", "new.csv"), "--prefix plcp_"),
     "output is there": (("apply", "s.plcp", "cal.csv", "-o", "cal.parquet"), "with --force"),
     "output is input": (("apply", "s.plcp", "cal.csv", "-o", "cal.csv"), "cal.csv exists"),

@@ -140,7 +140,7 @@ def _roles(table: pd.DataFrame, **given: str | None) -> dict[str, str]:
     if {*roles} not in wanted:
         raise ValueError(
             f"got {', '.join(roles) or 'no columns'}: name target, lower and upper, or target and "
-            "sets, or covered (with size, if you like)"
+            "set, or covered (with size, if you like)"
         )
     return roles
 

@@ -83,8 +83,9 @@ def judge_covered(frame: pd.DataFrame, covered: str, size: str | None = None) ->
     if None in truths:
         place = truths.index(None)
         raise ValueError(
-            f"column {covered!r} must hold true or false, or 1 or 0, got {label(found[place])!r} at "
-            f"row {int(np.argmax(codes == place))}: name the column that says which rows are covered"
+            f"column {covered!r} must hold true or false, or 1 or 0, got {label(found[place])!r} "
+            f"at row {int(np.argmax(codes == place))}: name the column that says which rows are "
+            "covered"
         )
     present = codes >= 0
     sizes = None if size is None else numbers(frame, size)

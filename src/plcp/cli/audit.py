@@ -21,6 +21,7 @@ def audit(
     covered: Annotated[
         str | None, typer.Option(help="Column that says whether the set held the outcome.")
     ] = None,
+    size: Annotated[str | None, typer.Option(help="Column of sizes, beside --covered.")] = None,
     by: By = None,
     features: Features = None,
     exclude: Exclude = None,
@@ -60,6 +61,7 @@ def audit(
         names = table.schema.names
         columns = {
             "target": target, "lower": lower, "upper": upper, "sets": sets, "covered": covered,
+            "size": size,
         }  # fmt: skip
         with working("auditing"):
             taken = table.read(most=rows, seed=seed)

@@ -165,7 +165,7 @@ def _print(model: TabularModel, out: Path) -> None:
             for one in told["groups"]
         ],
     )
-    if any(one["threshold"] is not None for one in told["groups"][1:]):
+    if model.method == "plcp":
         print_values({"Threshold": "of the median row, where it varies within a group."})
     if any(one["rule"] for one in told["groups"]):
         print_values({"What it is": "in words that may fit in part: plcp explain says how well."})

@@ -59,9 +59,10 @@ def check_kind(column: str, kind: str, was: str, now: pa.DataType) -> None:
     pair = frozenset({kind, found})
     if found in (kind, EMPTY) or pair in ALIKE:
         return
+    cause = "; in CSV one word makes text of all" if (kind, found) == (NUMBERS, CATEGORIES) else ""
     raise ValueError(
         f"column {column!r} held {kind} ({was}) in calibration and holds {_shown(found)} ({now}) "
-        f"now: convert it to {was}"
+        f"now: convert it to {was}{cause}"
     )
 
 
