@@ -87,6 +87,8 @@ def audit(
             )
             if out is not None:
                 write_page(summary, out, force=force)
+        if warning := summary["headline"]["warning"]:
+            note(warning)
         if as_json:
             print_json(summary)
         else:

@@ -1,8 +1,10 @@
-"""A report on the file that was calibrated on says so, wherever somebody looks."""
+"""Rows that prove less than they seem to are warned of, wherever somebody looks."""
 
 import json
 import shutil
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from people import people, write
 
@@ -36,3 +38,17 @@ def test_the_calibration_file_is_known_again(folder, capsys, name, same):
     assert (warning is not None) == same
     assert said.err.count("proves nothing") == same
     assert ('class="warning"' in page.read_text(encoding="utf-8")) == same
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_copies_are_warned_of(folder, capsys, times):
+    table = pa.concat_tables([people(100)] * times)
+    ends = {"low": pc.subtract(table["predicted"], 2), "high": pc.add(table["predicted"], 2)}
+    for name, column in ends.items():
+        table = table.append_column(name, column)
+    data = write(table, folder / f"{times}.parquet")
+    options = ("--target", "income", "--lower", "low", "--upper", "high", "--json")
+    assert run("audit", data, *options) == 0
+    said = capsys.readouterr()
+    assert ("copies" in said.err) == (json.loads(said.out)["headline"]["warning"] is not None)
+    assert ("copies" in said.err) == (times > 1)
