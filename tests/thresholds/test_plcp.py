@@ -411,6 +411,13 @@ def test_guarantee_says_what_holds(rng, options, sentence):
 
 
 @pytest.mark.parametrize("calibration", ["cross", "split"])
+def test_one_group_is_not_counted(rng, calibration):
+    X, scores = draw(rng, n=400)
+    rule = PLCP(PARTITIONS["linear"], 1, calibration=calibration, random_state=0).fit(X, scores)
+    assert "the one learned group," in rule.guarantee_
+
+
+@pytest.mark.parametrize("calibration", ["cross", "split"])
 def test_with_weights_nothing_exact_is_promised(rng, calibration):
     X, scores = draw(rng, n=400)
     rule = PLCP(PARTITIONS["linear"], 2, calibration=calibration, random_state=0)

@@ -9,7 +9,8 @@ from plcp.thresholds.learned.evidence import Evidence
 
 def plcp_guarantee(rule: Any, follow: bool, evidence: Evidence) -> str:
     """Sentence that says what holds for a rule calibrated on some evidence, and when."""
-    target = f"{1 - rule.alpha:g}"
+    target, m = f"{1 - rule.alpha:g}", rule.n_groups_
+    each = "the one learned group" if m == 1 else f"each of the {m} learned groups"
     if rule.calibration == "joint":
         return (
             "No finite-sample guarantee: thresholds were read off the rows that taught the "
@@ -22,22 +23,22 @@ def plcp_guarantee(rule: Any, follow: bool, evidence: Evidence) -> str:
         )
     if rule.calibration == "split" and evidence.weights is not None:
         return (
-            f"Approximate: P(covered | group) is about {target} for each of the {rule.n_groups_} "
-            "learned groups if the weights are likelihood ratios relative to a typical test point."
+            f"Approximate: P(covered | group) is about {target} for {each} if the weights are "
+            "likelihood ratios relative to a typical test point."
         )
     if rule.calibration == "split":
         return (
-            f"P(covered | group) >= {target} for each of the {rule.n_groups_} learned groups, in "
-            "finite samples, if calibration and test points are exchangeable."
+            f"P(covered | group) >= {target} for {each}, in finite samples, if calibration and "
+            "test points are exchangeable."
         )
     if not follow:
         return (
-            f"Asymptotic: coverage tends to {target} in each of the {rule.n_groups_} learned "
-            "groups as fold models and their average converge to the same partition."
+            f"Asymptotic: coverage tends to {target} in {each} as fold models and their average "
+            "converge to the same partition."
         )
     return (
-        f"Asymptotic: coverage tends to {target}, overall and in the {rule.n_groups_} learned "
-        "groups, as fold models and their average converge to the same index."
+        f"Asymptotic: coverage tends to {target}, overall and in {each.removeprefix('each of ')}, "
+        "as fold models and their average converge to the same index."
         f"{_without_weights(rule.alpha, evidence)}"
     )
 
