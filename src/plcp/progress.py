@@ -1,13 +1,16 @@
 """A bar on long work, for those who asked for one, and independent jobs in threads."""
 
 from collections.abc import Iterable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any, TypeVar
 
+import numpy as np
 from sklearn.utils.parallel import Parallel
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 Item = TypeVar("Item")
+FEW = 1_000_000  # values of a table: trees of fewer grow faster in one thread than in two
 
 
 def counted(
@@ -31,3 +34,17 @@ def in_threads(jobs: list[Any], n_jobs: int | None, verbose: bool, label: str) -
     with nullcontext() if n_jobs in (None, 1) else threadpool_limits(1, user_api="blas"):
         results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
         return list(counted(results, len(jobs), verbose, label))
+
+
+def one_thread_for_few(X: Any) -> AbstractContextManager[Any]:
+    """Grow trees of a small array in one thread: several wait for each other more than they work.
+
+    On a busy machine they wait many times as long.
+    """
+    is_small = isinstance(X, np.ndarray) and X.size < FEW
+    return _pools().limit(limits=1, user_api="openmp") if is_small else nullcontext()
+
+
+@cache  # to look for them takes longer than a small tree
+def _pools() -> ThreadpoolController:
+    return ThreadpoolController()

@@ -16,7 +16,7 @@ from plcp.indices.levels import seeded
 from plcp.indices.linear import LinearQuantile
 from plcp.indices.sparse import SparseScale
 from plcp.indices.weights import fit_weighted
-from plcp.progress import in_threads
+from plcp.progress import in_threads, one_thread_for_few
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import take
 from plcp.validation import (
@@ -180,8 +180,9 @@ def _fit_fold(
 ) -> tuple[Any, FloatArray]:
     learn, hold = fold
     own = None if weights is None else weights[learn]
-    model = fit_weighted(clone(index), take(X, learn), scores[learn], own)
-    return model, model.predict(take(X, hold))
+    with one_thread_for_few(X):
+        model = fit_weighted(clone(index), take(X, learn), scores[learn], own)
+        return model, model.predict(take(X, hold))
 
 
 def average_linear(models: list[Any]) -> list[Any]:
