@@ -62,7 +62,7 @@ def check_choice(method: str, alpha: float, by: Sequence[str], groups: int | Non
     found = METHODS[check_option("method", method, tuple(METHODS))]
     check_alpha(alpha)
     if found.looks_at == "by" and not by:
-        raise ValueError(f"method {method!r} needs groups: name their columns by 'by'")
+        raise ValueError(f"method {method!r} needs groups: name their columns, as in --by sex")
     if found.looks_at != "by" and by:
         raise ValueError(
             f"method {method!r} takes no groups by {by[0]!r}: use 'mondrian' or 'batch-gcp'"

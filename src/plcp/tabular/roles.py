@@ -149,13 +149,13 @@ def _check_task(
     chosen = [way for way, name in ways.items() if name is not None]
     if not chosen:
         raise ValueError(
-            "nothing says what was predicted: name the column of the prediction, of lower and "
-            "upper, of the probabilities, or of the score"
+            "nothing says what was predicted: name its column by --prediction, --lower and "
+            "--upper, --probabilities or --score"
         )
     if len(chosen) > 1:
         raise ValueError(f"{chosen[0]} and {chosen[1]} contradict each other: give one of them")
     if target is None and score is None:
-        raise ValueError(f"{chosen[0]} needs a target to be compared with: name its column")
+        raise ValueError(f"{chosen[0]} needs a target to be compared with: name its column, as in --target y")
 
 
 def _check_distinct(roles: Iterable[tuple[str, str]]) -> None:
