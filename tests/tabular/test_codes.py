@@ -69,3 +69,15 @@ def test_dates_in_place_of_codes_are_refused(model):
 def test_codes_must_be_features(wrong):
     with pytest.raises(ValueError, match=wrong):
         choose_roles(TABLE.column_names, **ROLES, categories=wrong)
+
+
+def test_categories_that_are_numbers_are_codes_without_being_called_so():
+    column = TABLE["job"].dictionary_encode()
+    table = TABLE.set_column(0, "job", column)
+    roles = choose_roles(table.column_names, **ROLES)
+    model = calibrate(table, roles, method="plcp-split", explain=False)
+    assert model.features[0].kind == "codes"
+    plain, stored = (
+        Applier(model).apply(one.combine_chunks().to_batches()[0]) for one in (TABLE, table)
+    )
+    assert plain["threshold"].equals(stored["threshold"])  # Parquet stores such columns as numbers
