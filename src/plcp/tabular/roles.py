@@ -155,7 +155,9 @@ def _check_task(
     if len(chosen) > 1:
         raise ValueError(f"{chosen[0]} and {chosen[1]} contradict each other: give one of them")
     if target is None and score is None:
-        raise ValueError(f"{chosen[0]} needs a target to be compared with: name its column, as in --target y")
+        raise ValueError(
+            f"{chosen[0]} needs a target to be compared with: name its column, as in --target y"
+        )
 
 
 def _check_distinct(roles: Iterable[tuple[str, str]]) -> None:
