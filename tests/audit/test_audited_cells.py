@@ -38,15 +38,17 @@ def test_bounds_are_exact_for_each_and_for_all_at_once(counts, alpha, confidence
         assert group["share"] == n / len(covered)
         if n == 0:
             assert cell["coverage"] is None
-            assert (cell["low"], cell["high"], cell["verdict"]) == (0, 1, "undecided")
+            assert (cell["low"], cell["high"], cell["verdict"]) == (0, 1, "too few rows")
             continue
         assert cell["coverage"] == hits / n
         each, both = (binomtest(hits, n).proportion_ci(c, "exact") for c in (confidence, together))
         assert (cell["low"], cell["high"]) == pytest.approx(tuple(each))
         assert (cell["low_all"], cell["high_all"]) == pytest.approx(tuple(both))
-        expected = "undecided"
+        twice_the_misses = max(2 * summary["target"] - 1, 0)
+        is_told = cell["low_all"] >= twice_the_misses and cell["low_all"] > 0
+        expected = "in keeping" if is_told else "too few rows"
         if cell["low_all"] >= summary["target"]:
-            expected = "covers"
+            expected = "above"
         elif cell["high_all"] < summary["target"]:
             expected = "falls short"
         assert cell["verdict"] == expected

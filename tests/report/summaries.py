@@ -12,7 +12,7 @@ def cell(hits, n, size=None, of=1):
     """A cell whose intervals are of the right kind, if not by the library's own law."""
     low, high = bounds(hits, n, 1 - CONFIDENCE)
     low_all, high_all = bounds(hits, n, (1 - CONFIDENCE) / of)
-    covers, short = low_all >= TARGET, high_all < TARGET
+    above, short = low_all >= TARGET, high_all < TARGET
     return {
         "n": n,
         "hits": hits,
@@ -22,7 +22,7 @@ def cell(hits, n, size=None, of=1):
         "low_all": low_all,
         "high_all": high_all,
         "size": size,
-        "verdict": "covers" if covers else "falls short" if short else "undecided",
+        "verdict": "above" if above else "falls short" if short else "in keeping",
     }
 
 

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from plcp.audit.grouped import ABOVE, IN_KEEPING, SHORT, TOO_FEW
 from plcp.audit.words import asked, between, percent, rows
 from plcp.metrics.binomial import clopper_pearson
 
 Group = Mapping[str, Any]
 ENDINGS = {
-    "covers": "at least the {} asked for",
-    "falls short": "short of the {} asked for",
-    "undecided": "not to be told apart from the {} asked for",
+    ABOVE: "at least the {} asked for",
+    IN_KEEPING: "in keeping with the {} asked for",
+    SHORT: "short of the {} asked for",
+    TOO_FEW: "too few rows to tell it from the {} asked for",
 }
 
 

@@ -1,7 +1,7 @@
 """Figures as a reader sees them; shares and their bounds are worded as at the terminal."""
 
 # A verdict is told by a sign and its word, never by its colour alone.
-SIGNS = {"covers": "✓", "falls short": "▼", "undecided": "○"}
+SIGNS = {"in keeping": "✓", "above": "▲", "falls short": "▼", "too few rows": "○"}
 
 
 def count(n: int) -> str:
@@ -31,8 +31,8 @@ def signed(verdict: str) -> str:
 
     Examples
     --------
-    >>> signed("covers")
-    '✓ covers'
+    >>> signed("in keeping")
+    '✓ in keeping'
     """
     return f"{SIGNS[verdict]} {verdict}"
 
