@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from people import people, read, write
 
@@ -150,6 +151,19 @@ def test_audit_finds_whom_split_fails(folder):
     run(*known, "--fail-under", "0.1", folder=folder)
 
 
+def test_codes_of_an_audited_table_are_names(folder):
+    rng = np.random.default_rng(0)
+    job = rng.integers(1, 6, 6000)
+    held = rng.random(6000) < np.where((job == 2) | (job == 4), 0.6, 0.95)
+    write(pa.table({"job": job.astype(float), "held": held}), folder / "jobs.parquet")
+    look = ("audit", "jobs.parquet", "--covered", "held", "--json", "--by", "job")
+    told = json.loads(run(*look, "--categories", "job", folder=folder).stdout)
+    assert told["learned"]["groups"][0]["rule"] == "job is 2 or 4"
+    assert [group["name"] for group in told["named"][0]["groups"]] == [
+        f"job is {code}" for code in range(1, 6)
+    ]
+
+
 def test_explain_tells_every_group(folder):
     told = json.loads(run("explain", "income.plcp", "--json", folder=folder).stdout)
     said = run("explain", "income.plcp", folder=folder).stdout
@@ -163,8 +177,6 @@ def test_classes_go_all_the_way(folder):
     chances = rng.dirichlet([1, 1, 1], 1500)
     label = [["cat", "dog", "owl"][rng.choice(3, p=p)] for p in chances]
     columns = {f"p_{name}": chances[:, i] for i, name in enumerate(["cat", "dog", "owl"])}
-    import pyarrow as pa
-
     write(pa.table({**columns, "label": label}), folder / "animals.csv")
     roles = ("--target", "label", "--probabilities", "p_*")
     run("calibrate", "animals.csv", *roles, "-o", "animals.plcp", folder=folder)

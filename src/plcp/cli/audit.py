@@ -6,7 +6,18 @@ from typing import Annotated
 import typer
 
 from plcp.cli import FAILED
-from plcp.cli.options import Alpha, By, Confidence, Exclude, Features, Force, Json, Rows, Seed
+from plcp.cli.options import (
+    Alpha,
+    By,
+    Categories,
+    Confidence,
+    Exclude,
+    Features,
+    Force,
+    Json,
+    Rows,
+    Seed,
+)
 from plcp.cli.telling import note, now, print_json, telling, working
 
 
@@ -25,6 +36,7 @@ def audit(
     by: By = None,
     features: Features = None,
     exclude: Exclude = None,
+    categories: Categories = None,
     alpha: Alpha = 0.1,
     confidence: Confidence = 0.95,
     fail_under: Annotated[
@@ -54,6 +66,7 @@ def audit(
         from plcp.certificate.surroundings import core_versions
         from plcp.files import check_output, match_columns, open_table
         from plcp.report import write_page
+        from plcp.tabular import codes_as_text
 
         if out is not None:
             check_output(out, force, ending=".html")
@@ -65,8 +78,9 @@ def audit(
         }  # fmt: skip
         with working("auditing"):
             taken = table.read(most=rows, seed=seed)
+            codes = match_columns(categories, names, str(data)) if categories else ()
             summary = look(
-                taken,
+                codes_as_text(taken, codes),
                 **columns,
                 by=by or (),
                 features=match_columns(features, names, str(data)) if features else None,
@@ -81,7 +95,14 @@ def audit(
                     "SHA-256 of the file": table.digest(),
                     "made at": now(),
                     "seed": seed,
-                    "options": _told(by=by, features=features, exclude=exclude, **columns),
+                    "options": _told(
+                        **columns,
+                        by=by,
+                        features=features,
+                        exclude=exclude,
+                        categories=categories,
+                        fail_under=fail_under,
+                    ),
                     "versions": ", ".join(" ".join(one) for one in core_versions().items()),
                 },
             )
@@ -102,6 +123,6 @@ def audit(
                 raise typer.Exit(FAILED)
 
 
-def _told(**options: str | None) -> str:
+def _told(**options: str | float | None) -> str:
     """Options that were given, in one line."""
     return ", ".join(f"{name} {value}" for name, value in options.items() if value is not None)

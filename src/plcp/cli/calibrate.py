@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plcp.cli.options import Alpha, Exclude, Features, Force, Json, Rows, Seed
+from plcp.cli.options import Alpha, Categories, Exclude, Features, Force, Json, Rows, Seed
 from plcp.cli.telling import (
     note,
     now,
@@ -40,10 +40,7 @@ def calibrate(
     weight: Annotated[str | None, typer.Option(help="Column of weights of the rows.")] = None,
     features: Features = None,
     exclude: Exclude = None,
-    categories: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMNS", help="Features whose numbers are codes, not amounts."),
-    ] = None,
+    categories: Categories = None,
     sensitive: Annotated[
         str | None,
         typer.Option(metavar="COLUMNS", help="Columns to compare the learned groups with."),

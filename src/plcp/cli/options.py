@@ -15,6 +15,10 @@ By = Annotated[
         metavar="COLUMNS", help="Columns to look at: sex,race,age:5 (age in five groups of a size)."
     ),
 ]
+Categories = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMNS", help="Features whose numbers are codes, not amounts."),
+]
 Confidence = Annotated[float, typer.Option(help="Probability with which intervals hold.")]
 Exclude = Annotated[
     str | None, typer.Option(metavar="COLUMNS", help="All columns but these are features.")

@@ -1,6 +1,7 @@
 """Thresholds for a table whose columns have roles: calibrate, apply, and the file in between."""
 
 from plcp.tabular.applying import Applier
+from plcp.tabular.arrow import codes_as_text
 from plcp.tabular.calibration import calibrate
 from plcp.tabular.examining import Examined, examine
 from plcp.tabular.frames import to_frame
@@ -17,6 +18,7 @@ __all__ = [
     "TabularModel",
     "calibrate",
     "choose_roles",
+    "codes_as_text",
     "describe_features",
     "examine",
     "load_manifest",

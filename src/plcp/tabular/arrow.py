@@ -1,5 +1,6 @@
 """Arrow columns as arrays that a rule can read."""
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -113,6 +114,20 @@ def whole(column: Column) -> Column:
     present = pc.if_else(pc.is_nan(column), None, column)
     is_whole = pc.all(pc.equal(pc.round(present), present)).as_py()
     return present.cast(pa.int64()) if is_whole is not False else present
+
+
+def codes_as_text(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return the table with numbers that are names as text in these columns.
+
+    Examples
+    --------
+    >>> codes_as_text(pa.table({"job": [7.0, None]}), ["job"])["job"].to_pylist()
+    ['7', None]
+    """
+    for name in columns:
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, text(whole(table[name])))
+    return table
 
 
 def coded(column: Column) -> tuple[IntArray, pa.Array]:
