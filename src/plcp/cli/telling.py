@@ -22,6 +22,7 @@ from plcp.cli import CUT_SHORT, STOPPED, UNABLE, WRONG
 if TYPE_CHECKING:
     from rich.console import Console
 
+TEXTS = ("column", "group", "kind", "rule", "what it is", "verdict")  # columns that hold text
 # the machine's limits; all other errors of files are about the path that was given
 MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.EROFS, errno.ENOMEM)
 
@@ -69,7 +70,7 @@ def print_json(values: Any) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows of text; numbers, which is all but the first and last column, to the right."""
+    """Print a table: columns of text to the left and folded, columns of numbers to the right."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -86,9 +87,6 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))  # Text: data is never read as markup
     console().print(table)
-
-
-TEXTS = ("column", "group", "kind", "rule", "what it is", "verdict")
 
 
 def print_values(values: Mapping[str, str]) -> None:
