@@ -1,0 +1,159 @@
+"""Exact order statistics of many groups whose values lie in blocks: by counting, not by sketching.
+
+Every pass counts, in each block, the values below some pivots; counts add up, so what reaches the
+caller is as large as the pivots are many, whatever the number of rows.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from plcp.blocks.passes import Block, Passes
+from plcp.quantiles import FloatArray, IntArray
+
+Keys = NDArray[np.uint64]
+
+SIGN = np.uint64(1 << 63)
+PIVOTS = 2**14  # of all ranks that are looked for, at every pass
+FEWEST = 64  # of each of them
+FEW = 256  # values so near a rank that they are fetched
+
+
+class Ranks:
+    """Values of groups 0 … n_groups - 1, in blocks, and the value of any rank in each.
+
+    Parameters
+    ----------
+    blocks : Passes
+        Blocks of two columns: values without NaN, and the group of each.
+    n_groups : int
+        How many groups there are; some may be empty.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_groups,)
+        How many values each group has.
+
+    Examples
+    --------
+    >>> from plcp.blocks import Held
+    >>> one = np.array([3.0, 1.0]), np.array([0, 0])
+    >>> two = np.array([2.0, 9.0]), np.array([0, 1])
+    >>> ranks = Ranks(Held([one, two]), 2)
+    >>> ranks.sizes, ranks.at([[1, 2], [0, 1]])  # beyond the last there is only infinity
+    (array([3, 1]), array([[ 2.,  3.],
+           [ 9., inf]]))
+    """
+
+    def __init__(self, blocks: Passes, n_groups: int) -> None:
+        self.blocks = blocks.keep(_sorted, n_groups)
+        edges = self.blocks.each(_edges)
+        nothing = np.zeros((1, n_groups), dtype=np.int64)
+        self.sizes: IntArray = sum((sizes for sizes, _, _ in edges), start=nothing[0])
+        full = np.full((1, n_groups), 2**64 - 1, dtype=np.uint64)
+        self._least = np.concatenate([full, *(low[None] for _, low, _ in edges)]).min(axis=0)
+        self._most = np.concatenate([~full, *(high[None] for _, _, high in edges)]).max(axis=0)
+
+    def at(self, ranks: ArrayLike) -> FloatArray:
+        """Return the value of each rank, counted from 0, of shape (n_groups, k) or (n_groups,).
+
+        A rank below 0 or beyond the last value of its group gives infinity: nothing is there.
+        """
+        wanted = np.asarray(ranks, dtype=np.int64)
+        flat = wanted.reshape(len(self.sizes), -1)
+        groups = np.repeat(np.arange(len(self.sizes)), flat.shape[1])
+        values = np.full(flat.size, np.inf)
+        there = (flat.ravel() >= 0) & (flat.ravel() < self.sizes[groups])
+        if there.any():
+            pairs = np.column_stack([groups, flat.ravel()])[there]
+            distinct, which = np.unique(pairs, axis=0, return_inverse=True)
+            values[there] = self._found(distinct[:, 0], distinct[:, 1])[which.ravel()]
+        return values.reshape(wanted.shape)
+
+    def _found(self, groups: IntArray, ranks: IntArray) -> FloatArray:
+        """Values of ranks that are there, each between two keys that draw nearer."""
+        low, high = self._least[groups], self._most[groups]
+        below, inside = np.zeros_like(ranks), self.sizes[groups]
+        while (far := (inside > FEW) & (low < high)).any():
+            pivots = _between(low[far], high[far], max(FEWEST, PIVOTS // far.sum()))
+            counts = self.blocks.total(_counts, groups[far], pivots)
+            cell = (counts <= ranks[far, None]).sum(axis=1)
+            edges = np.column_stack([below[far], counts, (below + inside)[far]])
+            low[far] = _chosen(np.column_stack([low[far], pivots + np.uint64(1)]), cell)
+            high[far] = _chosen(np.column_stack([pivots, high[far]]), cell)
+            below[far] = _chosen(edges, cell)
+            inside[far] = _chosen(edges, cell + 1) - below[far]
+        near = self.blocks.each(_keys_within, groups, low, high)
+        keys = [
+            lowest if lowest == highest else np.sort(np.concatenate([b[i] for b in near]))[rank]
+            for i, (lowest, highest, rank) in enumerate(zip(low, high, ranks - below, strict=True))
+        ]
+        return floats_of(np.array(keys, dtype=np.uint64))
+
+
+def keys_of(values: ArrayLike) -> Keys:
+    """Whole numbers in the same order as the floating-point numbers given; -0.0 is 0.0.
+
+    Examples
+    --------
+    >>> bool(np.all(np.diff(keys_of([-np.inf, -1.0, 0.0, 1e-300, np.inf]).astype(float)) > 0))
+    True
+    """
+    bits = (np.asarray(values, dtype=float) + 0.0).view(np.uint64)
+    return np.where(bits & SIGN, ~bits, bits | SIGN)
+
+
+def floats_of(keys: Keys) -> FloatArray:
+    """Return the floating-point numbers that have these keys."""
+    return np.where(keys & SIGN, keys ^ SIGN, ~keys).view(float)
+
+
+def _sorted(values: Any, groups: Any, n_groups: int) -> Block:
+    """Keys of a block, sorted within each group, and where each group ends."""
+    keys = keys_of(values)
+    order = np.argsort(groups, kind="stable")
+    keys, ends = keys[order], np.cumsum(np.bincount(groups, minlength=n_groups))
+    for start, end in zip(np.append(0, ends[:-1]), ends, strict=True):
+        keys[start:end].sort()
+    return keys, ends
+
+
+def _edges(keys: Keys, ends: IntArray) -> tuple[IntArray, Keys, Keys]:
+    """Size, least and largest key of each group of a block."""
+    sizes = np.diff(ends, prepend=0)
+    least = np.full(len(ends), 2**64 - 1, dtype=np.uint64)
+    most = np.zeros(len(ends), dtype=np.uint64)
+    there = sizes > 0
+    least[there], most[there] = keys[(ends - sizes)[there]], keys[ends[there] - 1]
+    return sizes, least, most
+
+
+def _between(low: Keys, high: Keys, n: int) -> Keys:
+    """Up to n rising pivots from each ``low`` on, all below ``high``; the last may repeat."""
+    width = (high - low - np.uint64(1)) // np.uint64(n)
+    steps = np.arange(n, dtype=np.uint64)
+    return np.minimum(low[:, None] + steps * np.maximum(width, 1)[:, None], high[:, None] - 1)
+
+
+def _counts(keys: Keys, ends: IntArray, groups: IntArray, pivots: Keys) -> IntArray:
+    """How many values of a block are at or below each pivot, in each pivot's group."""
+    starts = np.append(0, ends[:-1])
+    parts = [keys[starts[group] : ends[group]] for group in groups]
+    found = [part.searchsorted(row, side="right") for part, row in zip(parts, pivots, strict=True)]
+    return np.array(found, dtype=np.int64)
+
+
+def _keys_within(keys: Keys, ends: IntArray, groups: IntArray, low: Keys, high: Keys) -> list[Keys]:
+    """Keys of a block from ``low`` to ``high``, for each; none where both are the same."""
+    found = []
+    for group, lowest, highest in zip(groups, low, high, strict=True):
+        part = keys[ends[group - 1] if group else 0 : ends[group]]
+        first = part.searchsorted(lowest)
+        last = first if lowest == highest else part.searchsorted(highest, side="right")
+        found.append(part[first:last])
+    return found
+
+
+def _chosen(table: NDArray[Any], columns: IntArray) -> NDArray[Any]:
+    return table[np.arange(len(columns)), columns]

@@ -1,0 +1,1 @@
+"""Fitted rules on Spark."""
