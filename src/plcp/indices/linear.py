@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from plcp.indices.lines import line
 from plcp.indices.smoothing import (
     Array,
     Fit,
@@ -118,7 +119,7 @@ class LinearQuantile(RegressorMixin, BaseEstimator):
             message = f"no convergence in {self.max_iter} Newton steps; increase max_iter"
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
         self.coef_ = (gain * fit.theta[:-1]).astype(X.dtype)
-        self.intercept_ = unit * weighted_quantile(y - X @ self.coef_, weight, quantile)
+        self.intercept_ = unit * weighted_quantile(y - line(X, self.coef_), weight, quantile)
         self.n_iter_ = fit.n_iter
         return self
 
@@ -126,9 +127,8 @@ class LinearQuantile(RegressorMixin, BaseEstimator):
         """Return the fitted quantile of each row."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        prediction: Array = X @ self.coef_
-        prediction += self.intercept_
-        return prediction
+        prediction = line(np.asarray(X), self.coef_) + self.intercept_
+        return prediction.astype(np.result_type(X, self.coef_), copy=False)
 
     def mean_with(self, others: list[Self]) -> Self:
         """Return a model whose prediction is the mean of this one's and the others'."""

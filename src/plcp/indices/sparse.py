@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from plcp.indices.lines import line
 from plcp.quantiles import FloatArray, IntArray
 from plcp.validation import check_lengths, check_scores
 
@@ -108,9 +109,9 @@ class SparseScale(RegressorMixin, BaseEstimator):
     def _line(self, X: FloatArray) -> FloatArray:
         """Linear variance b + w·x, in units of ``unit_`` squared."""
         if self.columns_.plain and np.isfinite(X.sum()):
-            return X @ self.coef_ + self.intercept_
+            return line(X, self.coef_) + self.intercept_
         rows = [self.columns_.expand(X[b : b + BLOCK]) for b in range(0, len(X), BLOCK)]
-        return np.concatenate([block @ self.coef_ for block in rows]) + self.intercept_
+        return np.concatenate([line(block, self.coef_) for block in rows]) + self.intercept_
 
     def _fit_lasso(
         self, X: FloatArray, squares: FloatArray, weights: FloatArray, stage: int
