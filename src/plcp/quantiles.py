@@ -45,6 +45,43 @@ def conformal_rank(n: int, alpha: float) -> int:
     return math.ceil(product)
 
 
+def rank_reaching(n: int, level: float, extra: float = 0.0) -> int:
+    """Place, from 0, of the first of n sorted values that has level · (n + extra) up to it.
+
+    Examples
+    --------
+    >>> rank_reaching(10, 0.7), rank_reaching(10, 0.71)  # 10 · 0.7 is 7.000000000000001
+    (6, 7)
+    """
+    return max(math.ceil(_target(n, n, level, extra)) - 1, 0)
+
+
+def interpolated_place(n: int, level: float) -> tuple[int, int, float]:
+    """Places, from 0, of the two sorted values around rank level · (n + 1), and the share between.
+
+    Those of ``np.quantile(values, level, method="weibull")``, which ``interpolated`` then gives.
+
+    Examples
+    --------
+    >>> interpolated_place(9, 0.75)
+    (6, 7, 0.5)
+    """
+    place = n * level + level - 1
+    if place >= n - 1:
+        return n - 1, n - 1, 0.0
+    if place < 0:
+        return 0, 0, 0.0
+    low = math.floor(place)
+    return low, low + 1, place - low
+
+
+def interpolated(low: ArrayLike, high: ArrayLike, share: ArrayLike) -> FloatArray:
+    """Return the value at a share of the way from one number to the other, as numpy rounds it."""
+    low, high, share = (np.asarray(part, dtype=float) for part in (low, high, share))
+    way = high - low
+    return np.where(share >= 0.5, high - way * (1 - share), low + way * share)
+
+
 def excess_over(base: ArrayLike, scores: ArrayLike) -> FloatArray:
     """Excess v = s - b, rounded such that b + v ≥ s.
 
@@ -111,11 +148,12 @@ def group_conformal_quantiles(
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[order]
     quantiles = np.full(n_groups, np.inf)
     for group, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        if weights is None and test_weight == 1.0:
+        if weights is not None:
+            rank = _first_reaching(np.cumsum(weights[start:end]), 1 - alpha, test_weight)
+        elif test_weight == 1.0:
             rank = conformal_rank(end - start, alpha) - 1
         else:
-            own = np.ones(end - start) if weights is None else weights[start:end]
-            rank = _first_reaching(np.cumsum(own), 1 - alpha, test_weight)
+            rank = rank_reaching(end - start, 1 - alpha, test_weight)
         if start + rank < end:
             quantiles[group] = scores[order[start + rank]]
     return quantiles
@@ -148,7 +186,12 @@ def _first_reaching(cumulative: FloatArray, level: float, extra: float) -> int:
     """First position whose cumulative weight is level · (total + extra); the length if none."""
     if len(cumulative) == 0:
         return 0
-    total = cumulative[-1] + extra
+    target = _target(len(cumulative), cumulative[-1], level, extra)
+    return int(np.searchsorted(cumulative, target, side="left"))
+
+
+def _target(n: int, weight: float, level: float, extra: float) -> float:
+    """Cumulative weight to be reached among n values."""
+    total = weight + extra
     # Rounding in the running sum must not push a target that is met exactly to the next score.
-    slack = 4 * np.finfo(float).eps * len(cumulative) * total
-    return int(np.searchsorted(cumulative, level * total - slack, side="left"))
+    return level * total - 4 * float(np.finfo(float).eps) * n * total

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any
@@ -29,6 +30,77 @@ class Passes(ABC):
     def keep(self, function: Callable[..., Block], *args: Any) -> "Passes":
         """Return the blocks ``function(*block, *args)``, each kept where it was made."""
 
+    @abstractmethod
+    def gather(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call ``function(blocks, *args)`` with a list of all blocks, at one place.
+
+        What it gives stays there. The reference returned is an argument for other passes, as are
+        its items; ``fetch`` brings it here.
+        """
+
+    @abstractmethod
+    def fetch(self, reference: Any) -> Any:
+        """Return what a reference stands for."""
+
+    @abstractmethod
+    def beside(self, *blocks: Any) -> "Passes":
+        """Return these blocks and more, given as references."""
+
+    def then(self, function: Callable[..., Block], *args: Any) -> "Passes":
+        """Return the blocks ``function(*block, *args)``, made anew at every pass."""
+        return Then(self, function, args)
+
+
+class Then(Passes):
+    """Blocks that a function makes of other blocks at every pass."""
+
+    def __init__(
+        self, source: Passes, function: Callable[..., Block], args: tuple[Any, ...]
+    ) -> None:
+        self.source, self.function, self.args = source, function, args
+
+    def each(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Return ``function(*block, *args)`` of every block, in their order."""
+        return self.source.each(self._with(function, args), *self.args, *args)
+
+    def total(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Return the sum of ``function(*block, *args)`` over all blocks."""
+        return self.source.total(self._with(function, args), *self.args, *args)
+
+    def keep(self, function: Callable[..., Block], *args: Any) -> Passes:
+        """Return the blocks ``function(*block, *args)``, each kept where it was made."""
+        return self.source.keep(self._with(function, args), *self.args, *args)
+
+    def gather(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call ``function(blocks, *args)`` with a list of all blocks, at one place."""
+        return self.source.keep(self.function, *self.args).gather(function, *args)
+
+    def fetch(self, reference: Any) -> Any:
+        """Return what a reference stands for."""
+        return self.source.fetch(reference)
+
+    def beside(self, *blocks: Any) -> Passes:
+        """Return these blocks and more, given as references."""
+        return self.source.keep(self.function, *self.args).beside(*blocks)
+
+    def _with(self, function: Callable[..., Any], args: tuple[Any, ...]) -> "InTurn":
+        return InTurn(self.function, function, len(args))
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """Two functions, the second of what the first makes of a block; arguments in the same order."""
+
+    first: Callable[..., Block]
+    second: Callable[..., Any]
+    n_second: int
+
+    def __call__(self, *given: Any) -> Any:
+        """Call one, then the other."""
+        middle = len(given) - self.n_second
+        block = self.first(*given[:middle])
+        return self.second(*block, *given[middle:])
+
 
 class Held(Passes):
     """Blocks in memory.
@@ -51,3 +123,15 @@ class Held(Passes):
     def keep(self, function: Callable[..., Block], *args: Any) -> "Held":
         """Return the blocks ``function(*block, *args)``."""
         return Held(self.each(function, *args))
+
+    def gather(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call ``function(blocks, *args)`` with the list of all blocks."""
+        return function(self.blocks, *args)
+
+    def fetch(self, reference: Any) -> Any:
+        """Return the reference: all is here."""
+        return reference
+
+    def beside(self, *blocks: Block) -> "Held":
+        """Return these blocks and more."""
+        return Held([*self.blocks, *blocks])

@@ -71,6 +71,12 @@ class Ranks:
             values[there] = self._found(distinct[:, 0], distinct[:, 1])[which.ravel()]
         return values.reshape(wanted.shape)
 
+    def at_or_below(self, values: ArrayLike) -> IntArray:
+        """How many values each group has up to one of its own, of shape (n_groups,)."""
+        groups, pivots = np.arange(len(self.sizes)), keys_of(values)[:, None]
+        nothing = np.zeros(len(self.sizes), dtype=np.int64)
+        return sum((part[:, 0] for part in self.blocks.each(_counts, groups, pivots)), nothing)
+
     def _found(self, groups: IntArray, ranks: IntArray) -> FloatArray:
         """Values of ranks that are there, each between two keys that draw nearer."""
         low, high = self._least[groups], self._most[groups]

@@ -77,7 +77,7 @@ class Partition(BaseEstimator, ABC):
         check_group_count(self.n_groups, len(scores))
         return X, scores, weights
 
-    def _settle(self, thresholds: FloatArray, masses: FloatArray, least: float = 0.0) -> None:
+    def settle(self, thresholds: FloatArray, masses: FloatArray, least: float = 0.0) -> None:
         """Store the groups in order, and the map from the raw groups to them."""
         alive = masses > least * (1 - ROUNDING)  # else one row could leave no group at all
         self.thresholds_, self._group_of = order_groups(thresholds, alive)

@@ -95,7 +95,7 @@ class ClassifierPartition(Partition):
             loss = pinball_loss(thresholds[groups], scores, self.alpha)
             self.history_.append({"out_of_fold": float(np.average(loss, weights=weights))})
         self.classifier_ = train_on_costs(classifier, X, costs, weights)
-        self._settle(thresholds, members.sum(axis=0))
+        self.settle(thresholds, members.sum(axis=0))
         # Folds may each have one group and not the same: the model that stays says what is used.
         used = self._group_of[predict_groups(self.classifier_, X)]
         in_use = group_masses(used, weights, self.n_groups_)

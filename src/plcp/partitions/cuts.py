@@ -12,15 +12,13 @@ FEW_CUTS = 64
 def equal_mass_cuts(index: FloatArray, weights: FloatArray | None, n_groups: int) -> FloatArray:
     """Cuts that give each interval of the index the same mass; fewer where values tie.
 
-    Cut k is the value of rank ⌈nk/m⌉, in whole numbers: 25 · (7/25) is above 7 in floating point.
-
     Examples
     --------
     >>> equal_mass_cuts(np.arange(10.0), None, 2)
     array([4.])
     """
     if weights is None:
-        ends = np.unique(-(-len(index) * np.arange(1, n_groups) // n_groups)) - 1
+        ends = ranks_of_cuts(len(index), n_groups)
         cuts = np.unique(np.partition(index, ends)[ends])
     else:
         order = np.argsort(index)
@@ -30,6 +28,19 @@ def equal_mass_cuts(index: FloatArray, weights: FloatArray | None, n_groups: int
         slack = 4 * np.finfo(float).eps * len(index) * cumulative[-1]
         cuts = np.unique(index[order[np.searchsorted(cumulative, levels - slack)]])
     return cuts[cuts < index.max()]  # a cut at the top would leave the last interval empty
+
+
+def ranks_of_cuts(n: int, n_groups: int) -> IntArray:
+    """Places, from 0, of the values at which n sorted ones are cut into groups of the same size.
+
+    Cut k is the value of rank ⌈nk/m⌉, in whole numbers: 25 · (7/25) is above 7 in floating point.
+
+    Examples
+    --------
+    >>> ranks_of_cuts(10, 4)
+    array([2, 4, 7])
+    """
+    return np.unique(-(-n * np.arange(1, n_groups) // n_groups)) - 1
 
 
 def interval_of(index: FloatArray, cuts: FloatArray) -> IntArray:

@@ -101,7 +101,7 @@ class OrderedPartition(Partition):
         thresholds = group_conformal_quantiles(
             scores, groups, m, self.alpha, weights, test_weight=0.0
         )
-        self._settle(thresholds, masses)
+        self.settle(thresholds, masses)
         self.history_ = list(getattr(self.index_, "history_", []))
         return self
 
@@ -120,7 +120,12 @@ class OrderedPartition(Partition):
 
     def group_of(self, index: FloatArray) -> IntArray:
         """Group of each value of the index."""
-        return self._group_of[interval_of(index, self.cuts_)]
+        return self.interval_groups[interval_of(index, self.cuts_)]
+
+    @property
+    def interval_groups(self) -> IntArray:
+        """Group of each interval between cuts: neighbours of equal threshold are one."""
+        return self._group_of
 
     def predict_index(self, X: Any) -> FloatArray:
         """Learned index g(x) of each row."""

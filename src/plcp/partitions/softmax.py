@@ -110,7 +110,7 @@ class SoftmaxPartition(Partition):
         _, self._weights, thresholds, self.history_ = min(runs, key=lambda run: run[0])
         thresholds = threshold_step(pairs, self._weights, self.alpha, previous=thresholds)
         masses = (pairs.weights @ self._raw(pairs.Z)) * weights.sum()
-        self._settle(thresholds, masses, least=weights.mean())  # less than one point: dead
+        self.settle(thresholds, masses, least=weights.mean())  # less than one point: dead
         warn_if_collapsed(self.group_sizes_, self.n_groups)
         return self
 

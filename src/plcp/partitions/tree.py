@@ -84,7 +84,7 @@ class TreePartition(Partition):
         thresholds = group_conformal_quantiles(
             scores, leaves, m, self.alpha, weights, test_weight=0.0
         )
-        self._settle(thresholds, group_masses(leaves, weights, m))
+        self.settle(thresholds, group_masses(leaves, weights, m))
         self.history_ = []
         warn_if_collapsed(self.group_sizes_, self.n_groups, REMEDY)
         return self

@@ -11,7 +11,6 @@ from bands import binomial_band
 from plcp.quantiles import conformal_quantile, conformal_rank, group_conformal_quantiles
 from plcp.thresholds.learned.calibration import (
     SAFETY,
-    conformal_levels,
     constant_levels,
     following_levels,
     mean_level,
@@ -19,6 +18,7 @@ from plcp.thresholds.learned.calibration import (
     shrunken_levels,
 )
 from plcp.thresholds.learned.evidence import Evidence
+from plcp.thresholds.learned.grouped import HeldGroups
 from strategies import alphas, few, finite
 
 masses = hnp.arrays(float, st.integers(1, 12), elements=st.integers(0, 200).map(float))
@@ -28,6 +28,11 @@ def evidence(scores, groups=None, index=None, weights=None):
     n = len(scores)
     groups = np.zeros(n, dtype=np.intp) if groups is None else np.asarray(groups)
     return Evidence(groups, None, np.zeros(n) if index is None else index, scores, weights)
+
+
+def grouped(m, *args):
+    found = evidence(*args)
+    return HeldGroups(found, found.groups, m)
 
 
 @few
@@ -58,8 +63,7 @@ def test_shrunken_levels_cover_exactly_the_rank(n, m, alpha, data):
     scores = np.array(data.draw(st.permutations(range(n))), dtype=float)
     index = data.draw(hnp.arrays(float, n, elements=st.integers(0, 3).map(lambda i: i / 1000)))
     groups = data.draw(hnp.arrays(np.intp, n, elements=st.integers(0, m - 1)))
-    seen = evidence(scores, groups, index)
-    levels = shrunken_levels(groups, m, seen, alpha)
+    levels = shrunken_levels(grouped(m, scores, groups, index), alpha)
     covered = (scores <= index + levels[groups]).sum()
     rank = conformal_rank(n, alpha)
     assert covered == rank if rank <= n else np.isinf(levels).all()
@@ -69,32 +73,32 @@ def test_shrunken_levels_cover_exactly_the_rank(n, m, alpha, data):
 @given(hnp.arrays(float, 40, elements=finite), hnp.arrays(float, 40, elements=finite), alphas)
 def test_shrunken_levels_cover_at_least_the_rank_in_floating_point(scores, index, alpha):
     groups = np.arange(40) % 2
-    levels = shrunken_levels(groups, 2, evidence(scores, groups, index), alpha)
+    levels = shrunken_levels(grouped(2, scores, groups, index), alpha)
     assert (scores <= index + levels[groups]).sum() >= min(40, conformal_rank(40, alpha))
 
 
 def test_groups_alike_are_drawn_together_and_groups_apart_are_not(rng):
     groups = np.repeat([0, 1], 2000)
     noise = rng.exponential(size=4000)
-    alike = shrunken_levels(groups, 2, evidence(noise, groups), 0.1)
-    apart = shrunken_levels(groups, 2, evidence(noise + 100 * groups, groups), 0.1)
+    alike = shrunken_levels(grouped(2, noise, groups), 0.1)
+    apart = shrunken_levels(grouped(2, noise + 100 * groups, groups), 0.1)
     own = group_conformal_quantiles(noise, groups, 2, 0.1)
     assert abs(np.diff(alike)) < abs(np.diff(own))
     assert apart[1] - apart[0] > 99
 
 
 def test_one_group_shrinks_to_the_conformal_quantile(rng):
-    scores, groups = rng.normal(size=50), np.zeros(50, dtype=np.intp)
-    level = shrunken_levels(groups, 1, evidence(scores), 0.1)
+    scores = rng.normal(size=50)
+    level = shrunken_levels(grouped(1, scores), 0.1)
     assert_allclose(level, conformal_quantile(scores, 0.1), rtol=1e-14)
 
 
 @pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, 60)])
 def test_levels_of_a_group_are_read_off_its_own_rows(rng, weights):
     scores, index, groups = rng.normal(size=60), rng.normal(size=60), np.arange(60) % 2
-    seen = evidence(scores, groups, index, weights)
+    seen = grouped(2, scores, groups, index, weights)
     for follow in (False, True):
-        levels = conformal_levels(groups, 2, seen, 0.1, follow)
+        levels = seen.conformal(0.1, follow)
         for g in range(2):
             own = None if weights is None else weights[groups == g]
             values = (scores - index * follow)[groups == g]
@@ -102,8 +106,7 @@ def test_levels_of_a_group_are_read_off_its_own_rows(rng, weights):
 
 
 def test_constant_groups_of_equal_threshold_are_one():
-    groups = np.array([0, 1, 1, 2, 2, 2])
-    found = constant_levels(np.array([5.0, np.inf, 5.0]), groups, evidence(np.zeros(6)))
+    found = constant_levels(np.array([5.0, np.inf, 5.0]), np.array([1.0, 2.0, 3.0]))
     assert_array_equal(found.thresholds, [5.0, np.inf])
     assert_array_equal(found.rank, [0, 1, 0])
     assert_array_equal(found.sizes, [4, 2])
@@ -113,7 +116,7 @@ def test_followed_groups_of_equal_median_keep_their_levels():
     index = np.array([1.0, 1.0, 2.0, 2.0, 0.0])
     groups = np.array([0, 0, 1, 1, 2])
     levels = np.array([1.0, 0.0, np.inf])
-    found = following_levels(levels, groups, evidence(np.zeros(5), groups, index))
+    found = following_levels(levels, grouped(3, np.zeros(5), groups, index))
     assert_array_equal(found.levels[found.rank], levels)
     assert_array_equal(found.thresholds, [2.0, 2.0, np.inf])
     assert_array_equal(found.sizes, [2, 2, 1])

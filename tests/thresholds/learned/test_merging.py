@@ -33,7 +33,7 @@ class Given(Partition):
 
     def fit(self, X, y, sample_weight=None):
         X, scores, _ = self._check_fit(X, y, sample_weight)
-        self._settle(weighted_quantiles(scores, X, 1 - self.alpha), X.sum(axis=0))
+        self.settle(weighted_quantiles(scores, X, 1 - self.alpha), X.sum(axis=0))
         self.history_ = []
         return self
 

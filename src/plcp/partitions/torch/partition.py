@@ -157,7 +157,7 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
         found = weighted_quantiles(scores, memberships * weights[:, None], 1 - self.alpha)
         last = self.scale_.invert(groups.thresholds.detach().double().numpy())
         thresholds = np.where(np.isnan(found), last, found)
-        self._settle(thresholds, weights @ memberships, least=weights.mean())
+        self.settle(thresholds, weights @ memberships, least=weights.mean())
         warn_if_collapsed(self.group_sizes_, self.n_groups, REMEDY)
         return self
 

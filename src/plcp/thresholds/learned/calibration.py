@@ -4,16 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plcp.indices.mixture import quantile_at
 from plcp.partitions.base import group_masses, order_groups
-from plcp.quantiles import (
-    FloatArray,
-    IntArray,
-    conformal_quantile,
-    excess_over,
-    group_conformal_quantiles,
-)
-from plcp.thresholds.learned.evidence import Evidence
+from plcp.quantiles import FloatArray, IntArray
+from plcp.thresholds.learned.grouped import Grouped
 
 SAFETY = 3  # times the least number of points a finite threshold needs, so that chance keeps it
 
@@ -32,43 +25,30 @@ class Levels:
     rank: IntArray
 
 
-def levels_as_learned(
-    levels: FloatArray, groups: IntArray, evidence: Evidence, follow: bool
-) -> Levels:
+def levels_as_learned(levels: FloatArray, grouped: Grouped, follow: bool) -> Levels:
     """Levels of groups that keep the numbers they were learned with.
 
     Numbers by rising threshold look at the calibration scores, and a group so chosen for its low
     threshold covers too few: the guarantee of each group would be gone.
     """
-    masses = group_masses(groups, evidence.weights, len(levels))
-    base = _medians(evidence.index, groups, len(levels)) if follow else 0.0
-    return Levels(levels, levels + base, masses, np.arange(len(levels)))
+    base = grouped.medians() if follow else 0.0
+    return Levels(levels, levels + base, grouped.masses, np.arange(len(levels)))
 
 
-def constant_levels(thresholds: FloatArray, groups: IntArray, evidence: Evidence) -> Levels:
+def constant_levels(thresholds: FloatArray, masses: FloatArray) -> Levels:
     """Thresholds that are the same all over a group; groups of equal threshold are one."""
-    masses = group_masses(groups, evidence.weights, len(thresholds))
     distinct, rank = order_groups(thresholds, np.ones(len(thresholds), dtype=bool))
     return Levels(distinct, distinct, group_masses(rank, masses, len(distinct)), rank)
 
 
-def following_levels(levels: FloatArray, groups: IntArray, evidence: Evidence) -> Levels:
+def following_levels(levels: FloatArray, grouped: Grouped) -> Levels:
     """Corrections of the index.
 
     Groups stay apart even where their median rows have the same threshold: others do not.
     """
-    thresholds = levels + _medians(evidence.index, groups, len(levels))
+    thresholds = levels + grouped.medians()
     order = np.argsort(thresholds, kind="stable")
-    masses = group_masses(groups, evidence.weights, len(levels))
-    return Levels(levels[order], thresholds[order], masses[order], np.argsort(order))
-
-
-def conformal_levels(
-    groups: IntArray, n_groups: int, evidence: Evidence, alpha: float, follow: bool
-) -> FloatArray:
-    """Conformal quantile of each group alone."""
-    values = evidence.values(follow)
-    return group_conformal_quantiles(values, groups, n_groups, alpha, evidence.weights)
+    return Levels(levels[order], thresholds[order], grouped.masses[order], np.argsort(order))
 
 
 def merge_small(masses: FloatArray, alpha: float) -> IntArray:
@@ -96,9 +76,7 @@ def merge_small(masses: FloatArray, alpha: float) -> IntArray:
     return owner
 
 
-def shrunken_levels(
-    groups: IntArray, n_groups: int, evidence: Evidence, alpha: float
-) -> FloatArray:
+def shrunken_levels(grouped: Grouped, alpha: float) -> FloatArray:
     """Group quantiles drawn to the common one by the share chance explains, then one conformal.
 
     At the common quantile the covered shares c_i of m groups alike scatter with
@@ -106,15 +84,13 @@ def shrunken_levels(
     measured scatter has beyond that (positive-part James–Stein). A last conformal quantile, of what
     is left over by all, puts exactly ⌈(1 - α)(n + 1)⌉ of the n scores at or below their threshold.
     """
-    values, weights = evidence.values(follow=True), evidence.weights
-    common = quantile_at(values, weights, 1 - alpha)
-    kept = _share_beyond_chance(values <= common, groups, n_groups, alpha, weights)
-    levels = np.full(n_groups, common)
-    for group in np.unique(groups) if kept > 0 else []:
-        rows = groups == group
-        own = quantile_at(values[rows], None if weights is None else weights[rows], 1 - alpha)
-        levels[group] = common + kept * (own - common)
-    return levels + conformal_quantile(excess_over(levels[groups], values), alpha, weights)
+    common = grouped.common(1 - alpha)
+    kept = _share_beyond_chance(grouped.masses, grouped.covered(common), alpha)
+    levels = np.full(len(grouped.masses), common)
+    if kept > 0:
+        own = grouped.own(1 - alpha)
+        levels = np.where(np.isnan(own), common, common + kept * (own - common))
+    return levels + grouped.lift(levels, alpha)
 
 
 def mean_level(memberships: FloatArray, levels: FloatArray) -> FloatArray:
@@ -124,23 +100,9 @@ def mean_level(memberships: FloatArray, levels: FloatArray) -> FloatArray:
     return np.where((memberships[:, ~finite] > 0).any(axis=1), np.inf, mean)
 
 
-def _share_beyond_chance(
-    covered: np.ndarray, groups: IntArray, n_groups: int, alpha: float, weights: FloatArray | None
-) -> float:
+def _share_beyond_chance(masses: FloatArray, covered: FloatArray, alpha: float) -> float:
     """Part of the scatter of covered shares between groups that chance does not explain."""
-    counts = group_masses(groups, weights, n_groups)
-    hits = group_masses(groups, covered if weights is None else covered * weights, n_groups)
-    shares = hits / np.maximum(counts, np.finfo(float).tiny)
-    scatter = float(counts @ (shares - hits.sum() / counts.sum()) ** 2)
-    chance = (n_groups - 1) * alpha * (1 - alpha)
+    shares = covered / np.maximum(masses, np.finfo(float).tiny)
+    scatter = float(masses @ (shares - covered.sum() / masses.sum()) ** 2)
+    chance = (len(masses) - 1) * alpha * (1 - alpha)
     return max(0.0, 1 - chance / scatter) if scatter > 0 else 0.0
-
-
-def _medians(values: FloatArray, groups: IntArray, n_groups: int) -> FloatArray:
-    """Median of ``values`` in each group; of all where a group is empty."""
-    return np.array(
-        [
-            np.median(values[groups == g]) if (groups == g).any() else np.median(values)
-            for g in range(n_groups)
-        ]
-    )

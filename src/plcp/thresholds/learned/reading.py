@@ -8,7 +8,6 @@ from plcp.partitions.base import Partition, group_masses
 from plcp.quantiles import IntArray
 from plcp.thresholds.learned.calibration import (
     Levels,
-    conformal_levels,
     constant_levels,
     following_levels,
     levels_as_learned,
@@ -16,6 +15,7 @@ from plcp.thresholds.learned.calibration import (
     shrunken_levels,
 )
 from plcp.thresholds.learned.evidence import Evidence
+from plcp.thresholds.learned.grouped import Grouped, HeldGroups
 
 
 @dataclass(frozen=True)
@@ -38,26 +38,27 @@ class Reading:
         """Levels of a fitted partition, and the group that each of its groups joined before."""
         owner: IntArray = np.arange(partition.n_groups_)
         if self.calibration == "joint" and not self.follow:
-            return constant_levels(partition.thresholds_, self.groups(seen), seen), owner
+            masses = group_masses(self.groups(seen), seen.weights, partition.n_groups_)
+            return constant_levels(partition.thresholds_, masses), owner
         share = len(honest.scores) / len(seen.scores)
         joined = self._joined(owner, seen, share)
         while joined.max() < owner.max():
             owner = joined
             joined = self._joined(owner, seen, share)  # of joined soft groups, others are likeliest
-        return self._read(honest.merged(owner), owner.max() + 1), owner
+        evidence = honest.merged(owner)
+        return self.read(HeldGroups(evidence, self.groups(evidence), owner.max() + 1)), owner
+
+    def read(self, grouped: Grouped) -> Levels:
+        """Levels of groups that are large enough."""
+        if self.calibration != "split" and self.follow:
+            return following_levels(shrunken_levels(grouped, self.alpha), grouped)
+        levels = grouped.conformal(self.alpha, self.follow)
+        if self.calibration == "split":
+            return levels_as_learned(levels, grouped, self.follow)
+        return constant_levels(levels, grouped.masses)
 
     def _joined(self, owner: IntArray, seen: Evidence, share: float) -> IntArray:
         """Group that each learned one joins where it is too small for ``share`` of the rows."""
         groups = self.groups(seen.merged(owner))
         masses = group_masses(groups, seen.weights, owner.max() + 1)
         return merge_small(masses * share, self.alpha)[owner]
-
-    def _read(self, evidence: Evidence, m: int) -> Levels:
-        groups = self.groups(evidence)
-        if self.calibration != "split" and self.follow:
-            levels = shrunken_levels(groups, m, evidence, self.alpha)
-            return following_levels(levels, groups, evidence)
-        levels = conformal_levels(groups, m, evidence, self.alpha, self.follow)
-        if self.calibration == "split":
-            return levels_as_learned(levels, groups, evidence, self.follow)
-        return constant_levels(levels, groups, evidence)

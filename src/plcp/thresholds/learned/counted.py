@@ -1,0 +1,137 @@
+"""Levels read off rows in blocks, by counting: to the last bit those of the rows in memory."""
+
+from copy import copy
+
+import numpy as np
+
+from plcp.blocks import Passes, Ranks
+from plcp.blocks.passes import Block
+from plcp.partitions.cuts import interval_of, ranks_of_cuts
+from plcp.partitions.ordered import OrderedPartition
+from plcp.quantiles import (
+    FloatArray,
+    IntArray,
+    conformal_rank,
+    excess_over,
+    interpolated,
+    interpolated_place,
+    rank_reaching,
+)
+from plcp.thresholds.learned.grouped import Grouped
+
+
+class CountedGroups(Grouped):
+    """Evidence in blocks of index and score, in groups that are intervals of the index.
+
+    Parameters
+    ----------
+    evidence : Passes
+        Blocks of two columns: the index of rows, and their scores.
+    cuts : ndarray
+        Upper ends of all intervals but the last.
+    group_of : ndarray
+        Group of each interval.
+    """
+
+    def __init__(self, evidence: Passes, cuts: FloatArray, group_of: IntArray) -> None:
+        self.evidence = evidence
+        self._where = cuts, group_of
+        self._index = Ranks(evidence.then(_index_in_groups, *self._where), group_of.max() + 1)
+        self.masses = self._index.sizes.astype(float)
+
+    def conformal(self, alpha: float, follow: bool) -> FloatArray:
+        """Conformal quantile of each group: of scores, or of what they have beyond the index."""
+        ranks = self._values(follow)
+        return ranks.at([conformal_rank(int(n), alpha) - 1 for n in ranks.sizes])
+
+    def common(self, level: float) -> float:
+        """Quantile of what all scores have beyond the index."""
+        return float(_quantiles(Ranks(self.evidence.then(_excess), 1), level)[0])
+
+    def own(self, level: float) -> FloatArray:
+        """Return the same quantile of each group that has rows, NaN for the others."""
+        return _quantiles(self._values(follow=True), level)
+
+    def covered(self, level: float) -> FloatArray:
+        """Number of each group's rows whose score is no more than ``level`` beyond the index."""
+        ranks = self._values(follow=True)
+        return ranks.at_or_below(np.full(len(ranks.sizes), level)).astype(float)
+
+    def lift(self, levels: FloatArray, alpha: float) -> float:
+        """Conformal quantile of what all scores have beyond index and level."""
+        ranks = Ranks(self.evidence.then(_left_over, *self._where, levels), 1)
+        return float(ranks.at([conformal_rank(int(ranks.sizes[0]), alpha) - 1])[0])
+
+    def medians(self) -> FloatArray:
+        """Median index of each group; of all rows where a group has none."""
+        found = _medians(self._index)
+        if np.isnan(found).any():
+            of_all = _medians(Ranks(self.evidence.then(_index), 1))
+            return np.where(np.isnan(found), of_all, found)
+        return found
+
+    def _values(self, follow: bool) -> Ranks:
+        return Ranks(self.evidence.then(_in_groups, *self._where, follow), len(self.masses))
+
+
+def cut_by_counting(
+    partition: OrderedPartition, n_groups: int, evidence: Passes
+) -> OrderedPartition:
+    """Return a copy of the partition, cut anew by all rows of the evidence."""
+    again = copy(partition).set_params(n_groups=n_groups)
+    if again.cuts == "mass":
+        again.cuts_ = _equal_mass_cuts(Ranks(evidence.then(_index), 1), n_groups)
+    intervals = np.arange(len(again.cuts_) + 1)
+    ranks = Ranks(evidence.then(_in_groups, again.cuts_, intervals, False), len(intervals))
+    thresholds = ranks.at([rank_reaching(int(n), 1 - again.alpha) for n in ranks.sizes])
+    again.settle(thresholds, ranks.sizes.astype(float))
+    return again
+
+
+def _equal_mass_cuts(index: Ranks, n_groups: int) -> FloatArray:
+    n = int(index.sizes[0])
+    *cuts, largest = index.at([[*ranks_of_cuts(n, n_groups), n - 1]])[0]
+    cuts = np.unique(cuts)
+    return cuts[cuts < largest]
+
+
+def _quantiles(ranks: Ranks, level: float) -> FloatArray:
+    places = np.array([interpolated_place(int(n), level) for n in ranks.sizes])
+    values = ranks.at(places[:, :2].astype(np.int64))
+    found, there = np.full(len(values), np.nan), ranks.sizes > 0
+    found[there] = interpolated(*values[there].T, places[there, 2])
+    return found
+
+
+def _medians(ranks: Ranks) -> FloatArray:
+    middle = np.column_stack([(ranks.sizes - 1) // 2, ranks.sizes // 2])
+    return np.where(ranks.sizes > 0, ranks.at(middle).mean(axis=1), np.nan)
+
+
+def _index(index: FloatArray, scores: FloatArray) -> Block:
+    return index, np.zeros(len(index), dtype=np.intp)
+
+
+def _excess(index: FloatArray, scores: FloatArray) -> Block:
+    return excess_over(index, scores), np.zeros(len(index), dtype=np.intp)
+
+
+def _index_in_groups(
+    index: FloatArray, scores: FloatArray, cuts: FloatArray, group_of: IntArray
+) -> Block:
+    return index, group_of[interval_of(index, cuts)]
+
+
+def _in_groups(
+    index: FloatArray, scores: FloatArray, cuts: FloatArray, group_of: IntArray, follow: bool
+) -> Block:
+    values = excess_over(index, scores) if follow else scores
+    return values, group_of[interval_of(index, cuts)]
+
+
+def _left_over(
+    index: FloatArray, scores: FloatArray, cuts: FloatArray, group_of: IntArray, levels: FloatArray
+) -> Block:
+    groups = group_of[interval_of(index, cuts)]
+    values = excess_over(levels[groups], excess_over(index, scores))
+    return values, np.zeros(len(index), dtype=np.intp)

@@ -1,0 +1,88 @@
+"""Levels by counting over blocks: to the last bit those of the same rows in memory."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_array_equal
+
+from plcp.blocks import Held
+from plcp.partitions.ordered import OrderedPartition
+from plcp.quantiles import interpolated, interpolated_place
+from plcp.thresholds.learned.counted import CountedGroups, cut_by_counting
+from plcp.thresholds.learned.evidence import Pairs, ordered_evidence
+from plcp.thresholds.learned.grouped import HeldGroups
+from plcp.thresholds.learned.reading import Reading
+from strategies import alphas, few
+
+finite = st.floats(-1e6, 1e6)
+tied = st.integers(-2, 3).map(float)
+
+
+@st.composite
+def evidence_rows(draw):
+    n = draw(st.integers(1, 120))
+    elements = draw(st.sampled_from([finite, tied]))
+    index, scores = (draw(hnp.arrays(float, n, elements=elements)) for _ in range(2))
+    cuts = draw(st.lists(st.integers(0, n), max_size=5).map(sorted))
+    order = draw(st.permutations(range(n)))
+    return index, scores, cuts, np.array(order)
+
+
+def in_blocks(index, scores, cuts, order):
+    return Held(zip(np.split(index[order], cuts), np.split(scores[order], cuts), strict=True))
+
+
+def cut_in_memory(index, scores, n_groups, alpha):
+    partition = OrderedPartition(n_groups=n_groups, alpha=alpha)
+    partition.index_ = None
+    return partition.cut(index, scores, None)
+
+
+@few
+@given(evidence_rows(), st.integers(1, 9), alphas)
+def test_cuts_and_groups_are_those_of_the_rows_in_memory(rows, m, alpha):
+    index, scores, *how = rows
+    expected = cut_in_memory(index, scores, m, alpha)
+    found = cut_by_counting(OrderedPartition(alpha=alpha), m, in_blocks(index, scores, *how))
+    assert_array_equal(found.cuts_, expected.cuts_)
+    assert_array_equal(found.thresholds_, expected.thresholds_)
+    assert_array_equal(found.group_sizes_, expected.group_sizes_)
+    assert_array_equal(found.group_of(index), expected.group_of(index))
+
+
+@few
+@given(
+    evidence_rows(), st.integers(1, 6), alphas, st.sampled_from(["cross", "split"]), st.booleans()
+)
+def test_levels_are_those_of_the_rows_in_memory(rows, m, alpha, calibration, follow):
+    index, scores, *how = rows
+    partition = cut_in_memory(index, scores, m, alpha)
+    held = ordered_evidence(partition, index, Pairs(None, scores, None))
+    group_of = partition.interval_groups
+    reading = Reading(alpha, calibration, "mode", follow, 0)
+    expected = reading.read(HeldGroups(held, held.groups, partition.n_groups_))
+    counted = CountedGroups(in_blocks(index, scores, *how), partition.cuts_, group_of)
+    found = reading.read(counted)
+    assert_array_equal(found.levels, expected.levels)
+    assert_array_equal(found.thresholds, expected.thresholds)
+    assert_array_equal(found.sizes, expected.sizes)
+    assert_array_equal(found.rank, expected.rank)
+
+
+def test_a_group_without_rows_has_the_median_of_all():
+    evidence = Held([(np.array([1.0, 2.0, 3.0]), np.zeros(3))])
+    grouped = CountedGroups(evidence, np.array([0.0]), np.array([0, 1]))
+    assert_array_equal(grouped.masses, [0, 3])
+    assert_array_equal(grouped.medians(), [2, 2])
+    assert_array_equal(grouped.own(0.5), [np.nan, -2])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 11, 1000])
+@pytest.mark.parametrize("level", [0.001, 0.1, 0.5, 0.7, 0.9, 0.999])
+def test_interpolated_quantiles_are_numpys(rng, n, level):
+    values = np.sort(rng.normal(size=n))
+    low, high, share = interpolated_place(n, level)
+    expected = np.quantile(values, level, method="weibull")
+    assert interpolated(values[low], values[high], share) == expected
