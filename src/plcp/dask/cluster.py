@@ -1,0 +1,145 @@
+"""Blocks of rows on a cluster: passes over them whose sums are made where the rows lie."""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
+from typing import Any
+from uuid import uuid4
+
+from dask.base import compute, persist
+from dask.delayed import Delayed, delayed
+from dask.highlevelgraph import HighLevelGraph
+from dask.task_spec import Task, TaskRef
+from dask.utils import ensure_dict
+
+from plcp.blocks import Passes
+from plcp.blocks.passes import Block
+
+FAN_IN = 16  # sums that are added by one task
+
+
+class Spread(Passes):
+    """Blocks that Dask makes when they are needed, each where its rows lie.
+
+    Only what ``each`` and ``total`` return reaches the caller. Arguments may be references from
+    ``gather``: what they stand for then goes from worker to worker.
+
+    Parameters
+    ----------
+    blocks : sequence of Delayed
+        Each gives a tuple of arrays or frames with as many rows.
+    client : distributed.Client, default=None
+        Who computes; None: the current client, or Dask's own threads without any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> blocks = Spread([delayed((np.array([1.0, 2.0]),)), delayed((np.array([3.0]),))])
+    >>> blocks.total(len), blocks.keep(lambda values: (values + 1,)).each(max)
+    (3, [np.float64(3.0), np.float64(4.0)])
+    """
+
+    def __init__(self, blocks: Sequence[Delayed], client: Any = None) -> None:
+        self.blocks = _in_one_graph(blocks)
+        self.client = client
+
+    def each(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Return ``function(*block, *args)`` of every block, in their order: something small."""
+        return list(compute(*self._made(function, args), scheduler=self.client))
+
+    def total(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Return the sum of ``function(*block, *args)`` over all blocks, added on the workers."""
+        parts = self._made(function, args)
+        while len(parts) > 1:
+            few = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
+            parts = layer("sum", [(_sum, some) for some in few])
+        (total,) = compute(*parts, scheduler=self.client)
+        return total
+
+    def keep(self, function: Callable[..., Block], *args: Any) -> "Spread":
+        """Return the blocks ``function(*block, *args)``, kept on the workers.
+
+        The scheduler knows how they were made: those that die with a worker are made again.
+        """
+        made = self._made(function, args)
+        return Spread(persist(*made, scheduler=self.client), self.client)
+
+    def gather(self, function: Callable[..., Any], *args: Any) -> Delayed:
+        """Call ``function(blocks, *args)`` with a list of all blocks, on one worker.
+
+        What it gives stays there; the reference returned, and its items, are arguments for other
+        passes.
+        """
+        (made,) = layer(
+            _name(function), [(_applied_to_all, [call_of(function, args), *self.blocks])]
+        )
+        (kept,) = persist(made, scheduler=self.client)
+        return kept
+
+    def fetch(self, reference: Delayed) -> Any:
+        """Return what a reference stands for: bring it to the caller."""
+        (value,) = compute(reference, scheduler=self.client)
+        return value
+
+    def beside(self, *blocks: Delayed) -> "Spread":
+        """Return these blocks and more, given as references."""
+        return Spread([*self.blocks, *blocks], self.client)
+
+    def _made(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Delayed]:
+        call = call_of(function, args)
+        return layer(_name(function), [(_applied, [call, block]) for block in self.blocks])
+
+
+def layer(name: str, calls: Sequence[tuple[Callable[..., Any], Sequence[Any]]]) -> list[Delayed]:
+    """Return each function's result on its arguments, all in one layer of one graph.
+
+    Arguments that are Delayed are computed; others go into the graph as they are.
+    """
+    name = f"{name}-{uuid4().hex}"
+    tasks: dict[Any, Any] = {}
+    needed: dict[Any, Any] = {}
+    for number, (function, args) in enumerate(calls):
+        needed.update({arg.key: arg for arg in args if isinstance(arg, Delayed)})
+        refs = [TaskRef(arg.key) if isinstance(arg, Delayed) else arg for arg in args]
+        tasks[name, number] = Task((name, number), function, *refs)
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=list(needed.values()))
+    return [Delayed(key, graph, layer=name) for key in tasks]
+
+
+def _in_one_graph(blocks: Sequence[Delayed]) -> list[Delayed]:
+    """Return the same blocks; a graph for each would cost the square of their number."""
+    graphs = {id(block.dask): block.dask for block in blocks}
+    if len(graphs) < 2:
+        return list(blocks)
+    name = f"blocks-{uuid4().hex}"
+    tasks = {key: task for graph in graphs.values() for key, task in ensure_dict(graph).items()}
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=())
+    return [Delayed(block.key, graph, layer=name) for block in blocks]
+
+
+def call_of(function: Callable[..., Any], args: tuple[Any, ...], *, pure: bool = False) -> Delayed:
+    """What many tasks have in common: in the graph once, however large it is."""
+    return delayed(_together, pure=pure)(function, *args)
+
+
+def _together(function: Callable[..., Any], *args: Any) -> tuple[Callable[..., Any], Any]:
+    return function, args
+
+
+def _applied(call: tuple[Callable[..., Any], Any], block: Block) -> Any:
+    function, args = call
+    return function(*block, *args)
+
+
+def _applied_to_all(call: tuple[Callable[..., Any], Any], *blocks: Block) -> Any:
+    function, args = call
+    return function(list(blocks), *args)
+
+
+def _sum(*parts: Any) -> Any:
+    return reduce(add, parts)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """How the tasks are called on the dashboard."""
+    return str(getattr(function, "__name__", type(function).__name__)).strip("_<>")
