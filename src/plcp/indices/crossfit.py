@@ -127,6 +127,10 @@ class CrossFitted(RegressorMixin, BaseEstimator):
             total = total + model.predict(X)
         return total / len(self.models_)
 
+    def forget_rows(self) -> None:
+        """Drop what is known of the fitted rows, which new rows do not need."""
+        del self.out_of_fold_
+
     def _is_worth_tables(self, X: Any) -> bool:
         return isinstance(X, np.ndarray) and (len(X) >= ROWS_FOR_TABLES or "_tables" in vars(self))
 

@@ -141,6 +141,12 @@ class MixedIndex(RegressorMixin, BaseEstimator):
                 mixed += weight * self._adjust(values, adjustment)
         return mixed
 
+    def forget_rows(self) -> None:
+        """Drop what is known of the fitted rows, which new rows do not need."""
+        del self.out_of_fold_
+        for member in self.members_:
+            member.forget_rows()
+
     def _encode(self, X: Any, reset: bool) -> Any:
         """Numbers for the default members; X as it is for members of the user's own."""
         X = check_features(self, X, reset=reset, allow_nan=takes_nan(self))

@@ -4,11 +4,10 @@ from typing import Any
 
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import conformal_rank
-from plcp.thresholds.learned.evidence import Evidence
 
 
-def plcp_guarantee(rule: Any, follow: bool, evidence: Evidence) -> str:
-    """Sentence that says what holds for a rule calibrated on some evidence, and when."""
+def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> str:
+    """Sentence that says what holds for a rule calibrated on n rows, and when."""
     target, m = f"{1 - rule.alpha:g}", rule.n_groups_
     each = "the one learned group" if m == 1 else f"each of the {m} learned groups"
     if rule.calibration == "joint":
@@ -21,7 +20,7 @@ def plcp_guarantee(rule: Any, follow: bool, evidence: Evidence) -> str:
             f"No finite-sample guarantee: each threshold covers {target} of its own group, but "
             "their mean is used; by Jensen its pinball loss is no larger."
         )
-    if rule.calibration == "split" and evidence.weights is not None:
+    if rule.calibration == "split" and weighted:
         return (
             f"Approximate: P(covered | group) is about {target} for {each} if the weights are "
             "likelihood ratios relative to a typical test point."
@@ -39,15 +38,12 @@ def plcp_guarantee(rule: Any, follow: bool, evidence: Evidence) -> str:
     return (
         f"Asymptotic: coverage tends to {target}, overall and in {each.removeprefix('each of ')}, "
         "as fold models and their average converge to the same index."
-        f"{_without_weights(rule.alpha, evidence)}"
+        f"{'' if weighted else _in_the_sample(rule.alpha, n)}"
     )
 
 
-def _without_weights(alpha: float, evidence: Evidence) -> str:
+def _in_the_sample(alpha: float, n: int) -> str:
     """What is exact, here or with a share of the rows held out; with weights nothing is."""
-    if evidence.weights is not None:
-        return ""
-    n = len(evidence.scores)
     return (
         f" In the sample: at least {conformal_rank(n, alpha)} of the {n} calibration scores lie at "
         "or below their own out-of-fold threshold. "

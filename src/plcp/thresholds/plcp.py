@@ -23,10 +23,11 @@ from plcp.quantiles import FloatArray, IntArray, conformal_quantile
 from plcp.rows import is_frame
 from plcp.thresholds.base import Assigned, ThresholdRule
 from plcp.thresholds.guarantees import plcp_guarantee
-from plcp.thresholds.learned.calibration import mean_level
-from plcp.thresholds.learned.evidence import Evidence, Pairs, Place, place_of
+from plcp.thresholds.learned.calibration import Levels, mean_level
+from plcp.thresholds.learned.evidence import Pairs, Place, place_of
 from plcp.thresholds.learned.learning import learn
 from plcp.thresholds.learned.reading import Reading
+from plcp.thresholds.learned.selection import History
 from plcp.thresholds.members import Members, members_of_codes
 from plcp.validation import (
     check_alpha,
@@ -157,20 +158,16 @@ class PLCP(ThresholdRule):
         """
         pairs = self._check(X, y, sample_weight)
         rng = check_random_state(self.random_state)
-        # No score is negative where none was: a negative threshold would only empty the set.
-        self._least = 0.0 if pairs.scores.min() >= 0 else -np.inf
-        partition = self._template()
-        self._follow = self._follows_index(partition)
-        # A test row must not share its draw with a calibration row.
-        self._seeds = rng.randint(np.iinfo(np.int32).max, size=2)
+        partition = self._begin(pairs.scores.min(), rng)
         if np.isinf(conformal_quantile(pairs.scores, self.alpha, pairs.weights)):
             self._give_up(pairs)
-        else:
-            learned = learn(self, seeded(partition, rng), pairs, self._follow, rng)
-            self.partition_, self.history_ = learned.partition, learned.history
-            self._calibrate(learned.seen, learned.honest)
-            self.guarantee_ = plcp_guarantee(self, self._follow, learned.honest)
-            self._warn_if_one_group_serves_all(partition, pairs)
+            return self
+        learned = learn(self, seeded(partition, rng), pairs, self._follow, rng)
+        found = self._reading().levels(learned.partition, learned.seen, learned.honest)
+        self._settle(learned.partition, learned.history, *found)
+        weighted = pairs.weights is not None
+        self.guarantee_ = plcp_guarantee(self, self._follow, len(learned.honest.scores), weighted)
+        self._warn_if_one_group_serves_all(partition, pairs)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -241,10 +238,25 @@ class PLCP(ThresholdRule):
             return self.within == "index"
         return isinstance(partition, OrderedPartition) and self.calibration != "joint"
 
-    def _calibrate(self, seen: Evidence, honest: Evidence) -> None:
-        """Set one level a group: a threshold, or a correction of the index."""
-        options = self.alpha, self.calibration, self.assignment, self._follow, self._seeds[0]
-        found, self._owner = Reading(*options).levels(self.partition_, seen, honest)
+    def _begin(self, least: float, rng: np.random.RandomState) -> Partition:
+        """Settle what does not depend on groups; return the partition to be learned."""
+        # No score is negative where none was: a negative threshold would only empty the set.
+        self._least = 0.0 if least >= 0 else -np.inf
+        partition = self._template()
+        self._follow = self._follows_index(partition)
+        # A test row must not share its draw with a calibration row.
+        self._seeds = rng.randint(np.iinfo(np.int32).max, size=2)
+        return partition
+
+    def _reading(self) -> Reading:
+        seed = self._seeds[0]
+        return Reading(self.alpha, self.calibration, self.assignment, self._follow, seed)
+
+    def _settle(
+        self, partition: Partition, history: History, found: Levels, owner: IntArray
+    ) -> None:
+        """Keep one level a group: a threshold, or a correction of the index."""
+        self.partition_, self.history_, self._owner = partition, history, owner
         self.levels_, self.thresholds_ = found.levels, found.thresholds
         self.group_sizes_, self._rank = found.sizes, found.rank
         few = np.flatnonzero(np.isinf(self.levels_)).tolist()

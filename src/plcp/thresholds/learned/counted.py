@@ -1,6 +1,7 @@
 """Levels read off rows in blocks, by counting: to the last bit those of the rows in memory."""
 
 from copy import copy
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,18 @@ from plcp.quantiles import (
     interpolated_place,
     rank_reaching,
 )
+from plcp.thresholds.learned.calibration import Levels, merge_small
 from plcp.thresholds.learned.grouped import Grouped
+from plcp.thresholds.learned.reading import Reading
+
+
+class Counted(NamedTuple):
+    """A partition cut by all rows, its levels, and the group that each of its groups joined."""
+
+    partition: OrderedPartition
+    levels: Levels
+    owner: IntArray
+    n: int
 
 
 class CountedGroups(Grouped):
@@ -88,6 +100,32 @@ def cut_by_counting(
     return again
 
 
+def read_by_counting(
+    reading: Reading, partition: OrderedPartition, n_groups: int, seen: Passes, honest: Passes
+) -> Counted:
+    """Cut a fitted partition by the rows it has seen, and read its levels off honest ones.
+
+    Evidence is in blocks of index and score; both may be the same.
+    """
+    partition = cut_by_counting(partition, n_groups, seen)
+    owner: IntArray = np.arange(partition.n_groups_)
+    n = honest.total(count_rows)
+    share = n / partition.group_sizes_.sum()
+    while True:
+        masses = np.bincount(owner, partition.group_sizes_)
+        joined = merge_small(masses * share, reading.alpha)[owner]
+        if joined.max() == owner.max():
+            break
+        owner = joined
+    grouped = CountedGroups(honest, partition.cuts_, owner[partition.interval_groups])
+    return Counted(partition, reading.read(grouped), owner, n)
+
+
+def count_rows(index: FloatArray, scores: FloatArray) -> int:
+    """Return the number of rows of a block."""
+    return len(scores)
+
+
 def _equal_mass_cuts(index: Ranks, n_groups: int) -> FloatArray:
     n = int(index.sizes[0])
     *cuts, largest = index.at([[*ranks_of_cuts(n, n_groups), n - 1]])[0]
@@ -99,7 +137,7 @@ def _quantiles(ranks: Ranks, level: float) -> FloatArray:
     places = np.array([interpolated_place(int(n), level) for n in ranks.sizes])
     values = ranks.at(places[:, :2].astype(np.int64))
     found, there = np.full(len(values), np.nan), ranks.sizes > 0
-    found[there] = interpolated(*values[there].T, places[there, 2])
+    found[there] = interpolated(values[there, 0], values[there, 1], places[there, 2])
     return found
 
 

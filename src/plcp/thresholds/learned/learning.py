@@ -1,6 +1,6 @@
 """The three ways to learn a partition and to find the rows its thresholds may be read off."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,9 +42,17 @@ def learn(
     rule: Any, partition: Partition, pairs: Pairs, follow: bool, rng: np.random.RandomState
 ) -> Learned:
     """Learn a partition in the way a rule's ``calibration`` and ``n_groups`` say."""
-    held_out = None
-    if rule.calibration == "split":
-        pairs, held_out = pairs.cut(rule.calibration_size, rng)
+    if rule.calibration != "split":
+        return learn_partition(rule, partition, pairs, follow, rng)
+    pairs, held_out = pairs.cut(rule.calibration_size, rng)
+    learned = learn_partition(rule, partition, pairs, follow, rng)
+    return replace(learned, honest=observe(learned.partition, held_out))
+
+
+def learn_partition(
+    rule: Any, partition: Partition, pairs: Pairs, follow: bool, rng: np.random.RandomState
+) -> Learned:
+    """Learn from all rows; they are honest too, as far as models can be out of fold."""
     cut_later = rule.calibration == "cross" and isinstance(partition, OrderedPartition)
     search = rule.n_groups == "auto" and not follow
     history: History = []
@@ -61,8 +69,7 @@ def learn(
     if search and isinstance(partition, OrderedPartition) and cut_later:
         partition, history = choose_by_cutting(partition, seen, rng)
         seen = ordered_evidence(partition, seen.index, pairs)
-    honest = seen if held_out is None else observe(partition, held_out)
-    return Learned(partition, history + partition.history_, seen, honest)
+    return Learned(partition, history + partition.history_, seen, seen)
 
 
 def learn_jointly(partition: Partition, pairs: Pairs) -> tuple[Partition, Evidence]:

@@ -1,0 +1,100 @@
+"""Rows drawn from blocks by what stands in them: the same ones however the blocks are cut."""
+
+from typing import Any
+
+import numpy as np
+
+from plcp.blocks.hashing import GOLDEN, Hashes, hash_rows, mixed
+from plcp.blocks.passes import Block, Passes
+from plcp.blocks.ranks import Ranks
+from plcp.quantiles import FloatArray, IntArray
+from plcp.rows import count, take
+
+
+def draws(X: Any, scores: FloatArray, seed: int) -> FloatArray:
+    """Number in [0, 1) for each row, as if drawn: it depends on the row and the seed alone.
+
+    Copies of a row in the same block have draws of their own, so that a sample of rows with small
+    numbers holds each kind of row as often as all rows do.
+
+    Examples
+    --------
+    >>> a, b, c = draws(np.array([[1.0], [2.0], [1.0]]), np.zeros(3), seed=0)
+    >>> bool(a == draws(np.array([[1.0]]), np.zeros(1), seed=0)[0]), len({a, b, c})
+    (True, 3)
+    """
+    hashes = hash_rows(X, scores, seed)
+    copies = _earlier_copies(hashes)
+    if copies.any():
+        with np.errstate(over="ignore"):
+            own = mixed(hashes + copies.astype(np.uint64) * np.uint64(GOLDEN) + hashes.sum())
+        hashes = np.where(copies > 0, own, hashes)
+    return (hashes >> np.uint64(11)) * 2.0**-53
+
+
+def largest_draw(blocks: Passes, size: int, n: int, seed: int) -> float:
+    """Draw of the last of the ``size`` rows of least draws, among n in blocks of X and scores."""
+    if size >= n:
+        return 1.0
+    return float(Ranks(blocks.then(_draws, seed), 1).at([size - 1])[0])
+
+
+def drawn(X: Any, scores: FloatArray, seed: int, largest: float) -> Block:
+    """Rows of a block whose draw is no larger."""
+    return _chosen(X, scores, draws(X, scores, seed) <= largest)
+
+
+def not_drawn(X: Any, scores: FloatArray, seed: int, largest: float) -> Block:
+    """Return the other rows of a block."""
+    return _chosen(X, scores, draws(X, scores, seed) > largest)
+
+
+def in_hash_order(X: Any, scores: FloatArray, seed: int = 0) -> tuple[Any, FloatArray]:
+    """Rows in an order of their own, whatever order they came in.
+
+    Examples
+    --------
+    >>> X, scores = np.array([[1.0], [2.0], [3.0]]), np.array([0.1, 0.2, 0.3])
+    >>> one, other = in_hash_order(X, scores)[1], in_hash_order(X[::-1], scores[::-1])[1]
+    >>> bool((one == other).all())
+    True
+    """
+    order = np.lexsort((scores, hash_rows(X, scores, seed)))
+    return take(X, order), scores[order]
+
+
+def joined(blocks: list[Block]) -> Block:
+    """Rows of several blocks in one."""
+    full = [block for block in blocks if count(block[0])] or blocks[:1]
+    return tuple(_concatenated(list(column)) for column in zip(*full, strict=True))
+
+
+def _concatenated(parts: list[Any]) -> Any:
+    if hasattr(parts[0], "columns"):
+        from pandas import concat
+
+        return concat(parts, ignore_index=True)
+    return np.concatenate(parts)
+
+
+def _chosen(X: Any, scores: FloatArray, rows: Any) -> Block:
+    if rows.all():
+        return X, scores
+    places = np.flatnonzero(rows)
+    return take(X, places), scores[places]
+
+
+def _draws(X: Any, scores: FloatArray, seed: int) -> Block:
+    return draws(X, scores, seed), np.zeros(len(scores), dtype=np.intp)
+
+
+def _earlier_copies(hashes: Hashes) -> IntArray:
+    """How many rows with the same hash stand before each, in the block."""
+    order = np.argsort(hashes, kind="stable")
+    in_order = hashes[order]
+    starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1]))
+    copies = np.empty(len(hashes), dtype=np.int64)
+    copies[order] = np.arange(len(hashes)) - np.repeat(
+        starts, np.diff(np.append(starts, len(hashes)))
+    )
+    return copies
