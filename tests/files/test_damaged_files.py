@@ -50,7 +50,7 @@ def test_the_nearest_name_is_told_for_a_missing_file(tmp_path):
 
 def test_what_is_no_file_is_refused(tmp_path):
     (tmp_path / "a.parquet").mkdir()
-    refused(tmp_path / "a.parquet", "is a folder: name a file in it", IsADirectoryError)
+    refused(tmp_path / "a.parquet", "is a folder without a table in it")
     (tmp_path / "b.csv").symlink_to("/dev/null")
     refused(tmp_path / "b.csv", "is not a file on disk", OSError)
 

@@ -12,7 +12,10 @@ from plcp.cli.telling import note, print_json, progress, telling
 def apply(
     model: Model,
     new: Annotated[
-        Path, typer.Argument(metavar="NEW", help="Rows to serve: Parquet, CSV or Arrow.")
+        Path,
+        typer.Argument(
+            metavar="NEW", help="Rows to serve: Parquet, CSV or Arrow, or a folder of such parts."
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the rows go, with their sets.")],
     prefix: Annotated[
@@ -23,25 +26,21 @@ def apply(
 ) -> None:
     """Add prediction sets to a table: lower and upper (or set), group and threshold.
 
-    Row order and all columns are kept; the table is never whole in memory.
+    Row order and all columns are kept; the table is never whole in memory. A folder of parts gives
+    a folder of parts with the same names, or one file if the name of --out has an ending.
 
     Example: plcp apply income.plcp new.parquet -o new_with_sets.parquet
     """
     with telling():
-        from plcp.files import check_output, create_table, format_of, open_table
-        from plcp.files.ahead import ahead
-        from plcp.tabular import Applier, load_model
+        from plcp.files import open_table
+        from plcp.tabular import Applier, check_served, load_model, serve
 
-        format_of(out)
-        check_output(out, force)
+        check_served(new, out, force)
         applier = Applier(load_model(model), prefix)
         table = open_table(new, types=applier.model.column_types)
-        schema, rows = applier.schema(table.schema, str(new)), 0
-        with create_table(out, schema, force=force) as writer:
-            applied = ahead(map(applier.apply, table.batches()))  # while the last one is written
-            for batch in progress(applied, table.n_rows):
-                writer.write(batch)
-                rows += batch.num_rows
+        schema = applier.schema(table.schema, str(new))
+        with progress(table.n_rows) as advance:
+            rows = serve(applier, table, out, force=force, advance=advance)
         notes = applier.notes()
         note(*notes)
         if as_json:

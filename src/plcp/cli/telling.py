@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from io import TextIOWrapper
@@ -120,8 +120,9 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def progress(batches: Iterable[Any], total: int | None) -> Iterator[Any]:
-    """Show how many rows are done, where somebody is looking."""
+@contextmanager
+def progress(total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show how many rows are done, where somebody is looking; yields what is told of more."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -134,9 +135,7 @@ def progress(batches: Iterable[Any], total: int | None) -> Iterator[Any]:
     shown = sys.stderr.isatty()
     with Progress(*columns, console=console(stderr=True), transient=True, disable=not shown) as bar:
         task = bar.add_task("rows", total=total)
-        for batch in batches:
-            yield batch
-            bar.advance(task, batch.num_rows)
+        yield lambda rows: bar.advance(task, rows)
 
 
 def _strict(value: Any) -> Any:

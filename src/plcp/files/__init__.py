@@ -1,6 +1,8 @@
 """Tables on disk, read and written in batches."""
 
 from plcp.files.atomic import check_output, write_atomically
+from plcp.files.atomic_folder import check_output_folder, write_folder_atomically
+from plcp.files.folder import FolderTable
 from plcp.files.formats import Format, format_of
 from plcp.files.inputs import check_input
 from plcp.files.names import find_column, match_columns
@@ -9,15 +11,18 @@ from plcp.files.table import TableFile
 from plcp.files.writer import TableWriter
 
 __all__ = [
+    "FolderTable",
     "Format",
     "TableFile",
     "TableWriter",
     "check_input",
     "check_output",
+    "check_output_folder",
     "create_table",
     "find_column",
     "format_of",
     "match_columns",
     "open_table",
     "write_atomically",
+    "write_folder_atomically",
 ]

@@ -33,15 +33,20 @@ def check_output(path: str | Path, force: bool = False, *, ending: str = "") -> 
     if not Path(path).name.lower().endswith(ending):
         raise ValueError(f"{path} is to be a {ending} file: end its name in {ending}")
     real = Path(path).resolve()
-    if not real.parent.is_dir():
-        raise FileNotFoundError(f"{path} cannot be written: make the folder {real.parent} first")
     if real.exists() and not real.is_file():
         raise IsADirectoryError(f"{path} is no file that could be replaced: name a file")
     if real.exists() and not force:
         raise FileExistsError(f"{path} exists: name another file, or replace it with --force")
+    check_place(path, real)
+    return real
+
+
+def check_place(path: str | Path, real: Path) -> None:
+    """Refuse a place in a folder that is not there, or not the user's to write in."""
+    if not real.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: make the folder {real.parent} first")
     if not os.access(real.parent, os.W_OK):
         raise PermissionError(f"{path} cannot be written: no right to write in {real.parent}")
-    return real
 
 
 @contextmanager
@@ -66,21 +71,21 @@ def write_atomically(path: str | Path, *, force: bool = False) -> Iterator[Path]
     """
     final = check_output(path, force)
     temporary = final.with_name(f".{final.name}.{secrets.token_hex(4)}.tmp")
-    with _stopped_by_signals(), _told_when_full(path):
+    with stopped_by_signals(), told_when_full(path):
         try:
             temporary.touch(exist_ok=False)
             yield temporary
             check_output(path, force)  # another program may have written it meanwhile
-            _to_disk(temporary)
+            to_disk(temporary)
             os.replace(temporary, final)
         finally:
             temporary.unlink(missing_ok=True)
-    with suppress(PermissionError):  # Windows opens no folders
-        _to_disk(final.parent)
+    to_disk(final.parent)
 
 
 @contextmanager
-def _told_when_full(path: str | Path) -> Iterator[None]:
+def told_when_full(path: str | Path) -> Iterator[None]:
+    """Name the path, and the remedy, where the disk is full."""
     try:
         yield
     except OSError as error:
@@ -91,16 +96,18 @@ def _told_when_full(path: str | Path) -> Iterator[None]:
         raise told from error
 
 
-def _to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def to_disk(path: Path) -> None:
+    """See to it that a file, or the names in a folder, outlast a power cut."""
+    with suppress(PermissionError):  # Windows opens no folders
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextmanager
-def _stopped_by_signals() -> Iterator[None]:
+def stopped_by_signals() -> Iterator[None]:
     """Let a ``kill`` unwind as Ctrl-C does, where nobody else has decided what it does."""
     kinds = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
     ours = [kind for kind in kinds if signal.getsignal(kind) == signal.SIG_DFL]

@@ -9,9 +9,11 @@ import pyarrow as pa
 from plcp.files.arrow import ArrowTable, ArrowWriter
 from plcp.files.atomic import write_atomically
 from plcp.files.delimited import DelimitedTable, DelimitedWriter
+from plcp.files.folder import FolderTable
 from plcp.files.formats import Format, check_content, format_of
 from plcp.files.inputs import check_input
 from plcp.files.parquet import ParquetTable, ParquetWriter
+from plcp.files.parts import list_parts
 from plcp.files.table import TableFile, damage_told
 from plcp.files.writer import TableWriter
 
@@ -22,18 +24,33 @@ def open_table(
     types: Mapping[str, pa.DataType] | None = None,
     text_otherwise: bool = False,
 ) -> TableFile:
-    """Open a Parquet, CSV or Arrow file, by the end of its name.
+    """Open a Parquet, CSV or Arrow file by the end of its name, or a folder of parts.
+
+    Files of one format in a folder are one table, as Spark and Dask write it: part after part in
+    the natural order of their names. Folders within it, ``key=value``, are a column.
 
     Parameters
     ----------
     path : str or Path
-        The file.
+        The file or folder.
     types : mapping from str to pyarrow.DataType, optional
         How to read columns of a CSV file; the other formats have types of their own.
     text_otherwise : bool
         Whether the other columns of a CSV file are read as text, as they are written: ``007``
         stays so. By default their types are found out in a first pass over the whole file.
     """
+    if Path(path).is_dir():
+        files = {
+            name: _open_file(Path(path, name), types or {}, text_otherwise)
+            for name in list_parts(Path(path))
+        }
+        return FolderTable(Path(path), files, types or {})
+    return _open_file(path, types or {}, text_otherwise)
+
+
+def _open_file(
+    path: str | Path, types: Mapping[str, pa.DataType], text_otherwise: bool
+) -> TableFile:
     path = check_input(path)
     kind = format_of(path)
     check_content(path)
@@ -42,7 +59,7 @@ def open_table(
             return ParquetTable(path)
         if kind is Format.ARROW:
             return ArrowTable(path)
-        return DelimitedTable(path, types or {}, text_otherwise)
+        return DelimitedTable(path, types, text_otherwise)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from plcp.tabular.frames import to_frame
 from plcp.tabular.methods import METHODS
 from plcp.tabular.model import TabularModel, describe_features
 from plcp.tabular.roles import Roles, choose_roles
+from plcp.tabular.serving import check_served, serve
 from plcp.tabular.storage import load_manifest, load_model, save_model
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Roles",
     "TabularModel",
     "calibrate",
+    "check_served",
     "choose_roles",
     "codes_as_text",
     "describe_features",
@@ -24,5 +26,6 @@ __all__ = [
     "load_manifest",
     "load_model",
     "save_model",
+    "serve",
     "to_frame",
 ]
