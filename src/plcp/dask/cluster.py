@@ -1,6 +1,7 @@
 """Blocks of rows on a cluster: passes over them whose sums are made where the rows lie."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from typing import Any
@@ -22,7 +23,8 @@ class Spread(Passes):
     """Blocks that Dask makes when they are needed, each where its rows lie.
 
     Only what ``each`` and ``total`` return reaches the caller. Arguments may be references from
-    ``gather``: what they stand for then goes from worker to worker.
+    ``gather``: what they stand for then goes from worker to worker. Errors
+    name the block.
 
     Parameters
     ----------
@@ -87,7 +89,9 @@ class Spread(Passes):
 
     def _made(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Delayed]:
         call = call_of(function, args)
-        return layer(_name(function), [(_applied, [call, block]) for block in self.blocks])
+        n = len(self.blocks)
+        calls = [(_applied, [call, block, number, n]) for number, block in enumerate(self.blocks)]
+        return layer(_name(function), calls)
 
 
 def layer(name: str, calls: Sequence[tuple[Callable[..., Any], Sequence[Any]]]) -> list[Delayed]:
@@ -126,9 +130,21 @@ def _together(function: Callable[..., Any], *args: Any) -> tuple[Callable[..., A
     return function, args
 
 
-def _applied(call: tuple[Callable[..., Any], Any], block: Block) -> Any:
+@contextmanager
+def naming_the_part(number: int, n: int) -> Iterator[None]:
+    """Say in which part an error was found, where there are several."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if n == 1 or type(error) not in (TypeError, ValueError):
+            raise
+        raise type(error)(f"part {number} of {n}, counted from 0: {error}") from error
+
+
+def _applied(call: tuple[Callable[..., Any], Any], block: Block, number: int, n: int) -> Any:
     function, args = call
-    return function(*block, *args)
+    with naming_the_part(number, n):
+        return function(*block, *args)
 
 
 def _applied_to_all(call: tuple[Callable[..., Any], Any], *blocks: Block) -> Any:

@@ -1,8 +1,7 @@
 """Dask arrays and data frames as blocks of rows, checked part by part."""
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from dask.delayed import Delayed, delayed
 from sklearn.utils.validation import validate_data
 
 from plcp.blocks.passes import Block
-from plcp.dask.cluster import Spread, layer
+from plcp.dask.cluster import Spread, layer, naming_the_part
 from plcp.rows import count, is_frame, plain
 from plcp.validation import check_lengths, check_scores
 
@@ -88,7 +87,7 @@ def _checked(common: _Part, number: int, X: Any, *values: Any) -> Block:
     """One block, as it was promised."""
     with naming_the_part(number, common.n):
         X = _with_columns(X, common.columns, common.width)
-        arrays = [np.asarray(value) for value in values]
+        arrays = [value if is_frame(value) else np.asarray(value) for value in values]
         for array in arrays:
             check_lengths(X, array)
         if common.check is not None:
@@ -109,17 +108,6 @@ def _with_columns(X: Any, columns: Any, width: Any) -> Any:
             "of all parts"
         )
     return X if list(X.columns) == columns else X[columns]
-
-
-@contextmanager
-def naming_the_part(number: int, n: int) -> Iterator[None]:
-    """Say in which part an error was found, where there are several."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        if n == 1:
-            raise
-        raise type(error)(f"part {number} of {n}, counted from 0: {error}") from error
 
 
 def _aligned(name: str, values: Any, X: Any) -> Any:
