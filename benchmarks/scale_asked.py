@@ -1,0 +1,54 @@
+"""What the rules on Dask were held to, beside what was measured: rows of one table."""
+
+from typing import Any
+
+from drawing import Records, pick, unique
+from scale_laws import growth
+from scale_rules import title
+from scale_words import megabytes, power, rate
+
+Rows = list[list[str]]
+
+
+def asked_of_fit(records: Records) -> Rows:
+    """Growth of every rule, and the largest worker of all."""
+    rows = []
+    for rule in unique(records, "rule"):
+        runs = pick(records, rule=rule)
+        if len(runs) > 1:
+            g = growth([run["rows"] for run in runs], [run["fit_seconds"] for run in runs])
+            told = f"{g.exponent:.2f} ({g.worst_step:.2f})"
+            rows.append([f"{title(rule)}: exponent of time (worst step)", "at most 1.1", told])
+    largest = max(records, key=lambda run: max(run["worker_megabytes"]))
+    where = f"{title(largest['rule'])}, {power(largest['rows'])} rows"
+    peak = megabytes(max(largest["worker_megabytes"]))
+    return [*rows, [f"peak of any worker ({where})", "under 1,000 MB", peak]]
+
+
+def asked_of_memory(records: Records) -> Rows:
+    """The same answer as in memory, and not much later."""
+    rows = []
+    for run in records:
+        what = f"{title(run['rule'])}, {power(run['rows'])} rows"
+        rows.append([f"{what}: thresholds of Dask and memory", "equal", difference(run)])
+        rows.append([f"{what}: MSCE ratio", "0.98 to 1.02", f"{run['msce_ratio']:.4f}"])
+        if run["rows"] == 1_000_000:
+            rows.append([f"{what}: time ratio", "at most 3", f"{run['time_ratio']:.2f}"])
+    return rows
+
+
+def asked_of_predict(records: Records) -> Rows:
+    rows = []
+    for run in records:
+        least = "2,000,000" if run["rule"] == "linear" else "300,000"
+        rates = f"{rate(run, alone=False):,.0f} ({rate(run, alone=True):,.0f})"
+        what = f"{title(run['rule'])}: rows a second predicted (without making them)"
+        rows.append([what, f"at least {least}", rates])
+    return rows
+
+
+def difference(run: dict[str, Any]) -> str:
+    """How far thresholds on Dask and in memory lie apart, of groups and of new rows."""
+    if run["same_thresholds"] and run["same_predictions"]:
+        return "equal, all bits"
+    return f"at most {run['largest_relative_difference']:.2%} apart"

@@ -1,0 +1,195 @@
+"""One measurement of scale in a process of its own, told and told of in JSON.
+
+python benchmarks/scale_jobs.py '{"job": "fit", "rule": "split", "rows": 100000, "repeats": 3}'
+"""
+
+import hashlib
+import json
+import pickle
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from distributed import Client, LocalCluster
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+import dask
+from plcp.metrics import msce
+from scale_data import collections, new_rows, rows_made, through, whole
+from scale_rules import ALPHA, RIVALS, RULES
+
+WORKERS = 2
+WARM = 4_000  # rows of a fit before the one that counts: imports and threads are there then
+
+
+@contextmanager
+def local_cluster(processes: bool = True) -> Iterator[Client]:
+    """Two workers of one thread each; the scheduler lives in this process."""
+    with (
+        LocalCluster(
+            n_workers=WORKERS,
+            threads_per_worker=1,
+            processes=processes,
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def peak_megabytes() -> float:
+    """Most memory that this process ever held (not that of who started it)."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    kibibytes = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    return kibibytes * 1024 / 1e6
+
+
+def timed(action: Callable[[], Any], repeats: int = 1) -> tuple[Any, list[float]]:
+    """Return the last result, and the seconds of every repeat."""
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = action()
+        seconds.append(time.perf_counter() - start)
+    return result, seconds
+
+
+def judged(q: np.ndarray, covered: np.ndarray) -> dict[str, Any]:
+    """Exact conditional coverage error of thresholds of new rows, with its 95 % interval."""
+    error = msce(covered, ALPHA)
+    return {
+        "msce": float(error),
+        "msce_low": float(error.low),
+        "msce_high": float(error.high),
+        "coverage": float(covered.mean()),
+        "points": len(q),
+        "digest": hashlib.sha256(np.ascontiguousarray(q).tobytes()).hexdigest()[:16],
+    }
+
+
+def asked(rule: Any, points: int, keep: str | None = None, few: int = 0) -> dict[str, Any]:
+    """Ask a fitted rule for thresholds of new rows, and judge them; all of them, and the first.
+
+    They are kept in a file if one is named.
+    """
+    new = new_rows(points)
+    q, (seconds,) = timed(lambda: rule.predict(new.X))
+    if keep:
+        np.save(keep, q)
+    covered = new.conditional_coverage(q)
+    first = {"few": few, "msce_of_few": float(msce(covered[:few], ALPHA))} if few else {}
+    return {"predict_seconds": seconds, **judged(q, covered), **first}
+
+
+def levels(rule: Any) -> list[float]:
+    """Thresholds of the groups, or the one threshold."""
+    return np.atleast_1d(getattr(rule, "thresholds_", getattr(rule, "threshold_", None))).tolist()
+
+
+class Finished(SchedulerPlugin):
+    """Counts tasks that were done."""
+
+    count = 0
+
+    def transition(self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any) -> None:
+        self.count += start == "processing" and finish == "memory"
+
+
+def rows_made_by_all(client: Client) -> int:
+    # by process: workers that are threads share one count
+    return sum(dict(client.run(rows_made).values()).values())
+
+
+def fit(
+    client: Client, rule: str, rows: int, repeats: int, points: int, keep: str | None = None
+) -> dict[str, Any]:
+    """Fit on the cluster: seconds, peak memory of every worker and here, what was learned."""
+    make, finished = RULES[rule].on_dask, Finished()
+    make().fit(*collections(min(rows, WARM)))
+    warm, before = client.run(peak_megabytes), rows_made_by_all(client)
+    client.cluster.scheduler.add_plugin(finished)
+    fitted, seconds = timed(lambda: make().fit(*collections(rows)), repeats)
+    workers, own = client.run(peak_megabytes), peak_megabytes()
+    passes = (rows_made_by_all(client) - before) / (rows * repeats)
+    tasks = finished.count / repeats
+    _, alone = timed(lambda: dask.compute(*through(*collections(rows))), repeats)
+    local = fitted.to_local()
+    return {
+        "fit_seconds": min(seconds),
+        "all_seconds": seconds,
+        "pass_seconds": min(alone),
+        "passes": passes,
+        "blocks": collections(rows)[1].npartitions,
+        "tasks": tasks,
+        "warm_worker_megabytes": max(warm.values()),
+        "worker_megabytes": sorted(workers.values()),
+        "client_megabytes": own,
+        "rule_megabytes": len(pickle.dumps(local)) / 1e6,
+        "thresholds": levels(local),
+        **asked(local, points, keep),
+    }
+
+
+def memory(rule: str, rows: int, repeats: int, points: int, keep: str | None = None) -> Any:
+    """Fit in memory on the same rows, in the order of their hashes."""
+    from plcp.blocks import hash_rows
+
+    make, (X, y) = RULES[rule].in_memory, whole(rows)
+    order = np.argsort(hash_rows(X, y))
+    X, y = X[order], y[order]
+    make().fit(X[:WARM], y[:WARM])
+    fitted, seconds = timed(lambda: make().fit(X, y), repeats)
+    return {
+        "fit_seconds": min(seconds),
+        "all_seconds": seconds,
+        "megabytes": peak_megabytes(),
+        "thresholds": levels(fitted),
+        **asked(fitted, points, keep),
+    }
+
+
+def predict(client: Client, rule: str, rows: int, repeats: int, taught: int) -> dict[str, Any]:
+    """Lazy thresholds summed block by block, and the same blocks only made and looked at."""
+    fitted = RULES[rule].on_dask().fit(*collections(taught))
+    fitted.predict(collections(min(rows, WARM))[0]).sum().compute()
+    _, passes = timed(lambda: dask.compute(*through(*collections(rows))), repeats)
+    _, seconds = timed(lambda: fitted.predict(collections(rows)[0]).sum().compute(), repeats)
+    return {
+        "taught": taught,
+        "seconds": min(seconds),
+        "pass_seconds": min(passes),
+        "worker_megabytes": sorted(client.run(peak_megabytes).values()),
+    }
+
+
+def rival(rule: str, rows: int, points: int, few: int) -> dict[str, Any]:
+    """Fit and predict in memory, a rival or a rule of ours."""
+    make = RIVALS[rule] if rule in RIVALS else RULES[rule].in_memory
+    X, y = whole(rows)
+    warm = make().fit(X[:1000], y[:1000])
+    warm.predict(X[:2])
+    fitted, (seconds,) = timed(lambda: make().fit(X, y))
+    found = asked(fitted, points, few=few)
+    return {"fit_seconds": seconds, **found, "megabytes": peak_megabytes()}
+
+
+ON_A_CLUSTER = {"fit": fit, "predict": predict}
+IN_MEMORY = {"memory": memory, "rival": rival}
+
+
+def run(job: str, client: Client | None = None, **options: Any) -> dict[str, Any]:
+    """Do one measurement; where it needs a cluster, on one of its own unless a client is given."""
+    if job in IN_MEMORY:
+        found = IN_MEMORY[job](**options)
+    else:
+        with nullcontext(client) if client else local_cluster() as workers:
+            found = ON_A_CLUSTER[job](workers, **options)
+    return {"rule": options["rule"], "rows": options["rows"], **found}
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(**json.loads(sys.argv[1]))))
