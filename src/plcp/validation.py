@@ -76,8 +76,7 @@ def check_scores(scores: ArrayLike) -> FloatArray:
         ),
         warn=True,
     )
-    if len(array) == 0:
-        raise ValueError("the calibration set is empty: 0 sample(s), at least 1 is needed")
+    check_some(len(array))
     array = array.astype(float, copy=False)
     fault = first_not_finite(array)
     if fault:
@@ -86,6 +85,12 @@ def check_scores(scores: ArrayLike) -> FloatArray:
             "drop the row or mend the model's prediction"
         )
     return array
+
+
+def check_some(n: int) -> None:
+    """Refuse a calibration set without rows."""
+    if n == 0:
+        raise ValueError("the calibration set is empty: 0 sample(s), at least 1 is needed")
 
 
 def first_not_finite(values: FloatArray) -> str | None:
@@ -230,12 +235,12 @@ def takes_images(estimator: Any) -> bool:
     return bool(tags.input_tags.three_d_array or tags.no_validation)
 
 
-def warn_infinite(what: str) -> None:
+def warn_infinite(what: str, stacklevel: int = 3) -> None:
     """Say who has too few points for a finite threshold."""
     warnings.warn(
         f"{what}: the only honest threshold is infinite, and the set holds every label",
         InfiniteThresholdWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
 
 

@@ -1,22 +1,23 @@
 """Mondrian conformal prediction: one threshold for each group known in advance."""
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles
-from plcp.rows import count, is_frame
-from plcp.shifts.columns import check_kind, check_present, check_sortable, column, shown
-from plcp.shifts.groups import check_indicators
+from plcp.blocks import Passes, Ranks
+from plcp.blocks.passes import Block
+from plcp.quantiles import FloatArray, IntArray, conformal_rank, group_conformal_quantiles
+from plcp.shifts.columns import check_kind, shown
 from plcp.thresholds.base import Assigned, ThresholdRule
+from plcp.thresholds.labels import Source, distinct, labels_of
 from plcp.thresholds.members import Members, members_of_codes
 from plcp.validation import (
     check_alpha,
     check_features,
     check_pairs,
+    check_some,
     drop_weightless,
     shortened,
     warn_infinite,
@@ -63,7 +64,7 @@ class Mondrian(ThresholdRule):
 
     def __init__(
         self,
-        groups: str | int | list[str | int] | Callable[[Any], ArrayLike] | None = None,
+        groups: Source | None = None,
         alpha: float = 0.1,
     ) -> None:
         self.groups = groups
@@ -82,17 +83,34 @@ class Mondrian(ThresholdRule):
         """
         alpha = check_alpha(self.alpha)
         X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=True)
-        labels, scores, weights = drop_weightless(self._labels(X, groups), scores, weights)
+        labels, scores, weights = drop_weightless(
+            labels_of(self.groups, X, groups), scores, weights
+        )
         self.groups_, codes = np.unique(labels, return_inverse=True)
         m = len(self.groups_)
-        self.thresholds_ = group_conformal_quantiles(scores, codes, m, alpha, weights)
-        self.group_sizes_ = np.bincount(codes, weights, minlength=m)
-        small = self.groups_[np.isinf(self.thresholds_)].tolist()
+        thresholds = group_conformal_quantiles(scores, codes, m, alpha, weights)
+        sizes = np.bincount(codes, weights, minlength=m)
+        return self._settled(thresholds, sizes, weighted=weights is not None)
+
+    def fit_blocks(self, blocks: Passes) -> Self:
+        """Take the conformal quantile of each group, of blocks of labels and finite scores."""
+        alpha = check_alpha(self.alpha)
+        self.groups_ = blocks.total(distinct).labels
+        check_some(len(self.groups_))
+        ranks = Ranks(blocks.then(_in_groups, self.groups_), len(self.groups_))
+        thresholds = ranks.at([conformal_rank(int(n), alpha) - 1 for n in ranks.sizes])
+        return self._settled(thresholds, ranks.sizes, weighted=False)
+
+    def _settled(self, thresholds: FloatArray, sizes: NDArray[Any], weighted: bool) -> Self:
+        alpha = check_alpha(self.alpha)
+        self.thresholds_, self.group_sizes_ = thresholds, sizes
+        small = self.groups_[np.isinf(thresholds)].tolist()
         if small:
             warn_infinite(
-                f"groups {shortened(small)} hold too few calibration points for alpha = {alpha}"
+                f"groups {shortened(small)} hold too few calibration points for alpha = {alpha}",
+                stacklevel=4,
             )
-        self.guarantee_ = _guarantee(alpha, m, weighted=weights is not None)
+        self.guarantee_ = _guarantee(alpha, len(self.groups_), weighted)
         return self
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
@@ -117,35 +135,10 @@ class Mondrian(ThresholdRule):
         """Label of each row and its number, one beyond the last for a group never seen."""
         check_is_fitted(self)
         X = check_features(self, X, reset=False, allow_nan=True)
-        labels = self._labels(X, given)
+        labels = labels_of(self.groups, X, given)
         check_kind(self.groups_[0], labels[0], " of groups")
         codes = np.minimum(np.searchsorted(self.groups_, labels), len(self.groups_) - 1)
         return labels, np.where(self.groups_[codes] == labels, codes, len(self.groups_))
-
-    def _labels(self, X: Any, given: ArrayLike | None) -> NDArray[Any]:
-        """One label a row, from the array given or from X."""
-        if given is not None and self.groups is not None:
-            raise ValueError(
-                f"groups are given twice: as an array, and as Mondrian(groups={self.groups!r})"
-            )
-        if given is not None:
-            labels = _one_a_row(given, count(X))
-        elif callable(self.groups):
-            labels = _one_a_row(self.groups(X), count(X))
-        elif self.groups is None:
-            raise ValueError(
-                "groups is None: name a column, give a function of X, or hand an array of labels "
-                "to fit and predict as groups=..."
-            )
-        else:
-            labels = _column_labels(X, self.groups)
-        if labels.shape != (count(X),):
-            raise ValueError(
-                f"groups must give one label a row, shape ({count(X)},), got {labels.shape}"
-            )
-        check_present(labels, "")
-        check_sortable(labels)
-        return labels
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -167,42 +160,6 @@ def _guarantee(alpha: float, m: int, weighted: bool) -> str:
     )
 
 
-def _one_a_row(values: Any, n: int) -> NDArray[Any]:
-    """Labels as they are, or the column that is True in a boolean matrix."""
-    if np.ndim(values) != 2:
-        return np.asarray(values)
-    names = np.asarray(values.columns if is_frame(values) else range(np.shape(values)[1]))
-    matrix = check_indicators(values, n, "the matrix of groups")
-    memberships = matrix.sum(axis=1)
-    if memberships.max() > 1:
-        row = int(np.argmax(memberships > 1))
-        first, second = names[np.flatnonzero(matrix[row])[:2]].tolist()
-        raise ValueError(
-            f"groups {first!r} and {second!r} overlap at row {row}, but Mondrian takes disjoint "
-            "ones: use BatchGCP or ConditionalCalibration, which take groups that overlap"
-        )
-    if memberships.min() < 1:
-        raise ValueError(
-            f"row {np.argmin(memberships)} is in no group: add a group for the rest, or use "
-            "BatchGCP, which needs none"
-        )
-    return names[matrix.argmax(axis=1)]
-
-
-def _column_labels(X: Any, columns: str | int | list[str | int]) -> NDArray[Any]:
-    """Labels of one column, or "a, b" for each combination of several."""
-    if not isinstance(columns, list):
-        return column(X, columns)
-    if not columns:
-        raise ValueError("groups names no column, got []: name one, or give a function")
-    parts = []
-    for name in columns:
-        part = column(X, name)
-        check_present(part, f" in column {name!r}")
-        parts.append([_escaped(shown(value)) for value in part.tolist()])
-    return np.array([", ".join(row) for row in zip(*parts, strict=True)])
-
-
-def _escaped(label: str) -> str:
-    """Label in which a comma cannot be taken for the end of it."""
-    return label.replace("\\", "\\\\").replace(",", "\\,")
+def _in_groups(labels: NDArray[Any], scores: FloatArray, groups: NDArray[Any]) -> Block:
+    """Scores of a block, and the number of each one's group."""
+    return scores, np.searchsorted(groups, labels)

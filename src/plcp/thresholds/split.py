@@ -6,10 +6,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.quantiles import FloatArray, conformal_quantile
+from plcp.blocks import Passes, Ranks
+from plcp.blocks.passes import Block
+from plcp.quantiles import FloatArray, conformal_quantile, conformal_rank
 from plcp.rows import count
 from plcp.thresholds.base import ThresholdRule
-from plcp.validation import check_alpha, check_features, check_pairs, too_few, warn_infinite
+from plcp.validation import (
+    check_alpha,
+    check_features,
+    check_pairs,
+    check_some,
+    too_few,
+    warn_infinite,
+)
 
 
 class SplitConformal(ThresholdRule):
@@ -54,9 +63,21 @@ class SplitConformal(ThresholdRule):
         """
         alpha = check_alpha(self.alpha)
         _, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=True)
-        self.threshold_ = conformal_quantile(scores, alpha, weights)
-        if np.isinf(self.threshold_):
-            warn_infinite(too_few(weights, len(scores), alpha))
+        return self._settled(conformal_quantile(scores, alpha, weights), len(scores), weights)
+
+    def fit_blocks(self, scores: Passes) -> Self:
+        """Take the conformal quantile of finite scores that lie in blocks, one column each."""
+        alpha = check_alpha(self.alpha)
+        ranks = Ranks(scores.then(_in_one_group), 1)
+        n = int(ranks.sizes[0])
+        check_some(n)
+        return self._settled(float(ranks.at([conformal_rank(n, alpha) - 1])[0]), n, None)
+
+    def _settled(self, threshold: float, n: int, weights: FloatArray | None) -> Self:
+        alpha = check_alpha(self.alpha)
+        self.threshold_ = threshold
+        if np.isinf(threshold):
+            warn_infinite(too_few(weights, n, alpha), stacklevel=4)
         self.guarantee_ = _guarantee(alpha, weighted=weights is not None)
         return self
 
@@ -71,6 +92,10 @@ class SplitConformal(ThresholdRule):
         tags.input_tags.allow_nan = True
         tags.input_tags.three_d_array = True
         return tags
+
+
+def _in_one_group(scores: FloatArray) -> Block:
+    return scores, np.zeros(len(scores), dtype=np.intp)
 
 
 def _guarantee(alpha: float, weighted: bool) -> str:
