@@ -1,0 +1,201 @@
+"""Partition Learning Conformal Prediction on Dask."""
+
+import math
+from copy import deepcopy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.blocks.passes import Block
+from plcp.blocks.sample import in_hash_order, joined
+from plcp.dask.blockwise import blockwise
+from plcp.dask.cluster import Spread
+from plcp.dask.collections import check_columns, check_parts, pairs_of
+from plcp.dask.teaching import teach_by_sample
+from plcp.partitions.ordered import OrderedPartition
+from plcp.quantiles import FloatArray, IntArray, conformal_rank
+from plcp.thresholds import PLCP
+from plcp.thresholds.blockwise import calibrate
+from plcp.validation import check_count, check_option, check_scores, check_share, takes_nan
+
+CALIBRATIONS = ("cross", "split")
+FITTED = ("partition_", "levels_", "thresholds_", "group_sizes_", "history_", "guarantee_")
+
+
+class DaskPLCP(RegressorMixin, BaseEstimator):
+    """``PLCP`` learned from rows on a cluster: the same answer, to the last bit.
+
+    At most ``sample_size`` rows teach the partition; they are drawn by what stands in them, and
+    meet on one worker. Thresholds are read off all rows, by counting. What is learned depends on
+    the rows alone: not on their order, nor on how they are cut into parts, nor on the number of
+    workers. Up to ``sample_size`` rows it is what ``PLCP`` learns from
+    ``plcp.blocks.in_hash_order(X, scores)``. Beyond, two rows that are equal in all of X and in
+    the score may change that, as only copies in the same part are told apart.
+
+    Parameters
+    ----------
+    partition : OrderedPartition or None, default=None
+        As in ``PLCP``. Any index that learns in memory is taught by the sample.
+    n_groups, alpha, within, calibration_size, cv :
+        As in ``PLCP``.
+    calibration : {"cross", "split"}, default="cross"
+        As in ``PLCP``. "split": the sample teaches, and only the other rows give thresholds.
+    sample_size : int, default=1_000_000
+        How many rows teach the partition, at most.
+    random_state : int, default=0
+        Seed of the sample, folds and models.
+    client : distributed.Client or None, default=None
+        Who computes; None: the current client, or Dask's own threads without any.
+    verbose : bool, default=False
+        Show a progress bar where the partition is taught.
+
+    Attributes
+    ----------
+    partition_, thresholds_, levels_, n_groups_, group_sizes_, history_, guarantee_ :
+        As in ``PLCP``.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from plcp.datasets import make_toy
+    >>> task = make_toy(4000, random_state=0)
+    >>> X, scores = da.from_array(task.X, chunks=(1000, 1)), da.from_array(task.scores, chunks=1000)
+    >>> rule = DaskPLCP().fit(X, scores)
+    >>> left, right = rule.predict(da.from_array([[-0.5], [0.5]])).compute()
+    >>> bool(1.2 < right / left < 1.7)
+    True
+    """
+
+    def __init__(
+        self,
+        partition: Any = None,
+        n_groups: int | str = "auto",
+        alpha: float = 0.1,
+        *,
+        calibration: str = "cross",
+        within: str = "auto",
+        calibration_size: float = 0.5,
+        cv: int = 3,
+        sample_size: int = 1_000_000,
+        random_state: int = 0,
+        client: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.partition = partition
+        self.n_groups = n_groups
+        self.alpha = alpha
+        self.calibration = calibration
+        self.within = within
+        self.calibration_size = calibration_size
+        self.cv = cv
+        self.sample_size = sample_size
+        self.random_state = random_state
+        self.client = client
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn groups and thresholds from features ``X`` and scores ``y``, collections of Dask."""
+        rule = self._unfitted()
+        check_columns(self, X, reset=True)
+        pairs = pairs_of(X, y, self.client, CheckPart(takes_nan(rule)))
+        n, least = _counted(pairs)
+        if conformal_rank(n, self.alpha) > n:
+            rule = pairs.fetch(pairs.gather(_fitted, rule))
+        else:
+            taught = teach_by_sample(rule, pairs, n, self._rows_to_teach(n))
+            rule = taught.rule
+            if self.calibration == "split":
+                calibrate(rule, taught.seen, taught.others, least)
+            else:
+                calibrate(rule, taught.all_rows, taught.all_rows, least)
+        self.rule_ = rule
+        for name in FITTED:
+            setattr(self, name, getattr(rule, name))
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Thresholds q(x), one a row, once they are computed."""
+        return blockwise(_thresholds, self._checked(X), self.rule_)
+
+    def groups(self, X: Any) -> Any:
+        """Learned group of each row, as numbered in ``thresholds_``, once it is computed."""
+        return blockwise(_groups, self._checked(X), self.rule_, dtype=np.intp, name="group")
+
+    def to_local(self) -> PLCP:
+        """Return the ordinary rule, which knows nothing of Dask."""
+        check_is_fitted(self)
+        return deepcopy(self.rule_)
+
+    @property
+    def n_groups_(self) -> int:
+        """Number of groups."""
+        return len(self.thresholds_)
+
+    def _unfitted(self) -> PLCP:
+        """Return the ordinary rule with the same options, which then checks them."""
+        check_option("calibration", self.calibration, CALIBRATIONS)
+        check_count("sample_size", self.sample_size, 2)
+        check_count("random_state", self.random_state, 0)
+        if not isinstance(self.partition, OrderedPartition | None):
+            raise ValueError(
+                f"partition must be an OrderedPartition or None, got {self.partition!r}: other "
+                "partitions learn in memory, with PLCP"
+            )
+        own = PLCP().get_params(deep=False)
+        given = self.get_params(deep=False)
+        return PLCP(**{name: given[name] for name in own if name in given})
+
+    def _rows_to_teach(self, n: int) -> int:
+        if self.calibration == "cross":
+            return min(n, self.sample_size)
+        share = check_share("calibration_size", self.calibration_size)
+        return min(n - math.ceil(share * n), self.sample_size)
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        check_columns(self, X, reset=False)
+        return X
+
+
+class CheckPart:
+    """Scores of a part, after a look at its rows."""
+
+    def __init__(self, allow_nan: bool) -> None:
+        self.allow_nan = allow_nan
+
+    def __call__(self, X: Any, scores: Any) -> FloatArray:
+        """Return finite scores; refuse features that no index could take."""
+        if isinstance(X, np.ndarray) and len(X):
+            check_array(
+                X, dtype="numeric", ensure_all_finite="allow-nan" if self.allow_nan else True
+            )
+        return check_parts(X, scores)
+
+
+def _counted(pairs: Spread) -> tuple[int, float]:
+    """Return the number of rows, and the least score."""
+    found = pairs.each(_size_and_least)
+    n = sum(size for size, _ in found)
+    if n == 0:
+        check_scores(np.empty(0))
+    return n, min(least for _, least in found)
+
+
+def _size_and_least(X: Any, scores: FloatArray) -> tuple[int, float]:
+    return len(scores), float(scores.min(initial=np.inf))
+
+
+def _fitted(blocks: list[Block], rule: PLCP) -> PLCP:
+    X, scores = joined(blocks)
+    return rule.fit(*in_hash_order(X, scores, rule.random_state))
+
+
+def _thresholds(X: Any, rule: PLCP) -> FloatArray:
+    return rule.predict(X)
+
+
+def _groups(X: Any, rule: PLCP) -> IntArray:
+    return rule.groups(X)
