@@ -1,1 +1,201 @@
-"""Fitted rules on Spark."""
+"""Fitted rules and models as columns of a Spark data frame: pandas UDFs that answer by batches."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.conformal import ConformalClassifier, ConformalRegressor
+
+LABEL_TYPES = {"b": "boolean", "i": "bigint", "u": "bigint", "f": "double"}
+
+
+def threshold_udf(rule: Any, columns: Sequence[str] | None = None) -> Callable[..., Any]:
+    """Thresholds of a fitted rule as a Spark column.
+
+    The rule travels once to each executor, not with every batch. Executors need plcp installed, in
+    the same version as here. Nulls reach the rule as NaN.
+
+    Parameters
+    ----------
+    rule : fitted ThresholdRule
+        ``PLCP``, ``SplitConformal``, ``Mondrian``, …, or one of their kin in ``plcp.dask``.
+    columns : sequence of str or None, default=None
+        The Spark columns that hold the rule's features, in the order in which the rule knows them.
+        None: the names the rule was fitted with; for a rule fitted on an array, which has none,
+        the columns as they are given in the call.
+
+    Returns
+    -------
+    udf : callable
+        Takes columns (names, or expressions with an alias) and gives one of type double. Known
+        names are looked up, so the order of the columns does not matter, and without any column the
+        known names are taken. In SQL, after ``spark.udf.register("threshold", udf)``, write
+        ``threshold(struct(x1, x2))``.
+
+    Examples
+    --------
+    >>> from plcp.spark import threshold_udf
+    >>> threshold = threshold_udf(rule)  # doctest: +SKIP
+    >>> df.withColumn("threshold", threshold("x1", "x2"))  # doctest: +SKIP
+    """
+    if isinstance(rule, ConformalRegressor | ConformalClassifier):
+        raise TypeError(
+            f"threshold_udf takes a threshold rule, got a {type(rule).__name__}: "
+            "use interval_udf or set_udf, or one of its thresholds_"
+        )
+    return _udf(rule, columns, "double", _thresholds)
+
+
+def interval_udf(model: Any, columns: Sequence[str] | None = None) -> Callable[..., Any]:
+    """Prediction intervals of a fitted ``ConformalRegressor`` as a column struct<lower, upper>.
+
+    As `threshold_udf` otherwise. The ends of an empty interval are null.
+
+    Examples
+    --------
+    >>> from plcp.spark import interval_udf
+    >>> sets = df.withColumn("set", interval_udf(model)("x1", "x2"))  # doctest: +SKIP
+    >>> sets.select("set.lower", "set.upper")  # doctest: +SKIP
+    """
+    return _udf(_of(ConformalRegressor, model), columns, "lower double, upper double", _intervals)
+
+
+def set_udf(model: Any, columns: Sequence[str] | None = None) -> Callable[..., Any]:
+    """Label sets of a fitted ``ConformalClassifier`` as a column of arrays of labels.
+
+    As `threshold_udf` otherwise. Labels that are no numbers or booleans become strings.
+
+    Examples
+    --------
+    >>> from plcp.spark import set_udf
+    >>> df.withColumn("labels", set_udf(model)("x1", "x2"))  # doctest: +SKIP
+    """
+    check_is_fitted(_of(ConformalClassifier, model))
+    label = LABEL_TYPES.get(model.classes_.dtype.kind, "string")
+    return _udf(model, columns, f"array<{label}>", _strings if label == "string" else _labels)
+
+
+def _of(kind: type, model: Any) -> Any:
+    model = _local(model)
+    if not isinstance(model, kind):
+        raise TypeError(f"model must be a fitted {kind.__name__}, got {model!r}")
+    return model
+
+
+def _local(fitted: Any) -> Any:
+    """Return the ordinary estimator in place of one of ``plcp.dask``."""
+    return fitted.to_local() if hasattr(fitted, "to_local") else fitted
+
+
+def _thresholds(rule: Any, X: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series(rule.predict(X))
+
+
+def _intervals(model: Any, X: Any) -> Any:
+    return model.predict_set(X).to_pandas()
+
+
+def _labels(model: Any, X: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series(model.predict_set(X).to_lists())
+
+
+def _strings(model: Any, X: Any) -> Any:
+    return _labels(model, X).map(lambda labels: [str(label) for label in labels])
+
+
+class Columns(NamedTuple):
+    """Where the features stand in a batch, and what the fitted estimator calls them."""
+
+    given: list[str] | None
+    known: list[str] | None
+
+    def features(self, batch: Any) -> Any:
+        """Frame or array of a batch, whichever the estimator was fitted on."""
+        if not hasattr(batch, "columns"):
+            raise ValueError("give the columns as struct(x1, x2, ...), so that names come along")
+        missing = [name for name in self.given or [] if name not in batch.columns]
+        if missing:
+            raise ValueError(
+                f"the features {missing} are not among the columns {list(batch.columns)}: give "
+                "those too, by alias if they have another name here"
+            )
+        frame = batch if self.given is None else batch[self.given]
+        frame = frame.where(frame.notna(), np.nan)  # None, where a column holds no numbers
+        return frame.to_numpy() if self.known is None else frame.set_axis(self.known, axis=1)
+
+
+def _columns(fitted: Any, given: Sequence[str] | None) -> Columns:
+    """Columns by the names the user gives, or else by those that calibration saw."""
+    model = isinstance(fitted, ConformalRegressor | ConformalClassifier)
+    # a model may know its features by names of its own making, where calibration saw an array
+    asked = fitted.thresholds_[0] if model and fitted.features is None else fitted
+    names = getattr(asked, "feature_names_in_", None)
+    known = None if names is None else [str(name) for name in names]
+    if given is None:
+        return Columns(known, known)
+    if isinstance(given, str) or (known is not None and len(given) != len(known)):
+        raise ValueError(f"columns must name one column for each of {known}, got {given!r}")
+    return Columns(list(given), known)
+
+
+def _udf(
+    fitted: Any, given: Sequence[str] | None, returns: str, answer: Callable[[Any, Any], Any]
+) -> Callable[..., Any]:
+    """Make a UDF of columns packed into one struct: that is how their names reach the batches."""
+    import pandas as pd
+    from pyspark.sql.functions import struct
+    from pyspark.sql.pandas.functions import pandas_udf
+
+    fitted = _local(fitted)
+    check_is_fitted(fitted)
+    columns, fetch = _columns(fitted, given), _shipped(fitted)
+
+    def answers(batches: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
+        for batch in batches:
+            yield answer(fetch(), columns.features(batch))
+
+    udf = pandas_udf(answers, returns)  # type: ignore[call-overload]  # its stubs know no iterator
+    if get_tags(fitted).non_deterministic:
+        udf = udf.asNondeterministic()
+
+    @wraps(udf)
+    def ask(*asked: Any) -> Any:
+        if not asked and columns.given is None:
+            raise ValueError("name the columns: the rule was fitted on an array and knows no names")
+        return udf(struct(*(asked or [f"`{name}`" for name in columns.given or []])))
+
+    return ask
+
+
+def _shipped(fitted: Any) -> Callable[[], Any]:
+    """Return how a worker gets hold of the estimator, which is sent to each executor only once."""
+    from pyspark.sql import SparkSession
+    from pyspark.sql.utils import is_remote
+
+    if is_remote():  # Spark Connect has no broadcasts: Spark sends it once for each task
+        return lambda: fitted
+    session = SparkSession.getActiveSession()
+    if session is None:
+        raise RuntimeError("no Spark session is active: SparkSession.builder.getOrCreate() first")
+    broadcast = session.sparkContext.broadcast(Parcel(fitted))
+    return lambda: broadcast.value
+
+
+class Parcel:
+    """Becomes what it holds when unpickled; functions and classes of a notebook may be in it."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from pyspark import cloudpickle
+
+        return cloudpickle.loads, (cloudpickle.dumps(self.held),)

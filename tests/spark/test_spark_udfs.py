@@ -1,0 +1,240 @@
+"""Fitted rules as Spark columns: the same bits as at home, whatever the batches and partitions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from pyspark import cloudpickle
+from pyspark.errors import PythonException
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from plcp import (
+    PLCP,
+    ConformalClassifier,
+    ConformalRegressor,
+    LinearQuantile,
+    Mondrian,
+    OrderedPartition,
+    SplitConformal,
+)
+from plcp.spark import interval_udf, set_udf, threshold_udf
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:PySpark does not yet fully support pandas:FutureWarning"
+)
+NUMBERS, ALL = ["x1", "x2"], ["x1", "x2", "kind"]
+N = 400
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Numbers, a group and a number of each row, a score that depends on them, and labels."""
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(rng.normal(size=(N, 2)), columns=NUMBERS)
+    frame["kind"] = rng.choice(["new", "worn", "o'clock"], N)
+    frame["row"] = np.arange(N)
+    frame["score"] = rng.exponential(1 + frame["x1"] ** 2 + 3 * (frame["kind"] == "worn"))
+    frame["label"] = np.where(frame["x1"] + rng.normal(size=N) > 0, "yes", "no")
+    return frame
+
+
+@pytest.fixture(scope="module")
+def frames(spark, table):
+    """The table in three parts of unequal size, and one without rows."""
+    whole = spark.createDataFrame(table)
+    part = np.searchsorted([10, 100, 100], np.arange(N), side="right").tolist()
+    by_part = whole.rdd.map(lambda row: (part[row["row"]], row)).partitionBy(4, lambda key: key)
+    return spark.createDataFrame(by_part.values(), whole.schema).cache()
+
+
+def columns(frame, *asked):
+    """Values of each column, by row, from one job."""
+    named = [value.alias(f"asked{i}") for i, value in enumerate(asked)]
+    found = frame.select("row", *named).toArrow().sort_by("row")
+    assert found["row"].to_pylist() == list(range(N))
+    return found.columns[1:]
+
+
+def column(frame, asked):
+    return columns(frame, asked)[0]
+
+
+def test_the_table_has_an_empty_part(frames):
+    sizes = frames.rdd.mapPartitions(lambda rows: [sum(1 for _ in rows)]).collect()
+    assert sizes == [10, 90, 0, 300]
+
+
+RULES = {
+    "split": SplitConformal(),
+    "mondrian": Mondrian("kind"),
+    "plcp": PLCP(random_state=0),
+    "linear": PLCP(OrderedPartition(LinearQuantile()), random_state=0),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_thresholds_are_those_of_the_rule_at_home(frames, table, rule):
+    names = NUMBERS if rule == "linear" else ALL
+    fitted = RULES[rule].fit(table[names], table["score"])
+    asked = column(frames, threshold_udf(fitted)(*names))
+    assert_array_equal(asked, fitted.predict(table[names]))
+    assert rule == "split" or len(set(asked.to_pylist())) > 1
+
+
+def test_a_rule_fitted_on_an_array_gets_one(frames, table):
+    X = table[NUMBERS].to_numpy()
+    fitted = PLCP(random_state=0).fit(X, table["score"])
+    home = fitted.predict(X)
+    asked = threshold_udf(fitted)(*NUMBERS), threshold_udf(fitted, NUMBERS)("x2", "x1")
+    for found in columns(frames, *asked):
+        assert_array_equal(found, home)
+    with pytest.raises(ValueError, match="name the columns"):
+        threshold_udf(fitted)()
+
+
+def test_names_are_looked_up(frames, table):
+    fitted = PLCP(random_state=0).fit(table[NUMBERS], table["score"])
+    home = fitted.predict(table[NUMBERS])
+    ask = threshold_udf(fitted)
+    for found in columns(frames, ask("x2", "x1"), ask("kind", "x2", "x1"), ask()):
+        assert_array_equal(found, home)
+    odd = frames.withColumnsRenamed({"x1": "first.one", "x2": "second"})
+    aliases = odd["`first.one`"].alias("x1"), odd["second"].alias("x2")
+    renamed = threshold_udf(fitted, ["first.one", "second"])
+    for found in columns(odd, ask(*aliases), renamed()):
+        assert_array_equal(found, home)
+
+
+def test_a_feature_that_is_not_there_is_named(frames, table):
+    fitted = SplitConformal().fit(table[NUMBERS], table["score"])
+    with pytest.raises(PythonException, match=r"features \['x2'\] are not among .*'kind'"):
+        column(frames, threshold_udf(fitted)("x1", "kind"))
+    with pytest.raises(ValueError, match=r"one column for each of \['x1', 'x2'\], got \['x1'\]"):
+        threshold_udf(fitted, ["x1"])
+    with pytest.raises(ValueError, match="got 'x1'"):
+        threshold_udf(fitted, "x1")
+
+
+def test_nulls_are_gaps(spark, table):
+    gaps = table[ALL].assign(count=np.arange(N) % 7).astype({"kind": object, "count": float})
+    rng = np.random.default_rng(1)
+    gaps = gaps.mask(rng.random(gaps.shape) < 0.2)
+    fitted = PLCP(random_state=0).fit(gaps, table["score"])
+    kinds = "x1 double, x2 double, kind string, count int, row long"
+    rows = [
+        (*(None if pd.isna(value) else value for value in row[:3]), *row[3:])
+        for row in zip(
+            *(gaps[name] for name in ALL),
+            (None if pd.isna(value) else int(value) for value in gaps["count"]),
+            range(N),
+            strict=True,
+        )
+    ]
+    frame = spark.createDataFrame(rows, kinds)
+    array = gaps[NUMBERS].to_numpy()
+    unnamed = PLCP(random_state=0).fit(array, table["score"])
+    asked = frame["x1"].isNull(), threshold_udf(fitted)(), threshold_udf(unnamed)(*NUMBERS)
+    missing, named, nameless = columns(frame, *asked)
+    assert_array_equal(missing, gaps["x1"].isna())
+    assert_array_equal(named, fitted.predict(gaps))
+    assert_array_equal(nameless, unnamed.predict(array))
+
+
+def test_infinite_thresholds_stay(frames, table):
+    few = table[table["kind"] != "worn"]
+    fitted = Mondrian("kind").fit(few[ALL], few["score"])
+    asked = np.array(column(frames, threshold_udf(fitted)()))
+    assert_array_equal(np.isinf(asked), table["kind"] == "worn")
+
+
+def test_sql_takes_a_struct(spark, frames, table):
+    fitted = PLCP(random_state=0).fit(table[NUMBERS], table["score"])
+    spark.udf.register("threshold", threshold_udf(fitted))
+    frames.createOrReplaceTempView("rows")
+    found = spark.sql("SELECT row, threshold(struct(x2, x1)) AS t FROM rows").toArrow()
+    assert_array_equal(found.sort_by("row")["t"], fitted.predict(table[NUMBERS]))
+    with pytest.raises(PythonException, match="give the columns as struct"):
+        spark.sql("SELECT threshold(x1, x2) FROM rows").collect()
+
+
+def test_intervals(frames, table):
+    line = LinearRegression().fit(table[NUMBERS], table["score"])
+    model = ConformalRegressor(FrozenEstimator(line), threshold=PLCP(random_state=0), features="x1")
+    model.fit(table[NUMBERS], table["score"])
+    asked = interval_udf(model)(*NUMBERS)
+    ends = columns(frames, asked["lower"], asked["upper"])
+    assert_array_equal(np.column_stack(ends), model.predict_interval(table[NUMBERS]))
+
+
+def test_names_of_the_models_own_making_are_not_asked_for(frames, table):
+    lightgbm = pytest.importorskip("lightgbm")
+    X = table[NUMBERS].to_numpy()
+    trees = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1).fit(X, table["score"])
+    model = ConformalRegressor(FrozenEstimator(trees), threshold=SplitConformal())
+    model.fit(X, table["score"])
+    upper = column(frames, interval_udf(model)(*NUMBERS)["upper"])
+    assert_array_equal(upper, model.predict_interval(X)[:, 1])
+
+
+@pytest.mark.parametrize("labels", ["text", "numbers", "truth"])
+def test_label_sets(frames, table, labels):
+    yes = table["label"] == "yes"
+    y = {"text": table["label"], "numbers": np.where(yes, 7, 3), "truth": yes}[labels]
+    known = LogisticRegression().fit(table[NUMBERS], y)
+    model = ConformalClassifier(FrozenEstimator(known), threshold=SplitConformal())
+    model.fit(table[NUMBERS], y)
+    asked = column(frames, set_udf(model)(*NUMBERS))
+    assert asked.to_pylist() == model.predict_set(table[NUMBERS]).to_lists()
+
+
+def test_the_rule_is_sent_once_not_with_every_batch(frames, table, tmp_path):
+    log = tmp_path / "unpickled"
+
+    class Heavy(SplitConformal):  # known only here: it must travel by value
+        def __setstate__(self, state):
+            super().__setstate__(state)
+            with log.open("a") as file:
+                file.write("x")
+
+    fitted = Heavy().fit(table[NUMBERS], table["score"])
+    fitted.ballast_ = np.zeros(1_000_000)
+    asked = threshold_udf(fitted)
+    assert len(cloudpickle.dumps(asked.func)) < 100_000
+    assert_array_equal(column(frames, asked(*NUMBERS)), fitted.predict(table[NUMBERS]))
+    assert 1 <= len(log.read_text()) <= 2  # two workers
+
+
+def test_rules_of_ones_own_making_travel(frames, table):
+    fitted = Mondrian(lambda X: np.sign(X["x1"])).fit(table[NUMBERS], table["score"])
+    asked = column(frames, threshold_udf(fitted)())
+    assert_array_equal(asked, fitted.predict(table[NUMBERS]))
+
+
+def test_spark_is_told_of_rules_that_draw(spark, table):
+    drawing = PLCP(assignment="sample", random_state=0).fit(table[NUMBERS], table["score"])
+    steady = SplitConformal().fit(table[NUMBERS], table["score"])
+    assert not threshold_udf(drawing).deterministic
+    assert threshold_udf(steady).deterministic
+
+
+def test_what_is_not_fitted_or_not_a_rule_is_refused(spark, table):
+    line = FrozenEstimator(LinearRegression().fit(table[NUMBERS], table["score"]))
+    with pytest.raises(NotFittedError, match="PLCP instance is not fitted"):
+        threshold_udf(PLCP())
+    with pytest.raises(NotFittedError, match="ConformalRegressor instance is not fitted"):
+        interval_udf(ConformalRegressor(line))
+    with pytest.raises(NotFittedError, match="ConformalClassifier instance is not fitted"):
+        set_udf(ConformalClassifier(line))
+    with pytest.raises(TypeError, match="ConformalRegressor: use interval_udf or set_udf"):
+        threshold_udf(ConformalRegressor(line))
+    with pytest.raises(TypeError, match="must be a fitted ConformalRegressor, got PLCP"):
+        interval_udf(PLCP())
+
+
+def test_without_a_session_it_says_so(spark, table, monkeypatch):
+    monkeypatch.setattr(type(spark), "getActiveSession", classmethod(lambda cls: None))
+    fitted = SplitConformal().fit(table[NUMBERS], table["score"])
+    with pytest.raises(RuntimeError, match="no Spark session is active"):
+        threshold_udf(fitted)
