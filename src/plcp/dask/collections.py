@@ -28,22 +28,15 @@ def pairs_of(
     in X as in all others. ``check(X, y)`` may give back a better y, or refuse it; errors name the
     part. Without Dask, all rows are one part.
     """
-    columns = list(promised(X).columns) if is_frame(promised(X)) else None
-    width = None if columns is not None else np.shape(promised(X))[1:]
-    named = {"y": y, **others}
-    aligned = [whole_rows(X), *(_aligned(name, value, X) for name, value in named.items())]
-    parts = _parts(aligned)
+    X, like = whole_rows(X), promised(X)
+    columns = list(like.columns) if is_frame(like) else None
+    width = None if columns is not None else like.shape[1:]
+    others = {"y": y, **others}
+    parts = _parts([X, *(aligned(name, values, X) for name, values in others.items())])
     n = len(parts[0])
-    for name, found in zip(named, parts[1:], strict=True):
-        if len(found) != n:
-            raise ValueError(
-                f"X has {n} parts, but {name} has {len(found)}, and their lengths are not known: "
-                "cut both alike, or give arrays after compute_chunk_sizes()"
-            )
     common = delayed(_Part, pure=False)(n, columns, width, check)
-    calls = [
-        (_checked, [common, number, *part]) for number, part in enumerate(zip(*parts, strict=True))
-    ]
+    numbered = enumerate(zip(*parts, strict=True))
+    calls = [(_checked, [common, number, *part]) for number, part in numbered]
     return Spread(layer("pairs", calls), client)
 
 
@@ -61,12 +54,20 @@ def promised(X: Any) -> Any:
     """No rows, but the columns that X says it has."""
     if isinstance(X, Array):
         return np.empty((0, *X.shape[1:]), dtype=X.dtype)
-    return X._meta if is_lazy(X) else X[:0]
+    if is_lazy(X):
+        return X._meta
+    return X[:0] if is_frame(X) else np.asarray(plain(X))[:0]
 
 
 def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
     """Record (fit) or compare (predict) names and number of columns, before any row is made."""
-    validate_data(estimator, promised(X), reset=reset, skip_check_array=True)
+    like = promised(X)
+    if like.ndim < 2:
+        raise ValueError(
+            "X must have rows and columns, got one dimension: X[:, None] is an array of one "
+            "column, X.to_frame() a frame"
+        )
+    validate_data(estimator, like, reset=reset, skip_check_array=True)
 
 
 def whole_rows(X: Any) -> Any:
@@ -110,29 +111,41 @@ def _with_columns(X: Any, columns: Any, width: Any) -> Any:
     return X if list(X.columns) == columns else X[columns]
 
 
-def _aligned(name: str, values: Any, X: Any) -> Any:
-    """Values cut where X is cut, as far as it is known where that is."""
-    known = isinstance(X, Array) and not any(map(math.isnan, X.chunks[0]))
-    if not is_lazy(values):
-        if not is_lazy(X):
-            return values
-        if not known:
+def aligned(name: str, values: Any, X: Any) -> Any:
+    """Values cut where X is cut, as far as it is known where that is; X in whole rows."""
+    values = _of_the_same_kind(name, values, X)
+    if _is_known(X) and _is_known(values):
+        if len(values) != len(X):
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: "
+                f"{[len(X), len(values)]}"
+            )
+        values = values.rechunk({0: X.chunks[0]})
+    if is_lazy(X) and X.npartitions != values.npartitions:
+        raise ValueError(
+            f"X has {X.npartitions} parts, but {name} has {values.npartitions}, and their lengths "
+            "are not known: cut both alike, or give arrays after compute_chunk_sizes()"
+        )
+    return values
+
+
+def _of_the_same_kind(name: str, values: Any, X: Any) -> Any:
+    """Values as a collection of Dask if X is one."""
+    if is_lazy(X) and not is_lazy(values):
+        if not _is_known(X):
             raise ValueError(
                 f"{name} is in memory, but X is a Dask collection with parts of unknown length: "
                 f"give {name} as a Dask array or series cut like X"
             )
-        values = from_array(np.asarray(values), chunks=-1)
-    if not is_lazy(X):
+        return from_array(np.asarray(values), chunks=-1)
+    if is_lazy(values) and not is_lazy(X):
         raise ValueError(f"{name} is a Dask collection, but X is not: give both alike")
-    values = whole_rows(values)
-    if known and isinstance(values, Array) and not any(map(math.isnan, values.chunks[0])):
-        if values.shape[0] != X.shape[0]:
-            raise ValueError(
-                "Found input variables with inconsistent numbers of samples: "
-                f"{[X.shape[0], values.shape[0]]}"
-            )
-        return values.rechunk({0: X.chunks[0]})
-    return values
+    return whole_rows(values)
+
+
+def _is_known(X: Any) -> bool:
+    """Whether it is known, without making a row, how many rows each part has."""
+    return isinstance(X, Array) and not any(map(math.isnan, X.chunks[0]))
 
 
 def _parts(collections: list[Any]) -> list[list[Delayed]]:
