@@ -22,6 +22,11 @@ def is_dataset(X: Any) -> bool:
     return isinstance(X, (torch.utils.data.Dataset, torch.utils.data.DataLoader))
 
 
+def is_on_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask, which as an array would be computed whole."""
+    return callable(getattr(X, "__dask_graph__", None))
+
+
 def is_stream(X: Any) -> bool:
     """Whether rows of a data set come only in the order of its own."""
     data = sys.modules["torch"].utils.data

@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from plcp.quantiles import FloatArray
-from plcp.rows import count, is_dataset, is_frame, is_stream, plain, take
+from plcp.rows import count, is_dataset, is_frame, is_on_dask, is_stream, plain, take
 
 NAN_REMEDY = (
     "This index cannot take missing values (NaN). Use the boosted index, which can: "
@@ -34,6 +34,16 @@ class InfiniteThresholdWarning(UserWarning):
 
 class SmallGroupWarning(UserWarning):
     """A given group holds too few calibration points to say anything about it."""
+
+
+def check_at_hand(**given: Any) -> None:
+    """Refuse collections of Dask, which would be computed whole without a word."""
+    for name, value in given.items():
+        if is_on_dask(value):
+            raise TypeError(
+                f"{name} is a Dask {type(value).__name__}, whose rows lie elsewhere: use the "
+                f"estimators of plcp.dask, or give {name}.compute() if all of it fits into memory"
+            )
 
 
 def check_alpha(alpha: Any) -> float:
@@ -65,6 +75,7 @@ def check_option(name: str, value: Any, options: tuple[str, ...]) -> str:
 
 def check_scores(scores: ArrayLike) -> FloatArray:
     """Scores as a finite float vector."""
+    check_at_hand(y=scores)
     array = column_or_1d(
         check_array(
             plain(scores),
@@ -106,6 +117,7 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
     """Non-negative, finite weights with a positive sum, or None."""
     if sample_weight is None:
         return None
+    check_at_hand(sample_weight=sample_weight)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if weights.sum() <= 0:
         raise ValueError("sample_weight sums to zero: no calibration point counts")
@@ -138,6 +150,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> A
     A DataFrame reaches the index untouched, so that a pipeline can select columns by name. Images
     and data sets go to those who can take them.
     """
+    check_at_hand(X=X)
     if is_frame(X):
         _check_names(X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)

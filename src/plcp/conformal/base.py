@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp.conformal.guarantees import set_guarantee
 from plcp.conformal.parts import check_parts
+from plcp.conformal.tails import tails_of
 from plcp.indices.levels import seeded
 from plcp.indices.tables import is_missing
 from plcp.models import MeanScalePair, QuantilePair
@@ -31,6 +32,7 @@ from plcp.rows import is_frame, is_module, take
 from plcp.scores import Score
 from plcp.thresholds import PLCP, ThresholdRule
 from plcp.thresholds.members import Members
+from plcp.validation import check_at_hand
 
 Features = Callable[[Any], Any] | list[Any] | str | int | None
 
@@ -67,6 +69,7 @@ class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
 
     def _fit(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
         """Fit the model on one part (none, if frozen) and calibrate on the rest."""
+        check_at_hand(X=X, sample_weight=sample_weight)
         X, y, sample_weight = indexable(X, y, sample_weight)
         model, score, rule, rng = self._parts()
         self.estimator_ = model
@@ -120,18 +123,24 @@ class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
         prediction = score.ask(self.estimator_, X)
         codes = self._encode(y)
         self.conformity_ = score.fit(prediction, codes)
-        columns = self.conformity_(prediction, codes).reshape(len(y), -1)
+        columns = self._scores(prediction, codes)
         rows = self._select(X)
-        self.thresholds_ = []
-        for column in columns.T:
-            tail = clone(rule)
-            if columns.shape[1] > 1:
-                tail.set_params(alpha=rule.alpha / columns.shape[1])
-            self.thresholds_.append(
-                tail.fit(rows, column) if weights is None else tail.fit(rows, column, weights)
-            )
-        sentences = [tail.guarantee_ for tail in self.thresholds_]
-        self.guarantee_ = set_guarantee(sentences, rule.alpha, score.learned)
+        given = () if weights is None else (weights,)
+        tails = tails_of(rule, columns.shape[1])
+        fitted = [
+            tail.fit(rows, column, *given) for tail, column in zip(tails, columns.T, strict=True)
+        ]
+        self._take_over(fitted, rule.alpha)
+
+    def _scores(self, prediction: Any, codes: NDArray[Any]) -> FloatArray:
+        """Scores of rows, one column a tail."""
+        return self.conformity_(prediction, codes).reshape(len(codes), -1)
+
+    def _take_over(self, tails: list[ThresholdRule], alpha: float) -> None:
+        """Be fitted, with one fitted rule a tail."""
+        self.thresholds_ = tails
+        sentences = [tail.guarantee_ for tail in tails]
+        self.guarantee_ = set_guarantee(sentences, alpha, self.conformity_.learned)
 
     def examine(self, X: Any, y: ArrayLike) -> Examined:
         """Sets of labelled rows, beside the scores and thresholds that made them."""
@@ -139,8 +148,7 @@ class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
         codes = self._encode(check_labels(y))
         prediction, thresholds = self._answers(X)
         sets = self._invert(prediction, thresholds)
-        scores = self.conformity_(prediction, codes).reshape(len(codes), -1)
-        return Examined(sets, scores, thresholds)
+        return Examined(sets, self._scores(prediction, codes), thresholds)
 
     def members(self, X: Any) -> Members:
         """Rows of each group that the rule of each tail learned or was given, by name."""
@@ -154,9 +162,15 @@ class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
 
     def _answers(self, X: Any) -> tuple[Any, FloatArray]:
         """Prediction of the model, and thresholds of the rules, one column a tail."""
-        prediction = self.conformity_.ask(self.estimator_, X)
+        prediction = self._ask(X)
         rows = self._select(X)
         return prediction, np.column_stack([tail.predict(rows) for tail in self.thresholds_])
+
+    def _ask(self, X: Any) -> Any:
+        """Prediction of the model, as the score reads it."""
+        check_is_fitted(self)
+        check_at_hand(X=X)
+        return self.conformity_.ask(self.estimator_, X)
 
     def _invert(self, prediction: Any, thresholds: FloatArray) -> Any:
         """Prediction set of each row."""
@@ -164,22 +178,7 @@ class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
         return self.conformity_.invert(prediction, thresholds[:, 0] if one else thresholds)
 
     def _select(self, X: Any) -> Any:
-        """Return what the threshold rule sees of X."""
-        if self.features is None:
-            return X
-        if is_module(self.features):
-            from plcp.partitions.torch import embed
-
-            return embed(cast(Any, self.features), X)
-        if callable(self.features):
-            return self.features(X)
-        columns = [self.features] if isinstance(self.features, str | int) else list(self.features)
-        if is_frame(X):
-            names = list(X.columns)
-            missing = [name for name in columns if isinstance(name, str) and name not in names]
-            if missing:
-                raise ValueError(f"features names {missing}, but X has only {names}")
-        return _safe_indexing(X, columns, axis=1)
+        return selected(self.features, X)
 
     def groups(self, X: Any) -> IntArray:
         """Learned group of each row, for a rule that learns groups."""
@@ -209,10 +208,30 @@ class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
         return tags
 
 
+def selected(features: Features, X: Any) -> Any:
+    """Return what the threshold rule sees of X: some columns, or what a function makes of it."""
+    if features is None:
+        return X
+    if is_module(features):
+        from plcp.partitions.torch import embed
+
+        return embed(cast(Any, features), X)
+    if callable(features):
+        return features(X)
+    columns = [features] if isinstance(features, str | int) else list(features)
+    if is_frame(X):
+        names = list(X.columns)
+        missing = [name for name in columns if isinstance(name, str) and name not in names]
+        if missing:
+            raise ValueError(f"features names {missing}, but X has only {names}")
+    return _safe_indexing(X, columns, axis=1)
+
+
 def check_labels(y: ArrayLike) -> NDArray[Any]:
     """Return one finite label a row, of whatever type."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
+    check_at_hand(y=y)
     labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
     missing = np.flatnonzero(is_missing(labels))
     if len(missing):

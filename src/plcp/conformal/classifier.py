@@ -12,6 +12,7 @@ from plcp.conformal.base import Conformal, check_labels
 from plcp.quantiles import FloatArray
 from plcp.scores import LabelProbability, Score
 from plcp.sets import LabelSets
+from plcp.validation import check_at_hand
 
 
 class ConformalClassifier(ClassifierMixin, Conformal):
@@ -68,16 +69,17 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     def predict(self, X: Any) -> NDArray[Any]:
         """Likeliest label of each row."""
         check_is_fitted(self)
+        check_at_hand(X=X)
         return self.estimator_.predict(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the model, as they are."""
         check_is_fitted(self)
+        check_at_hand(X=X)
         return self.estimator_.predict_proba(X)
 
     def predict_set(self, X: Any) -> LabelSets:
         """Prediction sets of labels: ``contains``, ``size``, ``to_lists``."""
-        check_is_fitted(self)
         return self._invert(*self._answers(X))
 
     def _invert(self, prediction: Any, thresholds: FloatArray) -> LabelSets:

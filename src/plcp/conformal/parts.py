@@ -33,22 +33,33 @@ TASKS = {
 
 def check_parts(estimator: Any, score: Score, rule: ThresholdRule, task: str) -> None:
     """Refuse a model, score or rule that cannot serve the task, before anything is fitted."""
-    if not isinstance(score, Score):
-        raise TypeError(f"conformity must be a Score, got {score}: a rule is passed as threshold=")
     if not isinstance(rule, ThresholdRule):
         raise TypeError(
             f"threshold must be a ThresholdRule, got {rule}: a score is passed as conformity="
         )
+    check_rule(rule, Mondrian)
+    check_model(estimator, score, task)
+
+
+def check_rule(rule: Any, mondrian: type[Any]) -> None:
+    """Refuse a rule that no conformal estimator can fit."""
+    check_alpha(rule.alpha)
+    if isinstance(rule, mondrian) and rule.groups is None:
+        kind = type(rule).__name__
+        raise ValueError(
+            f"{kind}(groups=None) takes labels by hand, which a conformal estimator cannot pass "
+            f"on: name a column of X or give a function of X, as in {kind}(groups=...)"
+        )
+
+
+def check_model(estimator: Any, score: Score, task: str) -> None:
+    """Refuse a model or a score that cannot serve the task."""
+    if not isinstance(score, Score):
+        raise TypeError(f"conformity must be a Score, got {score}: a rule is passed as threshold=")
     if isinstance(estimator, tuple | list):
         raise TypeError(
             "estimator must be one model, got several: pass QuantilePair(lower, upper) or "
             "MeanScalePair(mean, scale)"
-        )
-    check_alpha(rule.alpha)
-    if isinstance(rule, Mondrian) and rule.groups is None:
-        raise ValueError(
-            "Mondrian(groups=None) takes labels by hand, which a conformal estimator cannot pass "
-            "on: name a column of X or give a function of X, as in Mondrian(groups=...)"
         )
     if score.task is None:
         return  # a score of the user's own knows what to ask of which model

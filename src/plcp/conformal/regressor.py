@@ -5,7 +5,6 @@ from typing import Any, Self
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from plcp.conformal.base import Conformal, check_labels
 from plcp.scores import AbsoluteResidual, Score
@@ -70,12 +69,11 @@ class ConformalRegressor(RegressorMixin, Conformal):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Point predictions of the model."""
-        check_is_fitted(self)
-        return self.conformity_.point(self.conformity_.ask(self.estimator_, X))
+        prediction = self._ask(X)
+        return self.conformity_.point(prediction)
 
     def predict_set(self, X: Any) -> Intervals:
         """Prediction intervals as a set that can be asked: ``contains``, ``size``, ``clip``."""
-        check_is_fitted(self)
         return self._invert(*self._answers(X))
 
     def predict_interval(self, X: Any) -> Any:
