@@ -8,8 +8,8 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.delayed import delayed
 
-from dask import delayed
 from plcp.datasets import ScoreTask, make_nonlinear
 
 FEATURES = 20
@@ -75,8 +75,9 @@ def new_rows(n: int = N_TEST) -> ScoreTask:
 
 def through(X: da.Array, y: da.Array) -> list[Any]:
     """Make every block once and look at it: what a pass costs before anything is learned."""
-    pairs = zip(X.to_delayed().ravel(), y.to_delayed().ravel(), strict=True)
-    return [delayed(_seen)(*pair) for pair in pairs]
+    # as they are: Dask would make a block once for X and once more for y
+    parts = (array.to_delayed(optimize_graph=False).ravel() for array in (X, y))
+    return [delayed(_seen)(*pair) for pair in zip(*parts, strict=True)]
 
 
 def _seen(X: np.ndarray, y: np.ndarray) -> float:

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from dask.base import compute
 from distributed import Client, LocalCluster
 from distributed.diagnostics.plugin import SchedulerPlugin
 
-import dask
+from plcp.blocks.sample import in_hash_order
 from plcp.metrics import msce
 from scale_data import collections, new_rows, rows_made, through, whole
 from scale_rules import ALPHA, RIVALS, RULES
@@ -116,7 +117,7 @@ def fit(
     workers, own = client.run(peak_megabytes), peak_megabytes()
     passes = (rows_made_by_all(client) - before) / (rows * repeats)
     tasks = finished.count / repeats
-    _, alone = timed(lambda: dask.compute(*through(*collections(rows))), repeats)
+    _, alone = timed(lambda: compute(*through(*collections(rows))), repeats)
     local = fitted.to_local()
     return {
         "fit_seconds": min(seconds),
@@ -136,11 +137,7 @@ def fit(
 
 def memory(rule: str, rows: int, repeats: int, points: int, keep: str | None = None) -> Any:
     """Fit in memory on the same rows, in the order of their hashes."""
-    from plcp.blocks import hash_rows
-
-    make, (X, y) = RULES[rule].in_memory, whole(rows)
-    order = np.argsort(hash_rows(X, y))
-    X, y = X[order], y[order]
+    make, (X, y) = RULES[rule].in_memory, in_hash_order(*whole(rows))
     make().fit(X[:WARM], y[:WARM])
     fitted, seconds = timed(lambda: make().fit(X, y), repeats)
     return {
@@ -156,7 +153,7 @@ def predict(client: Client, rule: str, rows: int, repeats: int, taught: int) -> 
     """Lazy thresholds summed block by block, and the same blocks only made and looked at."""
     fitted = RULES[rule].on_dask().fit(*collections(taught))
     fitted.predict(collections(min(rows, WARM))[0]).sum().compute()
-    _, passes = timed(lambda: dask.compute(*through(*collections(rows))), repeats)
+    _, passes = timed(lambda: compute(*through(*collections(rows))), repeats)
     _, seconds = timed(lambda: fitted.predict(collections(rows)[0]).sum().compute(), repeats)
     return {
         "taught": taught,

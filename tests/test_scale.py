@@ -1,5 +1,6 @@
 """The benchmark of scale: its rows, its laws, its pages, and that every part of it runs."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+import scale  # noqa: E402
 import scale_data  # noqa: E402
+import scale_jobs  # noqa: E402
 import scale_laws  # noqa: E402
 import scale_page  # noqa: E402
 import scale_words  # noqa: E402
@@ -75,3 +78,65 @@ def test_rows_as_people_write_them(n, told):
 )
 def test_seconds_as_people_write_them(value, told):
     assert scale_words.seconds(value) == told
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Workers that are threads of this process."""
+    with scale_jobs.local_cluster(processes=False) as found:
+        yield found
+
+
+def here(client):
+    """Return measurements in this process: a new one for each would take longer than the tests."""
+
+    def measured(job, **options):
+        return json.loads(json.dumps(scale_jobs.run(job, client, **options)))
+
+    return measured
+
+
+def test_every_part_runs_and_is_drawn(tmp_path, client, monkeypatch):
+    monkeypatch.setattr(scale, "measured", here(client))
+    monkeypatch.setattr(scale, "RIVALS", {})  # which the tests do without
+    monkeypatch.setattr(scale, "RULES", {"split": scale.RULES["split"]})
+    tiny = scale.QUICK._replace(predict={"split": 2_000}, taught=1_000, mapie_points={600: 5})
+    monkeypatch.setattr(scale, "QUICK", tiny)
+    scale.main(["--quick", "--out", str(tmp_path)])
+    results = scale_page.load(tmp_path)
+    assert list(results) == list(scale.PARTS)
+    page = (tmp_path / "scale.md").read_text(encoding="utf-8")
+    assert scale_page.NOT_YET not in page
+    assert "nan" not in page
+    assert (tmp_path / "scale.png").stat().st_size > 0
+    text = scale_page.PAGE.read_text(encoding="utf-8")
+    assert scale_page.NOT_YET not in scale_page.guide(text, results)
+
+
+def test_a_part_alone_leaves_the_others_as_they_are(tmp_path, client, monkeypatch):
+    monkeypatch.setattr(scale, "measured", here(client))
+    monkeypatch.setattr(scale, "RULES", {"split": scale.RULES["split"]})
+    before = {"provenance": {}, "results": ["as it was"]}
+    (tmp_path / "scale.json").write_text(json.dumps({"other": before}), encoding="utf-8")
+    monkeypatch.setattr(scale, "draw", lambda folder: None)
+    scale.main(["--quick", "--part", "fit", "--out", str(tmp_path)])
+    results = scale_page.load(tmp_path)
+    assert results["other"] == before
+    assert [run["rows"] for run in results["fit"]["results"]] == list(scale.QUICK.fit)
+    assert results["fit"]["provenance"]["cores"] > 0
+
+
+def test_a_measurement_in_a_process_of_its_own():
+    found = scale.measured("fit", rule="split", rows=3_000, repeats=2, points=100)
+    assert found["passes"] == 1  # scores are kept, and everything else is counting
+    assert len(found["all_seconds"]) == 2
+    assert found["fit_seconds"] == min(found["all_seconds"])
+    assert len(found["worker_megabytes"]) == scale_laws.WORKERS
+    assert all(mb > 10 for mb in found["worker_megabytes"])
+    _, scores = scale_data.whole(3_000)
+    assert found["thresholds"] == [np.sort(scores)[int(np.ceil(0.9 * 3_001)) - 1]]
+
+
+def test_a_measurement_that_fails_says_why():
+    with pytest.raises(RuntimeError, match="no such rule"):
+        scale.measured("rival", rule="no such rule", rows=10, points=1, few=1)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from dask.array import Array, from_array
 from dask.base import is_dask_collection, optimize
+from dask.config import set as configured
 from dask.delayed import Delayed, delayed
 from sklearn.utils.validation import validate_data
 
@@ -150,7 +151,9 @@ def _is_known(X: Any) -> bool:
 
 def _parts(collections: list[Any]) -> list[list[Delayed]]:
     """Parts of each, as Delayed; what arrays have in common is computed once."""
-    arrays = iter(optimize(*(c for c in collections if isinstance(c, Array)), traverse=False))
+    # fused, a task that X and y have in common would be done once for each
+    with configured({"optimization.fuse.active": False}):
+        arrays = iter(optimize(*(c for c in collections if isinstance(c, Array)), traverse=False))
     return [_parts_of(next(arrays) if isinstance(c, Array) else c) for c in collections]
 
 
