@@ -33,6 +33,20 @@ def teach(rule: PLCP, X: Any, scores: FloatArray) -> tuple[PLCP, FloatArray]:
     return rule, learned.seen.index
 
 
+def with_index(rule: PLCP, index: Any) -> PLCP:
+    """Return a copy of the rule that has not to learn its index, as that was taught elsewhere."""
+    rule = clone(rule)
+    partition = rule._begin(0.0, check_random_state(rule.random_state))
+    if rule.n_groups == "auto" and not rule._follow:
+        raise ValueError(
+            'n_groups="auto" with within="constant" looks for the best number of groups, which '
+            "needs an index that learns in memory: give a number"
+        )
+    partition.index_ = index
+    rule.partition_, rule.history_ = partition, []
+    return rule
+
+
 def calibrate(rule: PLCP, seen: Passes, honest: Passes, least: float) -> None:
     """Cut the partition of a taught rule by the rows it has seen, and read its thresholds.
 

@@ -207,6 +207,17 @@ class PLCP(ThresholdRule):
 
     def _check(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Pairs:
         """Validate options and data; rows without weight are not there."""
+        self.check_options()
+        checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
+        pairs = Pairs(*drop_weightless(*checked))
+        if len(pairs.scores) == 1:
+            raise ValueError("n_samples=1: one row teaches no partition, use SplitConformal")
+        if self.n_groups != "auto":
+            check_group_count(self.n_groups, len(pairs.scores))
+        return pairs
+
+    def check_options(self) -> None:
+        """Refuse options that mean nothing, before any row is looked at."""
         check_alpha(self.alpha)
         check_option("calibration", self.calibration, CALIBRATIONS)
         check_option("assignment", self.assignment, ASSIGNMENTS)
@@ -218,13 +229,6 @@ class PLCP(ThresholdRule):
                 f"partition must be a Partition or None, got {self.partition!r}: "
                 "wrap a regressor in OrderedPartition, a classifier in ClassifierPartition"
             )
-        checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
-        pairs = Pairs(*drop_weightless(*checked))
-        if len(pairs.scores) == 1:
-            raise ValueError("n_samples=1: one row teaches no partition, use SplitConformal")
-        if self.n_groups != "auto":
-            check_group_count(self.n_groups, len(pairs.scores))
-        return pairs
 
     def _template(self) -> Partition:
         """Return the unfitted partition at this alpha, spelled out."""

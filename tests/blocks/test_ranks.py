@@ -1,0 +1,86 @@
+"""Order statistics by counting over blocks: those of sorting, whatever the blocks."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_array_equal
+
+from plcp.blocks import Held, Ranks
+from plcp.blocks.ranks import FEW, floats_of, keys_of
+from strategies import few
+
+anything = st.floats(allow_nan=False)
+tied = st.integers(-2, 2).map(float)
+
+
+@st.composite
+def grouped_values(draw):
+    n, m = draw(st.integers(0, 60)), draw(st.integers(1, 4))
+    values = draw(hnp.arrays(float, n, elements=draw(st.sampled_from([anything, tied]))))
+    groups = draw(hnp.arrays(np.intp, n, elements=st.integers(0, m - 1)))
+    cuts = draw(st.lists(st.integers(0, n), max_size=5).map(sorted))
+    return values, groups, m, cuts
+
+
+def blocks_of(values, groups, cuts):
+    return Held(zip(np.split(values, cuts), np.split(groups, cuts), strict=True))
+
+
+def by_sorting(values, groups, ranks):
+    expected = np.full(np.shape(ranks), np.inf)
+    for group, row in enumerate(np.atleast_2d(ranks)):
+        own = np.sort(values[groups == group])
+        for i, rank in enumerate(row):
+            if 0 <= rank < len(own):
+                expected[group, i] = own[rank]
+    return expected
+
+
+@few
+@given(grouped_values(), st.data())
+def test_ranks_are_those_of_sorting(given_values, data):
+    values, groups, m, cuts = given_values
+    found = Ranks(blocks_of(values, groups, cuts), m)
+    ranks = data.draw(hnp.arrays(np.int64, (m, 2), elements=st.integers(-2, len(values) + 1)))
+    assert_array_equal(found.sizes, np.bincount(groups, minlength=m))
+    assert_array_equal(found.at(ranks), by_sorting(values, groups, ranks))
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 60.0, 150.0])
+def test_ranks_among_many_need_few_passes(rng, spread):
+    values = rng.normal(size=50_000) * np.exp(spread * rng.normal(size=50_000))
+    values[::3] = 1.0  # an atom
+    groups = rng.integers(0, 3, 50_000)
+    ranks = Ranks(blocks_of(values, groups, [10, 10, 20_000]), 3)
+    passes, counted = [], ranks.blocks.total
+    ranks.blocks.total = lambda *args: passes.append(1) or counted(*args)
+    wanted = np.array([[0, 5_000, 15_000], [8_000, 8_001, 9_000], [1, 2, 16_000]])
+    assert_array_equal(ranks.at(wanted), by_sorting(values, groups, wanted))
+    assert len(passes) <= 64 / np.log2(FEW) + 1
+
+
+@few
+@given(grouped_values(), st.data())
+def test_counts_up_to_a_value(given_values, data):
+    values, groups, m, cuts = given_values
+    pivots = data.draw(hnp.arrays(float, m, elements=anything))
+    found = Ranks(blocks_of(values, groups, cuts), m).at_or_below(pivots)
+    assert_array_equal(found, [(values[groups == g] <= pivots[g]).sum() for g in range(m)])
+
+
+@few
+@given(hnp.arrays(float, 20, elements=anything))
+def test_keys_keep_the_order_and_the_value(values):
+    assert_array_equal(floats_of(keys_of(values)), values)
+    order = np.argsort(values, kind="stable")
+    keys = keys_of(values)[order]
+    assert_array_equal(keys[1:] > keys[:-1], values[order][1:] > values[order][:-1])
+
+
+def test_no_blocks_at_all():
+    ranks = Ranks(Held([]), 2)
+    assert_array_equal(ranks.sizes, [0, 0])
+    assert_array_equal(ranks.at([0, 0]), [np.inf, np.inf])
+    assert_array_equal(ranks.at_or_below([0.0, 0.0]), [0, 0])

@@ -1,0 +1,73 @@
+"""A sample by content: the same rows however they are cut, and each kind of row in its share."""
+
+import numpy as np
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from bands import binomial_band
+from plcp.blocks import Held
+from plcp.blocks.sample import draws, drawn, in_hash_order, joined, largest_draw, not_drawn
+from strategies import few
+
+
+def in_blocks(X, scores, cuts):
+    return Held(zip(np.split(X, cuts), np.split(scores, cuts), strict=True))
+
+
+def sample(X, scores, cuts, size, seed=0):
+    """Drawn rows in their order, and the others."""
+    blocks = in_blocks(X, scores, cuts)
+    choice = seed, largest_draw(blocks, size, len(scores), seed)
+    inside, outside = (joined(blocks.keep(f, *choice).blocks) for f in (drawn, not_drawn))
+    return in_hash_order(*inside), in_hash_order(*outside)
+
+
+@few
+@given(st.integers(1, 80), st.data())
+def test_the_same_rows_are_drawn_however_they_are_cut_and_ordered(n, data):
+    rng = np.random.default_rng(n)
+    X, scores = rng.normal(size=(n, 2)), rng.normal(size=n)
+    size = data.draw(st.integers(1, n))
+    expected = sample(X, scores, [], size)
+    assert len(expected[0][1]) == size
+    assert len(expected[1][1]) == n - size
+    cuts = data.draw(st.lists(st.integers(0, n), max_size=4).map(sorted))
+    order = np.array(data.draw(st.permutations(range(n))))
+    for found, wanted in zip(sample(X[order], scores[order], cuts, size), expected, strict=True):
+        assert_array_equal(found[0], wanted[0])
+        assert_array_equal(found[1], wanted[1])
+
+
+def test_copies_of_a_row_are_drawn_as_often_as_other_rows():
+    X = np.repeat([[0.0], [1.0]], [9_000, 1_000], axis=0)
+    inside, _ = sample(X, np.zeros(10_000), [2_500, 5_000], 2_000)
+    low, high = binomial_band(2_000, 0.9)
+    assert low <= (inside[0] == 0).sum() <= high
+
+
+def test_draws_are_uniform_and_of_the_seed(rng):
+    X, scores = rng.normal(size=(10_000, 1)), np.zeros(10_000)
+    one, other = draws(X, scores, 0), draws(X, scores, 1)
+    for numbers in (one, other):
+        assert 0 <= numbers.min() <= numbers.max() < 1
+        low, high = binomial_band(10_000, 0.25)
+        assert low <= (numbers < 0.25).sum() <= high
+    both = ((one < 0.5) & (other < 0.5)).sum()
+    low, high = binomial_band(10_000, 0.25)
+    assert low <= both <= high
+
+
+def test_joined_frames_keep_their_columns():
+    part = pd.DataFrame({"a": [1.0], "b": ["x"]})
+    X, scores = joined([(part[:0], np.empty(0)), (part, np.ones(1)), (part, np.zeros(1))])
+    assert list(X.columns) == ["a", "b"]
+    assert list(X.index) == [0, 1]
+    assert_array_equal(scores, [1, 0])
+
+
+def test_nothing_joined_is_nothing():
+    X, scores = joined([(np.empty((0, 2)), np.empty(0))] * 2)
+    assert X.shape == (0, 2)
+    assert len(scores) == 0
