@@ -1,42 +1,22 @@
 """From a table on disk to sets, an audit and a page, by the installed command."""
 
-import io
 import json
 import os
 import subprocess
 import sys
-from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from people import people, read, write
+from running import INCOME, Said, run
 
 import plcp
 from bands import beta_binomial_band
-from plcp.cli import main
 
 COMMAND = Path(sys.executable).with_name("plcp")
-INCOME = ("--target", "income", "--prediction", "predicted")
 N_CAL, N_TEST = 3000, 2000
-
-
-class Said(NamedTuple):
-    """What a command printed."""
-
-    stdout: str
-    stderr: str
-
-
-def run(*arguments, folder, code=0):
-    """Run a command in this process, which has imported all it needs."""
-    out, err = io.StringIO(), io.StringIO()
-    with chdir(folder), redirect_stdout(out), redirect_stderr(err):
-        ended = main([*map(str, arguments)])
-    assert ended == code, err.getvalue()
-    return Said(out.getvalue(), err.getvalue())
 
 
 def installed(*arguments, folder, code=0, **environment):

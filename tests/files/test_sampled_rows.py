@@ -21,7 +21,7 @@ N, MOST, DRAWS = 9, 2, 1000  # the reservoir is cut at its fifth, eighth, … ro
 def test_every_set_of_rows_is_as_likely_as_any_other():
     batches, schema = numbers(N).to_batches(max_chunksize=1), numbers(N).schema
     samples = (sample_rows(batches, schema, most=MOST, seed=seed) for seed in range(DRAWS))
-    counts = Counter(tuple(sample["row"].to_pylist()) for sample in samples)
+    counts = Counter(tuple(sample.rows.tolist()) for sample in samples)
     sets = list(combinations(range(N), MOST))
     tail = FALSE_ALARM / 2 / len(sets)
     low, high = binom.ppf([tail, 1 - tail], DRAWS, 1 / len(sets))
@@ -35,7 +35,8 @@ def test_the_rows_are_those_with_the_smallest_random_numbers(rows):
     for seed in range(30):  # a row near the limit is rare
         keys = np.random.default_rng(seed).random(100)
         sample = sample_rows(batches, schema, most=20, seed=seed)
-        assert sample["row"].to_pylist() == sorted(np.argsort(keys)[:20])
+        assert sample.rows.tolist() == sorted(np.argsort(keys)[:20])
+        assert sample.table["row"].to_pylist() == sample.rows.tolist()
 
 
 @given(
@@ -51,11 +52,13 @@ def test_the_sample_has_its_size_and_order_and_no_trace_of_the_batches(n, most, 
         sample_rows(table.to_batches(max_chunksize=size), table.schema, most=most, seed=seed)
         for size in (one, other)
     )
-    assert first.equals(second)
-    rows = first["row"].to_numpy()
+    assert first.table.equals(second.table)
+    rows = first.table["row"].to_numpy()
     assert len(rows) == min(n, most)
     assert (np.diff(rows) > 0).all()
-    assert (first["half"].to_numpy() == rows / 2).all()
+    assert (first.table["half"].to_numpy() == rows / 2).all()
+    assert (first.rows == rows).all()
+    assert (second.rows == rows).all()
 
 
 def test_all_formats_give_the_same_rows(tmp_path):

@@ -22,7 +22,10 @@ from plcp.cli.telling import note, now, print_json, telling, working
 
 
 def audit(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Rows with sets and outcomes.")],
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="DATA", help="Rows with sets and outcomes, or a folder of parts."),
+    ],
     target: Annotated[str | None, typer.Option(help="Column of outcomes.")] = None,
     lower: Annotated[str | None, typer.Option(help="Column of lower ends.")] = None,
     upper: Annotated[str | None, typer.Option(help="Column of upper ends.")] = None,
@@ -88,10 +91,10 @@ def audit(
                 alpha=alpha,
                 confidence=confidence,
                 seed=seed,
-                title=f"Audit of {data.name}",
+                title=f"Audit of {table.name}",
                 notes=table.sample_note(len(taken)),
                 provenance={
-                    "file": data.name,
+                    "file": table.name,
                     "SHA-256 of the file": table.digest(),
                     "made at": now(),
                     "seed": seed,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plcp.cli.options import Alpha, Categories, Exclude, Features, Force, Json, Rows, Seed
+from plcp.cli.options import Alpha, Categories, Exclude, Features, Force, Json, Seed
 from plcp.cli.telling import (
     note,
     now,
@@ -26,7 +26,11 @@ METHODS = ("plcp", "plcp-split", "split", "rectified", "mondrian", "batch-gcp")
 
 def calibrate(
     cal: Annotated[
-        Path, typer.Argument(metavar="CAL", help="Calibration rows: Parquet, CSV or Arrow.")
+        Path,
+        typer.Argument(
+            metavar="CAL",
+            help="Calibration rows: Parquet, CSV or Arrow, or a folder of such parts.",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The model file, NAME.plcp.")],
     target: Annotated[str | None, typer.Option(help="Column of outcomes.")] = None,
@@ -63,7 +67,14 @@ def calibrate(
         int | None, typer.Option(min=1, help="Number of learned groups (default: by the rows).")
     ] = None,
     seed: Seed = 0,
-    rows: Rows = 1_000_000,
+    rows: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Hold at most so many rows in memory: of more, a random sample teaches the groups "
+            "and all give the thresholds.",
+        ),
+    ] = 1_000_000,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -73,7 +84,7 @@ def calibrate(
     """
     with telling():
         from plcp.files import check_output, match_columns, open_table
-        from plcp.tabular import calibrate as learn
+        from plcp.tabular import calibrate_file as learn
         from plcp.tabular import choose_roles, save_model
 
         check_output(out, force, ending=".plcp")
@@ -95,24 +106,21 @@ def calibrate(
         )
         columns = match_columns(by, names, str(cal)) if by else []
         compared = match_columns(sensitive, names, str(cal)) if sensitive else []
-        used = {
-            *roles.unknown_later, *roles.predictions, *roles.features, *columns, *compared,
-        }  # fmt: skip
         with working("learning"):
-            taken = table.read([name for name in names if name in used], most=rows, seed=seed)
             model = learn(
-                taken,
+                table,
                 roles,
+                most=rows,
                 method=method,
                 alpha=alpha,
                 by=columns,
                 groups=groups,
                 seed=seed,
                 sensitive=compared,
-                about={"file": cal.name, "digest": table.digest(), "made_at": now()},
+                about={"file": table.name, "digest": table.digest(), "made_at": now()},
             )
             save_model(model, out, force=force)
-        note(*table.sample_note(len(taken)), *model.notes)
+        note(*model.notes)
         if as_json:
             print_json({"out": str(out), **_told(model)})
         else:

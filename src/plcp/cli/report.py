@@ -12,7 +12,11 @@ from plcp.cli.telling import note, now, print_json, telling, working
 def report(
     model: Model,
     test: Annotated[
-        Path, typer.Argument(metavar="TEST", help="Rows with outcomes that nobody calibrated on.")
+        Path,
+        typer.Argument(
+            metavar="TEST",
+            help="Rows with outcomes that nobody calibrated on, or a folder of parts.",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page, .html.")],
     by: By = None,
@@ -43,7 +47,7 @@ def report(
                 by=parse_by(by) if by else (),
                 confidence=confidence,
                 digest=table.digest(),
-                provenance={"test file": test.name, "made at": now()},
+                provenance={"test file": table.name, "made at": now()},
                 notes=table.sample_note(len(taken)),
                 where=str(test),
             )

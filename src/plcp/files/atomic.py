@@ -84,14 +84,16 @@ def write_atomically(path: str | Path, *, force: bool = False) -> Iterator[Path]
 
 
 @contextmanager
-def told_when_full(path: str | Path) -> Iterator[None]:
-    """Name the path, and the remedy, where the disk is full."""
+def told_when_full(
+    what: str | Path, remedy: str = "free some space on its disk, or write elsewhere"
+) -> Iterator[None]:
+    """Say for what there is no room, and the remedy, where the disk is full."""
     try:
         yield
     except OSError as error:
         if error.errno not in FULL:
             raise
-        told = OSError(f"no room for {path}: free some space on its disk, or write elsewhere")
+        told = OSError(f"no room for {what}: {remedy}")
         told.errno = error.errno
         raise told from error
 

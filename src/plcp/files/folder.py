@@ -16,18 +16,18 @@ class Part(TableFile):
 
     Attributes
     ----------
-    name : Path
+    inside : Path
         Its path within the folder.
     own : pyarrow.Schema
         The columns that stand in the file itself, in the table's types.
     """
 
     def __init__(
-        self, file: TableFile, name: Path, own: pa.Schema, around: Mapping[str, pa.Scalar]
+        self, file: TableFile, inside: Path, own: pa.Schema, around: Mapping[str, pa.Scalar]
     ) -> None:
         added = [pa.field(column, value.type) for column, value in around.items()]
         super().__init__(file.path, pa.schema([*own, *added], own.metadata), file.n_rows)
-        self.name, self.own = name, own.with_metadata(file.schema.metadata)
+        self.inside, self.own = inside, own.with_metadata(file.schema.metadata)
         self._file, self._around = file, around
 
     def _scan(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -94,7 +94,7 @@ class FolderTable(TableFile):
 
     def digest(self) -> str:
         """SHA-256 of what ``sha256sum`` prints of the parts, in their order."""
-        lines = (f"{part.digest()}  {part.name.as_posix()}\n" for part in self.parts)
+        lines = (f"{part.digest()}  {part.inside.as_posix()}\n" for part in self.parts)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def _scan(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:

@@ -1,14 +1,23 @@
 """A uniform sample of a stream of rows, in memory bounded by the sample."""
 
 from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
+
+
+class Sample(NamedTuple):
+    """Rows that were drawn, and the numbers of those rows, counted from 0."""
+
+    table: pa.Table
+    rows: NDArray[np.int64]
 
 
 def sample_rows(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, most: int, seed: int
-) -> pa.Table:
+) -> Sample:
     """Draw rows without replacement, in one pass and in their order.
 
     Each row gets a random number; the rows with the smallest are kept. Their numbers come from
@@ -28,26 +37,31 @@ def sample_rows(
     Examples
     --------
     >>> table = pa.table({"x": range(1000)})
-    >>> len(sample_rows(table.to_batches(), table.schema, most=10, seed=0))
-    10
+    >>> sample = sample_rows(table.to_batches(), table.schema, most=10, seed=0)
+    >>> sample.table["x"].to_pylist() == sample.rows.tolist(), len(sample.rows)
+    (True, 10)
     """
     if most < 1:
         raise ValueError(f"at least one row must be drawn, got most={most}")
     rng = np.random.default_rng(seed)
-    kept, keys, limit = schema.empty_table(), np.empty(0), np.inf
+    kept, limit, start = Sample(schema.empty_table(), np.empty(0, np.int64)), np.inf, 0
+    keys: NDArray[Any] = np.empty(0)
     for batch in batches:
         drawn = rng.random(len(batch))
         below = drawn < limit
         chosen = pa.Table.from_batches([batch.filter(pa.array(below))], schema)
-        kept, keys = pa.concat_tables([kept, chosen]), np.append(keys, drawn[below])
+        rows = np.append(kept.rows, start + np.flatnonzero(below))
+        kept = Sample(pa.concat_tables([kept.table, chosen]), rows)
+        keys, start = np.append(keys, drawn[below]), start + len(batch)
         if len(keys) > 2 * most:  # not at every batch: a cut copies all that is kept
             kept, keys = _smallest(kept, keys, most)
             limit = keys.max()
     return _smallest(kept, keys, most)[0]
 
 
-def _smallest(table: pa.Table, keys: np.ndarray, most: int) -> tuple[pa.Table, np.ndarray]:
+def _smallest(sample: Sample, keys: NDArray[Any], most: int) -> tuple[Sample, NDArray[Any]]:
     if len(keys) <= most:
-        return table, keys
+        return sample, keys
     chosen = np.sort(np.argpartition(keys, most - 1)[:most])
-    return table.take(pa.array(chosen)).combine_chunks(), keys[chosen]
+    table = sample.table.take(pa.array(chosen)).combine_chunks()
+    return Sample(table, sample.rows[chosen]), keys[chosen]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from plcp.files.ahead import ahead
 from plcp.files.names import find_column
-from plcp.files.sampling import sample_rows
+from plcp.files.sampling import Sample, sample_rows
 
 ROWS = 65_536  # of 20 columns of doubles: 10 MB
 
@@ -34,6 +34,11 @@ class TableFile(ABC):
             raise ValueError(f"{path} has several columns named {twice[0]!r}: rename all but one")
         self.path, self.schema, self.n_rows = path, schema, n_rows
 
+    @property
+    def name(self) -> str:
+        """What the file or folder is called, wherever it is."""
+        return self.path.resolve().name if self.path.name in ("", "..") else self.path.name
+
     def batches(
         self, columns: Sequence[str] | None = None, rows: int = ROWS
     ) -> Iterator[pa.RecordBatch]:
@@ -48,9 +53,9 @@ class TableFile(ABC):
         """
         names = self.schema.names if columns is None else list(columns)
         for name in names:
-            find_column(name, self.schema.names, self.path.name)
+            find_column(name, self.schema.names, self.name)
         if not names:
-            raise ValueError(f"at least one column of {self.path.name} must be asked for")
+            raise ValueError(f"at least one column of {self.name} must be asked for")
         if rows < 1:
             raise ValueError(f"rows must be at least 1, got {rows}")
         return ahead(self._told(self._scan(names, rows)))
@@ -58,30 +63,45 @@ class TableFile(ABC):
     def read(
         self, columns: Sequence[str] | None = None, *, most: int | None = None, seed: int = 0
     ) -> pa.Table:
-        """Read the table, or as many rows of it drawn at random, into memory.
+        """Read the table into memory, or `draw` as many rows of it.
 
         Parameters
         ----------
         columns : sequence of str, optional
             The columns wanted, in this order; all of them by default.
         most : int, optional
-            If there are more rows, so many are drawn without replacement, each set of rows as
-            likely as any other; they stay in the file's order. Which rows are drawn depends on
-            the seed and the number of rows only, not on the format.
+            How many rows to draw, if there are more; all of them by default.
+        seed : int
+            Of the drawing.
+        """
+        if most is not None:
+            return self.draw(columns, most=most, seed=seed).table
+        return pa.Table.from_batches(self._counted(self.batches(columns)), self._selected(columns))
+
+    def draw(self, columns: Sequence[str] | None = None, *, most: int, seed: int = 0) -> Sample:
+        """Read rows drawn at random, or all of them if there are not more than asked for.
+
+        They are drawn without replacement, each set of rows as likely as any other, and stay in
+        the file's order. Which rows are drawn depends on the seed and the number of rows only, not
+        on the format.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The columns wanted, in this order; all of them by default.
+        most : int
+            How many rows to draw.
         seed : int
             Of the drawing.
         """
         batches = self._counted(self.batches(columns))
-        schema = self.schema if columns is None else _selected(self.schema, columns)
-        if most is None:
-            return pa.Table.from_batches(batches, schema)
-        return sample_rows(batches, schema, most=most, seed=seed)
+        return sample_rows(batches, self._selected(columns), most=most, seed=seed)
 
     def sample_note(self, n: int) -> list[str]:
         """Say that ``n`` rows are a sample, if `read` drew them from more."""
         if self.n_rows is None or n >= self.n_rows:
             return []
-        return [f"A random sample of {n:,} of {self.n_rows:,} rows in {self.path.name} was taken."]
+        return [f"A random sample of {n:,} of {self.n_rows:,} rows in {self.name} was taken."]
 
     def digest(self) -> str:
         """SHA-256 of the file's bytes."""
@@ -99,13 +119,13 @@ class TableFile(ABC):
             yield batch
         self.n_rows = n
 
+    def _selected(self, columns: Sequence[str] | None) -> pa.Schema:
+        names = self.schema.names if columns is None else columns
+        return pa.schema([self.schema.field(name) for name in names], self.schema.metadata)
+
     def _told(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with damage_told(self.path):
             yield from batches
-
-
-def _selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
-    return pa.schema([schema.field(name) for name in columns], schema.metadata)
 
 
 @contextmanager

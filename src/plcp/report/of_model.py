@@ -147,6 +147,7 @@ def _made_of(model: TabularModel) -> dict[str, str]:
     }
     told = {
         "calibration rows": f"{about['rows']:,}",
+        "rows that taught the groups": about.get("rows_that_taught"),
         "calibration file": about.get("file"),
         "SHA-256 of the calibration file": about.get("digest"),
         "calibrated at": about.get("made_at"),

@@ -5,6 +5,7 @@ from plcp.tabular.arrow import codes_as_text
 from plcp.tabular.calibration import calibrate
 from plcp.tabular.examining import Examined, examine
 from plcp.tabular.frames import to_frame
+from plcp.tabular.larger import calibrate_file
 from plcp.tabular.methods import METHODS
 from plcp.tabular.model import TabularModel, describe_features
 from plcp.tabular.roles import Roles, choose_roles
@@ -18,6 +19,7 @@ __all__ = [
     "Roles",
     "TabularModel",
     "calibrate",
+    "calibrate_file",
     "check_served",
     "choose_roles",
     "codes_as_text",

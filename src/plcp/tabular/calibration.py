@@ -1,10 +1,8 @@
 """From a table with predictions and outcomes to a fitted rule."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from plcp.certificate.surroundings import versions_of
@@ -12,13 +10,13 @@ from plcp.explain import explain_groups
 from plcp.explain.explaining import LEAST_ROWS
 from plcp.files import find_column
 from plcp.tabular.features import Feature, LeftOut, learn_features, learn_labels
+from plcp.tabular.fitting import Fit, Options, Task, fit_in_memory
 from plcp.tabular.frames import Framer, rule_input, to_frame
 from plcp.tabular.methods import Choice, check_choice
 from plcp.tabular.model import TabularModel
 from plcp.tabular.pairs import Pairs, read_pairs
 from plcp.tabular.predictions import learn_classes
 from plcp.tabular.roles import Roles
-from plcp.thresholds import SplitConformal
 
 
 def calibrate(
@@ -71,49 +69,67 @@ def calibrate(
     >>> calibrate(table, roles, method="split").rule.threshold_
     89.0
     """
-    by = [find_column(name, table.column_names) for name in by or ()]
-    sensitive = [find_column(name, table.column_names) for name in sensitive]
-    chosen = check_choice(method, alpha, by, groups)
+    options = Options(method, alpha, by, groups, seed, explain, sensitive, about)
+    return learn(table, roles, options, fit_in_memory)
+
+
+def learn(table: pa.Table, roles: Roles, options: Options, fit: Fit) -> TabularModel:
+    """Return the model of some rows, whose rule is fitted by ``fit``."""
+    method, alpha, seed = options.method, options.alpha, options.seed
+    by = [find_column(name, table.column_names) for name in options.by or ()]
+    sensitive = [find_column(name, table.column_names) for name in options.sensitive]
+    chosen = check_choice(method, alpha, by, options.groups)
+    _check_known(by, roles)
+    classes = learn_classes(table, roles) if roles.task == "classes" else None
+    pairs = read_pairs(table, roles, classes)
+    if chosen.looks_at == "features":
+        _check_can_teach(pairs, method)
+    features, left_out = _looked_at(chosen.looks_at, pairs.table, roles, by)
+    X = rule_input(Framer(features), pairs.table)
+    choice = Choice(alpha, seed, tuple(by), options.groups, len(pairs.scores))
+    fitted = fit(Task(chosen, choice, roles, classes, features, X, pairs))
+    words = None
+    if options.explain and chosen.learns_groups:
+        words = _in_words(fitted.rule, X, pairs, sensitive, seed)
+    counts, weights = fitted.counts, pairs.weights
+    return TabularModel(
+        roles=roles,
+        features=fitted.features,
+        left_out=left_out,
+        rule=fitted.rule,
+        split=fitted.split,
+        classes=classes,
+        method=method,
+        explanation=words,
+        about={
+            "rows": counts.used,
+            **({} if fitted.taught is None else {"rows_that_taught": fitted.taught}),
+            "weight": float(counts.used if weights is None else weights.sum()),
+            "rows_left_out": counts.rows - counts.used,
+            "seed": seed,
+            "options": {"method": method, "alpha": alpha, "by": by, "groups": options.groups},
+            "versions": versions_of(fitted.rule) | {"pyarrow": pa.__version__},
+            **(options.about or {}),
+        },
+        notes=(*counts.notes, *fitted.notes),
+    )
+
+
+def _check_known(by: Sequence[str], roles: Roles) -> None:
     unknown = [name for name in by if name in (roles.target, roles.score)]
     if unknown:
         raise ValueError(
             f"groups by {unknown[0]!r} cannot be: it is not known of new rows; name columns that "
             "they have"
         )
-    classes = learn_classes(table, roles) if roles.task == "classes" else None
-    pairs = read_pairs(table, roles, classes)
-    if chosen.looks_at == "features" and len(pairs.scores) == 1:
+
+
+def _check_can_teach(pairs: Pairs, method: str) -> None:
+    pairs.counts.check_any("calibrate")
+    if len(pairs.scores) == 1:
         raise ValueError(
             f"one row teaches {method!r} nothing: give more, or use the method 'split'"
         )
-    features, left_out = _looked_at(chosen.looks_at, pairs.table, roles, by)
-    X = rule_input(Framer(features), pairs.table)
-    choice = Choice(alpha, seed, tuple(by), groups, len(pairs.scores))
-    rule, told = _fitted(chosen.make(choice), X, pairs)
-    split, _ = _fitted(SplitConformal(alpha=alpha), np.zeros((len(pairs.scores), 1)), pairs)
-    words = None
-    if explain and chosen.learns_groups:
-        words = _in_words(rule, X, pairs, sensitive, seed)
-    return TabularModel(
-        roles=roles,
-        features=features,
-        left_out=left_out,
-        rule=rule,
-        split=split,
-        classes=classes,
-        method=method,
-        explanation=words,
-        about={
-            "rows": len(pairs.scores),
-            "weight": float(len(pairs.scores) if pairs.weights is None else pairs.weights.sum()),
-            "rows_left_out": pairs.left_out,
-            "seed": seed,
-            "options": {"method": method, "alpha": alpha, "by": by, "groups": groups},
-            "versions": versions_of(rule) | {"pyarrow": pa.__version__},
-            **(about or {}),
-        },
-        notes=(*pairs.notes, *told),
-    )
 
 
 def _looked_at(
@@ -130,14 +146,6 @@ def _looked_at(
             "there is no column to learn groups from: name features, or use the method 'split'"
         )
     return features, left_out
-
-
-def _fitted(rule: Any, X: Any, pairs: Pairs) -> tuple[Any, list[str]]:
-    """Return the fitted rule, and what it warns of."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        rule.fit(X, pairs.scores, pairs.weights)
-    return rule, list(dict.fromkeys(str(warning.message) for warning in caught))
 
 
 def _in_words(rule: Any, X: Any, pairs: Pairs, named: Sequence[str], seed: int) -> Any:

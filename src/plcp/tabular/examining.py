@@ -67,7 +67,7 @@ def examine(model: TabularModel, table: pa.Table, where: str = "the table") -> E
     framer.check(table.schema)
     tally = Tally(np.ones(table.num_rows, dtype=bool))
     scores = read_scores(table, roles, model.classes, tally)
-    tally.check_any("be examined")
+    tally.counts.check_any("be examined")
     kept = table if tally.keep.all() else table.filter(pa.array(tally.keep))
     scores = scores[tally.keep]
     groups, thresholds = assigned(model.rule, rule_input(framer, kept))
@@ -81,7 +81,7 @@ def examine(model: TabularModel, table: pa.Table, where: str = "the table") -> E
         split_covered=scores <= everywhere,
         split_size=_sizes(model, kept, everywhere),
         frame=to_frame(kept),
-        notes=(*tally.notes, *(note for note in unseen if note)),
+        notes=(*tally.counts.notes, *(note for note in unseen if note)),
     )
 
 

@@ -9,18 +9,17 @@ from plcp.quantiles import FloatArray
 from plcp.tabular.arrow import role_numbers
 from plcp.tabular.predictions import read_outcomes, read_predictions, score_of
 from plcp.tabular.roles import Roles
-from plcp.tabular.tally import Tally
+from plcp.tabular.tally import Counts, Tally
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Rows that calibrate, with scores and weights; how many do not, and what to say of it."""
+    """Rows that calibrate, with scores and weights, and how many do not."""
 
     table: pa.Table
     scores: FloatArray
     weights: FloatArray | None
-    left_out: int
-    notes: tuple[str, ...]
+    counts: Counts
 
 
 def read_pairs(table: pa.Table, roles: Roles, classes: pa.Array | None) -> Pairs:
@@ -30,8 +29,8 @@ def read_pairs(table: pa.Table, roles: Roles, classes: pa.Array | None) -> Pairs
     --------
     >>> table = pa.table({"y": [1.0, None, 2.0], "yhat": [3.0, 3.0, 3.0]})
     >>> pairs = read_pairs(table, Roles(target="y", prediction="yhat"), None)
-    >>> pairs.scores, pairs.notes
-    (array([2., 1.]), ('1 of 3 rows has no target and is left out',))
+    >>> pairs.scores, pairs.counts.notes
+    (array([2., 1.]), ['1 of 3 rows has no target and is left out'])
     """
     tally = Tally(np.ones(table.num_rows, dtype=bool))
     scores = read_scores(table, roles, classes, tally)
@@ -41,13 +40,11 @@ def read_pairs(table: pa.Table, roles: Roles, classes: pa.Array | None) -> Pairs
         tally.require(np.isfinite(weights), "weight")
         _check_weights(weights[tally.keep], roles.weight)
     keep = tally.keep
-    tally.check_any("calibrate")
     return Pairs(
         table=table if keep.all() else table.filter(pa.array(keep)),
         scores=scores[keep],
         weights=None if weights is None else weights[keep],
-        left_out=int((~keep).sum()),
-        notes=tuple(tally.notes),
+        counts=tally.counts,
     )
 
 
@@ -64,7 +61,7 @@ def read_scores(
     tally.require(known, "target")
     predicted = read_predictions(table, roles)
     tally.require(predicted.present, "prediction")
-    tally.notes.extend(predicted.notes)
+    tally.rescaled += predicted.rescaled
     scores = np.full(table.num_rows, np.nan)
     both = known & predicted.present
     scores[both] = score(predicted.values[both], outcomes[both])

@@ -31,13 +31,6 @@ class Predicted(NamedTuple):
     present: NDArray[np.bool_]
     rescaled: int = 0
 
-    @property
-    def notes(self) -> list[str]:
-        """What was done to them."""
-        if not self.rescaled:
-            return []
-        return [rescaled_note(self.rescaled)]
-
 
 def rescaled_note(rows: int) -> str:
     """Say how many rows of probabilities were put right."""

@@ -63,7 +63,7 @@ def serve(
     rows = 0
     with write_folder_atomically(out, force=force) as folder:
         for part in table.parts:
-            path = folder / part.name
+            path = folder / part.inside
             path.parent.mkdir(parents=True, exist_ok=True)
             rows += _serve(applier, part, part.own, path, force, advance)
     return rows

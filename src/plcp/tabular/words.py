@@ -8,7 +8,9 @@ from plcp.tabular.kinds import LABELS
 NAMED = 3  # values told by name
 
 
-def unseen_note(feature: Feature, unseen: Counter[str] | None) -> str | None:
+def unseen_note(
+    feature: Feature, unseen: Counter[str] | None, by: str = "calibration"
+) -> str | None:
     """Say which values of a column calibration never saw, and what becomes of their rows.
 
     Examples
@@ -25,7 +27,7 @@ def unseen_note(feature: Feature, unseen: Counter[str] | None) -> str | None:
     fate = "belong to no group of that column" if feature.kind == LABELS else "count as missing"
     return (
         f"{_rows(rows)} {'holds a value' if rows == 1 else 'hold values'} of {feature.column!r} "
-        f"that calibration never saw ({often}{more}): they {fate}"
+        f"that {by} never saw ({often}{more}): they {fate}"
     )
 
 

@@ -1,0 +1,237 @@
+"""Calibration on more rows than are held: which rows teach, and which give thresholds."""
+
+import tempfile
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tabular_worlds import make_table, roles_of
+
+from plcp.files import open_table
+from plcp.quantiles import conformal_quantile, conformal_rank, excess_over
+from plcp.tabular import Applier, calibrate, calibrate_file
+from plcp.tabular.frames import Framer
+from plcp.tabular.storage import model_bytes
+from plcp.thresholds.blockwise import teach
+
+N, MOST = 900, 200
+
+
+def stored(table, cuts, folder, rows=None):
+    """The table in parts, read in batches of so many rows."""
+    edges = [0, *(min(cut, len(table)) for cut in sorted(cuts)), len(table)]
+    folder.mkdir(exist_ok=True)
+    for number, (start, end) in enumerate(pairwise(edges)):
+        pq.write_table(table.slice(start, end - start), folder / f"part-{number}.parquet")
+    file = open_table(folder)
+    if rows is not None:
+        file.batches = partial(file.batches, rows=rows)
+    return file
+
+
+def with_gaps(table, name, gaps):
+    """The table without some values of a column."""
+    values = [None if row in gaps else v for row, v in enumerate(table[name].to_pylist())]
+    place = table.column_names.index(name)
+    return table.set_column(place, name, pa.array(values, table[name].type))
+
+
+def same(one, other):
+    """Whether two models are the same but for what they remember of their making."""
+    return all(
+        np.array_equal(getattr(one.rule, name, None), getattr(other.rule, name, None))
+        for name in ("threshold_", "thresholds_", "groups_", "group_sizes_", "guarantee_")
+    ) and (
+        one.split.threshold_ == other.split.threshold_
+        and one.features == other.features
+        and one.notes == other.notes
+        and {**one.about, "versions": None} == {**other.about, "versions": None}
+    )
+
+
+@settings(deadline=None)
+@given(
+    task=st.sampled_from(["regression", "quantiles", "classes", "scores"]),
+    by=st.sampled_from([None, ["sex"], ["sex", "w"], ["member", "x"]]),
+    n=st.integers(1, 60),
+    cuts=st.lists(st.integers(0, 60), max_size=4),
+    gaps=st.sets(st.integers(0, 60), max_size=5),
+    most=st.integers(1, 60),
+    rows=st.integers(1, 61),
+    alpha=st.sampled_from([0.1, 0.5]),
+)
+def test_split_and_mondrian_learn_what_they_learn_from_all_rows_in_memory(
+    task, by, n, cuts, gaps, most, rows, alpha
+):
+    table = make_table(task, n)
+    outcome = {"classes": "label", "scores": "s"}.get(task, "y")
+    table = with_gaps(table, outcome, gaps - {0})
+    roles = roles_of(table, task)
+    options = {"method": "mondrian" if by else "split", "by": by, "alpha": alpha}
+    with tempfile.TemporaryDirectory() as folder:
+        file = stored(table, cuts, Path(folder), rows)
+        found = calibrate_file(file, roles, most=most, **options)
+    assert same(found, calibrate(table, roles, **options))
+    new = make_table(task, 20, 1).combine_chunks().to_batches()[0]
+    ours, theirs = (Applier(model) for model in (found, calibrate(table, roles, **options)))
+    assert ours.apply(new).equals(theirs.apply(new))
+    assert ours.notes() == theirs.notes()
+
+
+@pytest.fixture(scope="module")
+def table():
+    return with_gaps(make_table("scores", N, many=40), "s", {3, 70, 500})
+
+
+@pytest.fixture(scope="module")
+def file(table, tmp_path_factory):
+    return stored(table, (100, 100, 640), tmp_path_factory.mktemp("parts"), rows=64)
+
+
+def learned(file, table, method, **options):
+    roles = roles_of(table, "scores", features="x,sex")
+    return calibrate_file(file, roles, most=MOST, method=method, **options)
+
+
+def rows_of(file, table, model):
+    """Sample and other rows, as frames and scores."""
+    drawn = np.zeros(len(table), dtype=bool)
+    drawn[file.draw(most=MOST, seed=0).rows] = True
+    known = ~np.isnan(table["s"].to_numpy())
+    frame = Framer(model.features).frame(table)
+    scores = table["s"].to_numpy()
+    return [(frame[rows & known], scores[rows & known]) for rows in (drawn, ~drawn)]
+
+
+def test_the_sample_teaches_and_all_rows_give_thresholds(file, table):
+    model = learned(file, table, "plcp", groups=3)
+    rule, (drawn, others) = model.rule, rows_of(file, table, model)
+    assert rule.group_sizes_.sum() == N - 3
+    assert model.about["rows"] == N - 3
+    assert model.about["rows_left_out"] == 3
+    assert model.about["rows_that_taught"] == len(drawn[1])
+    told, = (note for note in model.notes if "learned" in note)  # fmt: skip
+    assert f"{len(drawn[1])} rows" in told
+    assert f"all {N - 3} rows" in told
+    # words are about the groups of the final rule, Split about all rows
+    assert [group["group"] for group in model.explanation["groups"]] == [0, 1, 2]
+    assert (np.diff(rule.thresholds_) >= 0).all()
+    scores = np.concatenate([drawn[1], others[1]])
+    assert model.split.threshold_ == conformal_quantile(scores, rule.alpha)
+    # thresholds leave exactly as many rows below as the conformal rank says
+    taught, index = teach(rule, *drawn)
+    assert np.array_equal(
+        taught.partition_.predict_index(others[0]), rule.partition_.predict_index(others[0])
+    )
+    groups = rule._rank[rule._owner[rule.partition_.group_of(index)]]
+    below = drawn[1] <= index + rule.levels_[groups]
+    hits = below.sum() + (others[1] <= rule.assign(others[0]).thresholds).sum()
+    assert hits == conformal_rank(N - 3, rule.alpha)
+    assert f"{conformal_rank(N - 3, rule.alpha)} of the {N - 3} calibration scores" in (
+        rule.guarantee_
+    )
+
+
+def test_rows_that_taught_have_no_say_in_exact_thresholds(file, table):
+    model = learned(file, table, "plcp-split", groups=2)
+    rule, (drawn, others) = model.rule, rows_of(file, table, model)
+    groups, index = rule.groups(others[0]), rule.partition_.predict_index(others[0])
+    assert rule.n_groups_ == 2
+    for group in range(2):
+        rows = groups == group
+        expected = conformal_quantile(excess_over(index[rows], others[1][rows]), rule.alpha)
+        assert rule.levels_[group] == expected
+        assert rule.group_sizes_[group] == rows.sum()
+    told, = (note for note in model.notes if "learned" in note)  # fmt: skip
+    assert f"{len(drawn[1])} rows" in told
+    assert f"the other {len(others[1])} rows" in told
+    assert "in finite samples" in rule.guarantee_
+
+
+@pytest.mark.parametrize("method", ["plcp", "split", "mondrian"])
+def test_a_model_is_the_same_to_the_last_byte_however_its_rows_are_cut(table, tmp_path, method):
+    options = {"by": ["sex", "town"]} if method == "mondrian" else {"explain": False}
+    files = []
+    for name, cuts, rows in (("one", (), N), ("many", (1, 333, 334), 50)):
+        (tmp_path / name).mkdir()
+        files.append(stored(table, cuts, tmp_path / name / "cal", rows))
+    one, other = (model_bytes(learned(file, table, method, **options)) for file in files)
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "rectified"}, "the rows of the method rectified must be in memory"),
+        ({"method": "batch-gcp", "by": ["sex"]}, "the rows of the method batch-gcp must be"),
+        ({"method": "split", "weight": "w"}, "the rows of a weighted table must be in memory"),
+    ],
+)
+def test_what_must_be_in_memory_stays_with_the_sample_and_says_so(file, table, options, words):
+    weight = options.pop("weight", None)
+    roles = roles_of(table, "scores", features="x,sex", weight=weight)
+    model = calibrate_file(file, roles, most=MOST, **options)
+    assert f"A random sample of {MOST} of {N} rows" in model.notes[0]
+    assert words in model.notes[0]
+    in_memory = calibrate(file.read(most=MOST), roles, **options)
+    assert np.array_equal(*(m.rule.predict(Framer(m.features).frame(table) if m.features
+                            else np.zeros((N, 1))) for m in (model, in_memory)))  # fmt: skip
+    assert model.about["rows"] == in_memory.about["rows"] <= MOST
+
+
+def test_as_many_rows_as_are_held_are_learned_from_in_memory(file, table):
+    roles = roles_of(table, "scores", features="x,sex")
+    model = calibrate_file(file, roles, most=N, method="split")
+    assert model_bytes(model) == model_bytes(calibrate(file.read(), roles, method="split"))
+
+
+def test_values_that_the_sample_never_had_are_told(tmp_path):
+    table = make_table("scores", N)
+    rare = ["rare" if row == 100 else "often" for row in range(N)]
+    table = table.append_column("kind", pa.array(rare))
+    file = stored(table, (), tmp_path / "cal")
+    drawn = file.draw(most=MOST, seed=0).rows
+    seed = 0 if 100 not in drawn else 1
+    roles = roles_of(table, "scores", features="x,kind")
+    model = calibrate_file(file, roles, most=MOST, seed=seed, groups=2, explain=False)
+    assert any("'kind' that the sample never saw ('rare': 1)" in note for note in model.notes)
+    assert model.features[1].categories == ("often",)
+    mondrian = calibrate_file(file, roles, most=MOST, seed=seed, method="mondrian", by=["kind"])
+    assert mondrian.features[0].categories == ("often", "rare")
+
+
+@pytest.mark.parametrize("method", ["plcp", "plcp-split", "split", "mondrian"])
+def test_too_few_rows_give_infinite_thresholds_and_say_so(tmp_path, method):
+    table = make_table("scores", 8)
+    options = {"by": ["member"]} if method == "mondrian" else {}
+    roles = roles_of(table, "scores", features="x")
+    file = stored(table, (4,), tmp_path / "cal", rows=3)
+    model = calibrate_file(file, roles, most=4, method=method, **options)
+    applied = Applier(model).apply(table.combine_chunks().to_batches()[0])
+    assert np.isinf(applied["threshold"].to_numpy()).all()
+    assert any("too few" in note or "fewer than" in note for note in model.notes)
+
+
+def test_a_label_that_is_no_class_is_told_wherever_it_stands(tmp_path):
+    table = make_table("classes", 300)
+    labels = table["label"].to_pylist()
+    place = table.column_names.index("label")
+    for row in (0, 299):
+        strange = [*labels[:row], "perhaps", *labels[row + 1 :]]
+        changed = table.set_column(place, "label", pa.array(strange))
+        file = stored(changed, (150,), tmp_path / f"{row}", rows=50)
+        with pytest.raises(ValueError, match="holds the label 'perhaps'"):
+            calibrate_file(file, roles_of(table, "classes"), most=10, method="split")
+
+
+def test_rows_of_no_use_are_refused_with_what_they_lack(tmp_path):
+    table = with_gaps(make_table("scores", 30), "s", range(30))
+    file = stored(table, (15,), tmp_path / "cal")
+    with pytest.raises(ValueError, match="no row can calibrate: 30 of 30 rows have no score"):
+        calibrate_file(file, roles_of(table, "scores"), most=5, method="split")
