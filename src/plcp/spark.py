@@ -9,6 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.conformal import ConformalClassifier, ConformalRegressor
+from plcp.conformal.base import Conformal, names_seen
 
 LABEL_TYPES = {"b": "boolean", "i": "bigint", "u": "bigint", "f": "double"}
 
@@ -42,7 +43,7 @@ def threshold_udf(rule: Any, columns: Sequence[str] | None = None) -> Callable[.
     >>> threshold = threshold_udf(rule)  # doctest: +SKIP
     >>> df.withColumn("threshold", threshold("x1", "x2"))  # doctest: +SKIP
     """
-    if isinstance(rule, ConformalRegressor | ConformalClassifier):
+    if isinstance(rule, Conformal):
         raise TypeError(
             f"threshold_udf takes a threshold rule, got a {type(rule).__name__}: "
             "use interval_udf or set_udf, or one of its thresholds_"
@@ -134,10 +135,8 @@ class Columns(NamedTuple):
 
 def _columns(fitted: Any, given: Sequence[str] | None) -> Columns:
     """Columns by the names the user gives, or else by those that calibration saw."""
-    model = isinstance(fitted, ConformalRegressor | ConformalClassifier)
-    # a model may know its features by names of its own making, where calibration saw an array
-    asked = fitted.thresholds_[0] if model and fitted.features is None else fitted
-    names = getattr(asked, "feature_names_in_", None)
+    is_model = isinstance(fitted, Conformal)
+    names = names_seen(fitted) if is_model else getattr(fitted, "feature_names_in_", None)
     known = None if names is None else [str(name) for name in names]
     if given is None:
         return Columns(known, known)

@@ -16,13 +16,12 @@ from sklearn.utils import (
     check_array,
     check_random_state,
     column_or_1d,
-    get_tags,
     indexable,
 )
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.conformal.guarantees import set_guarantee
-from plcp.conformal.parts import check_parts
+from plcp.conformal.parts import check_parts, tags_of
 from plcp.conformal.tails import tails_of
 from plcp.indices.levels import seeded
 from plcp.indices.tables import is_missing
@@ -204,7 +203,8 @@ class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        of_model = tags_of(self.estimator)
+        tags.input_tags.allow_nan = of_model is not None and of_model.input_tags.allow_nan
         return tags
 
 
@@ -237,6 +237,15 @@ def check_labels(y: ArrayLike) -> NDArray[Any]:
     if len(missing):
         raise ValueError(f"y has no label at row {missing[0]}: drop the rows without one")
     return labels
+
+
+def names_seen(model: Conformal) -> NDArray[Any] | None:
+    """Names of the columns that calibration saw, if it saw any.
+
+    The model itself may have made up names, as LightGBM does for the columns of an array.
+    """
+    asked = model.thresholds_[0] if model.features is None else model
+    return getattr(asked, "feature_names_in_", None)
 
 
 def is_frozen(estimator: Any) -> bool:

@@ -79,7 +79,13 @@ def check_model(estimator: Any, score: Score, task: str) -> None:
 
 def _kind(estimator: Any) -> str | None:
     """Classifier or regressor; None for a model that does not say."""
+    tags = tags_of(estimator)
+    return None if tags is None else tags.estimator_type
+
+
+def tags_of(estimator: Any) -> Any:
+    """What a model says of itself, in the way of scikit-learn; None if it does not."""
     try:
-        return get_tags(estimator).estimator_type
+        return get_tags(estimator)
     except (AttributeError, TypeError):
         return None

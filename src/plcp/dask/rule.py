@@ -3,21 +3,19 @@
 from copy import deepcopy
 from typing import Any
 
-from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.dask.blockwise import blockwise
 from plcp.dask.collections import check_columns, is_lazy
+from plcp.dask.connected import Connected
 
 
-class DaskRule(BaseEstimator):
+class DaskRule(Connected):
     """A rule that learns from collections of Dask, and is then as small as any other.
 
     What is learned depends on the rows alone: not on their order, nor on how they are cut into
     parts, nor on the workers.
     """
-
-    client: Any
 
     def predict(self, X: Any) -> Any:
         """Thresholds q(x), one a row, computed block by block when they are asked for.
@@ -46,16 +44,6 @@ class DaskRule(BaseEstimator):
         self.rule_ = rule
         for name in _fitted(rule):
             setattr(self, name, getattr(rule, name))
-
-    def __sklearn_clone__(self) -> Any:
-        params = self.get_params(deep=False)
-        # a connection cannot be copied
-        return type(self)(
-            **{k: v if k == "client" else clone(v, safe=False) for k, v in params.items()}
-        )
-
-    def __getstate__(self) -> Any:
-        return {**super().__getstate__(), "client": None}  # nor sent elsewhere
 
 
 def _fitted(estimator: Any) -> list[str]:
