@@ -66,7 +66,7 @@ class Spread(Passes):
         made = self._made(function, args)
         return Spread(persist(*made, scheduler=self.client), self.client)
 
-    def gather(self, function: Callable[..., Any], *args: Any) -> Delayed:
+    def gather(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call ``function(blocks, *args)`` with a list of all blocks, on one worker.
 
         What it gives stays there; the reference returned, and its items, are arguments for other

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from dask.array import Array, from_array
-from dask.base import is_dask_collection, optimize
-from dask.config import set as configured
+from dask.base import collections_to_expr, is_dask_collection
+from dask.core import flatten
 from dask.delayed import Delayed, delayed
+from dask.highlevelgraph import HighLevelGraph
 from sklearn.utils.validation import validate_data
 
 from plcp.blocks.passes import Block
@@ -150,14 +152,29 @@ def _is_known(X: Any) -> bool:
 
 
 def _parts(collections: list[Any]) -> list[list[Delayed]]:
-    """Parts of each, as Delayed; what arrays have in common is computed once."""
-    # fused, a task that X and y have in common would be done once for each
-    with configured({"optimization.fuse.active": False}):
-        arrays = iter(optimize(*(c for c in collections if isinstance(c, Array)), traverse=False))
-    return [_parts_of(next(arrays) if isinstance(c, Array) else c) for c in collections]
+    """Parts of each, as Delayed."""
+    parts: dict[int, list[Delayed]] = {}
+    for kind in (True, False):  # arrays and frames apart: Dask cannot put both into one graph
+        same = {
+            place: collection
+            for place, collection in enumerate(collections)
+            if is_lazy(collection) and isinstance(collection, Array) == kind
+        }
+        parts.update(zip(same, _optimized(list(same.values())), strict=True))
+    return [
+        parts.get(place, [delayed(collection, traverse=False)])
+        for place, collection in enumerate(collections)
+    ]
 
 
-def _parts_of(collection: Any) -> list[Delayed]:
-    if isinstance(collection, Array):
-        return np.ravel(collection.to_delayed(optimize_graph=False)).tolist()
-    return collection.to_delayed() if is_lazy(collection) else [delayed(collection, traverse=False)]
+def _optimized(collections: list[Any]) -> list[list[Delayed]]:
+    """Parts of each in one graph, where rows that several are made of are made once."""
+    if not collections:
+        return []
+    expression = collections_to_expr(collections).optimize()
+    name = f"rows-{uuid4().hex}"
+    graph = HighLevelGraph.from_collections(name, expression.__dask_graph__(), dependencies=())
+    return [
+        [Delayed(key, graph, layer=name) for key in flatten(keys)]
+        for keys in expression.__dask_keys__()
+    ]
