@@ -1,0 +1,411 @@
+"""Trained models on Dask: the sets of the ordinary estimators, to the last bit, however cut."""
+
+import pickle
+from math import nan
+
+import cloudpickle
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from dask_models import Bare, kind_as_array, kind_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lightgbm import LGBMRegressor
+from numpy.testing import assert_array_equal
+from pandas.testing import assert_frame_equal
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from plcp import (
+    PLCP,
+    AbsoluteResidual,
+    ConformalClassifier,
+    ConformalRegressor,
+    CumulativeProbability,
+    LabelProbability,
+    LinearQuantile,
+    MeanScalePair,
+    Mondrian,
+    NormalizedResidual,
+    OrderedPartition,
+    QuantilePair,
+    QuantileResidual,
+    SignedResidual,
+    SplitConformal,
+)
+from plcp.dask import DaskMondrian, DaskSplitConformal
+from plcp.dask.conformal import DaskConformalClassifier, DaskConformalRegressor
+from plcp.dask.plcp import DaskPLCP
+
+N = 120
+NAMES = ["kind", "x"]
+
+
+def drawn(n, seed):
+    """Rows of a kind and a number, and labels whose noise grows with the kind."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, 3, n), rng.normal(size=n)]).astype(float)
+    return X, np.round(X[:, 1] + (1 + X[:, 0]) * rng.normal(size=n), 2)
+
+
+X, Y = drawn(N, seed=0)
+TRAIN = drawn(300, seed=1)
+LABELS = np.array(["high", "low", "mid"])[np.digitize(Y, [-1, 1])]
+# trees answer a row to the same bit in whatever company
+TREE = DecisionTreeRegressor(max_depth=4).fit(*TRAIN)
+SCALE = DecisionTreeRegressor(max_depth=2).fit(TRAIN[0], np.abs(TRAIN[1] - TREE.predict(TRAIN[0])))
+LOW, HIGH = (
+    LGBMRegressor(objective="quantile", alpha=a, n_estimators=3, verbose=-1).fit(*TRAIN)
+    for a in (0.1, 0.9)
+)
+NAMED = DecisionTreeRegressor(max_depth=4).fit(pd.DataFrame(TRAIN[0], columns=NAMES), TRAIN[1])
+KINDS = DecisionTreeClassifier(max_depth=3).fit(
+    TRAIN[0], np.array(["high", "low", "mid"])[np.digitize(TRAIN[1], [-1, 1])]
+)
+BAND = QuantilePair(FrozenEstimator(LOW), FrozenEstimator(HIGH))
+REGRESSORS = {
+    "absolute": (TREE, None),
+    "frozen": (FrozenEstimator(TREE), AbsoluteResidual()),
+    "upper": (TREE, SignedResidual("upper")),
+    "signed": (TREE, SignedResidual()),
+    "normalized": (
+        MeanScalePair(FrozenEstimator(TREE), FrozenEstimator(SCALE)),
+        NormalizedResidual(min_scale=0.1),
+    ),
+    "band": (BAND, QuantileResidual()),
+    "band, two tails": (BAND, QuantileResidual(symmetric=False)),
+}
+CLASSIFIERS = {
+    "default": None,
+    "never empty": LabelProbability(never_empty=True),
+    "cumulative": CumulativeProbability("full"),
+    "sharpened": CumulativeProbability(temperature=1.5),
+}
+
+
+def frozen(estimator):
+    return (
+        estimator
+        if hasattr(estimator, "lower") or hasattr(estimator, "mean")
+        else (estimator if isinstance(estimator, FrozenEstimator) else FrozenEstimator(estimator))
+    )
+
+
+def cut(values, sizes):
+    """The values on Dask, in blocks of these sizes."""
+    return da.from_array(values, chunks=(sizes, *((size,) for size in values.shape[1:])))
+
+
+def framed(values, sizes):
+    """The values as a frame or series on Dask, in parts of these sizes, indexed backwards."""
+    index = np.arange(len(values))[::-1]
+    whole = (
+        pd.DataFrame(values, columns=NAMES, index=index)
+        if values.ndim == 2
+        else pd.Series(values, index=index, name="y")
+    )
+    stops = np.cumsum(sizes)
+    return dd.from_map(
+        lambda start, stop: whole.iloc[start:stop], stops - sizes, stops, meta=whole.iloc[:0]
+    )
+
+
+def fit(model, labels=Y):
+    return model.fit(cut(X, (50, 0, 70)), cut(labels, (50, 0, 70)))
+
+
+cuts = st.lists(st.integers(0, N // 6), min_size=1, max_size=6).filter(any).map(tuple)
+few = settings(max_examples=6, deadline=None)
+tolerating_few_rows = pytest.mark.filterwarnings("ignore::plcp.InfiniteThresholdWarning")
+
+
+@tolerating_few_rows
+@pytest.mark.parametrize("name", REGRESSORS)
+@few
+@given(sizes=cuts)
+def test_intervals_are_those_of_the_ordinary_estimator(name, sizes):
+    estimator, score = REGRESSORS[name]
+    n = sum(sizes)
+    ordinary = ConformalRegressor(frozen(estimator), score, SplitConformal(0.3)).fit(X[:n], Y[:n])
+    model = DaskConformalRegressor(estimator, score, DaskSplitConformal(0.3))
+    model.fit(cut(X[:n], sizes), cut(Y[:n], sizes))
+    wanted = ordinary.predict_interval(X)
+    assert_array_equal(model.predict_interval(cut(X, (70, 0, 50))).compute(), wanted)
+    assert_array_equal(model.predict_interval(X), wanted)
+    assert_array_equal(model.to_local().predict_interval(X), wanted)
+    assert_array_equal(model.predict(cut(X, (70, 50))).compute(), ordinary.predict(X))
+    assert model.guarantee_ == model.to_local().guarantee_ == ordinary.guarantee_
+
+
+@tolerating_few_rows
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@few
+@given(sizes=cuts)
+def test_label_sets_are_those_of_the_ordinary_estimator(name, sizes):
+    score, n = CLASSIFIERS[name], sum(sizes)
+    ordinary = ConformalClassifier(FrozenEstimator(KINDS), score, SplitConformal(0.3))
+    ordinary.fit(X[:n], LABELS[:n])
+    model = DaskConformalClassifier(KINDS, score, DaskSplitConformal(0.3))
+    model.fit(cut(X[:n], sizes), cut(LABELS[:n], sizes))
+    rows, wanted = cut(X, (70, 0, 50)), ordinary.predict_set(X)
+    assert_array_equal(model.predict_set(rows).compute(), wanted.to_numpy())
+    assert model.to_local().predict_set(X).to_lists() == wanted.to_lists()
+    assert_array_equal(model.predict(rows).compute(), ordinary.predict(X))
+    assert_array_equal(model.predict_proba(rows).compute(), ordinary.predict_proba(X))
+    assert_array_equal(model.classes_, ordinary.classes_)
+    assert model.guarantee_ == ordinary.guarantee_
+
+
+@few
+@given(sizes=cuts.filter(lambda sizes: sum(sizes) > 20))
+def test_frames_with_parts_of_unknown_length_keep_their_index(sizes):
+    n = sum(sizes)
+    rows, labels = framed(X[:n], sizes), framed(Y[:n], sizes)
+    model = DaskConformalRegressor(NAMED, SignedResidual(), DaskSplitConformal(0.3))
+    intervals = model.fit(rows, labels).predict_interval(rows)
+    assert isinstance(intervals, dd.DataFrame)
+    wanted = model.to_local().set_output(transform="pandas").predict_interval(rows.compute())
+    assert_frame_equal(intervals.compute(), wanted)
+    assert_frame_equal(intervals._meta, wanted[:0], check_index_type=False)
+    points = model.predict(rows).compute()
+    assert (points.name, points.index.tolist()) == ("prediction", rows.compute().index.tolist())
+    ordinary = ConformalRegressor(
+        FrozenEstimator(NAMED), SignedResidual(), SplitConformal(0.3)
+    ).fit(rows.compute(), Y[:n])
+    assert_array_equal(wanted, ordinary.predict_interval(rows.compute()))
+
+
+def test_label_sets_of_frames_have_a_column_a_class():
+    rows, labels = framed(X, (50, 0, 70)), framed(LABELS, (50, 0, 70))
+    known = DecisionTreeClassifier(max_depth=3).fit(rows.compute(), LABELS)
+    model = DaskConformalClassifier(known, threshold=DaskSplitConformal(0.3)).fit(rows, labels)
+    here, found = rows.compute(), model.predict_set(rows).compute()
+    assert_frame_equal(found, model.to_local().predict_set(here).to_pandas(here.index))
+    assert_array_equal(model.predict(rows).compute(), known.predict(here))
+    assert list(model.predict_proba(rows).columns) == ["high", "low", "mid"]
+
+
+def test_by_default_groups_are_learned_too():
+    rows, labels = drawn(1500, seed=2)
+    model = DaskConformalRegressor(TREE).fit(cut(rows, (500, 1000)), cut(labels, (500, 1000)))
+    assert isinstance(model.thresholds_[0], PLCP)
+    found = model.predict_interval(cut(X, (70, 50))).compute()
+    assert_array_equal(found, model.to_local().predict_interval(X))
+    assert len(set(np.diff(found)[:, 0].tolist())) > 1
+
+
+LINEAR = OrderedPartition(LinearQuantile())
+
+
+def test_learned_groups_depend_on_the_rows_alone(any_client):
+    rows, labels = drawn(400, seed=2)
+    model = DaskConformalRegressor(
+        TREE, SignedResidual(), DaskPLCP(LINEAR, 3, 0.2), client=any_client
+    )
+    model.fit(cut(rows, (150, 250)), cut(labels, (150, 250)))
+    other = DaskConformalRegressor(TREE, SignedResidual(), DaskPLCP(LINEAR, 3, 0.2))
+    other.fit(cut(rows[::-1], (40, 0, 360)), cut(labels[::-1], (40, 0, 360)))
+    assert_array_equal(model.predict_interval(X), other.predict_interval(X))
+    assert [rule.alpha for rule in model.thresholds_] == [0.1, 0.1]
+    assert model.to_local().threshold.alpha == 0.2
+
+
+class KindOnly(torch.nn.Module):
+    def forward(self, rows):
+        return rows[:, :1]
+
+
+OF_ARRAYS = {"column": 0, "columns": [0], "function": kind_of, "array": kind_as_array}
+
+
+@pytest.mark.parametrize("name", [*OF_ARRAYS, "network"])
+def test_the_rule_sees_of_arrays_what_features_say(name, client):
+    features = OF_ARRAYS.get(name, KindOnly())
+    ordinary = ConformalRegressor(FrozenEstimator(TREE), None, Mondrian(0, 0.3), features=features)
+    wanted = ordinary.fit(X, Y).predict_interval(X)
+    rule = DaskMondrian(0, 0.3)
+    for who in (None, *((client,) if name in OF_ARRAYS else ())):  # workers need not import torch
+        model = DaskConformalRegressor(TREE, None, rule, features=features, client=who)
+        model.fit(cut(X, (0, 50, 70)), cut(Y, (0, 50, 70)))
+        assert_array_equal(model.to_local().predict_interval(X), wanted)
+        assert model.thresholds_[0].n_features_in_ == 1
+
+
+OF_FRAMES = {"column": "kind", "columns": ["kind"], "function": kind_of, "array": kind_as_array}
+
+
+@pytest.mark.parametrize("name", OF_FRAMES)
+def test_the_rule_sees_of_frames_what_features_say(name, client):
+    here, groups = framed(X, (N,)).compute(), 0 if name == "array" else "kind"
+    ordinary = ConformalRegressor(
+        FrozenEstimator(NAMED), None, Mondrian(groups, 0.3), features=OF_FRAMES[name]
+    )
+    wanted = ordinary.fit(here, Y).predict_interval(here)
+    for who in (None, client):
+        model = DaskConformalRegressor(
+            NAMED, None, DaskMondrian(groups, 0.3), features=OF_FRAMES[name], client=who
+        )
+        model.fit(framed(X, (0, 50, 70)), framed(Y, (0, 50, 70)))
+        assert_array_equal(model.to_local().predict_interval(here), wanted)
+        assert model.thresholds_[0].n_features_in_ == 1
+        assert hasattr(model.thresholds_[0], "feature_names_in_") == (name != "array")
+
+
+def test_any_object_that_predicts_is_a_model(any_client):
+    model = DaskConformalRegressor(Bare(), threshold=DaskSplitConformal(0.3, client=any_client))
+    ordinary = ConformalRegressor(FrozenEstimator(Bare()), threshold=SplitConformal(0.3))
+    wanted = ordinary.fit(X, Y).predict_interval(X)
+    assert_array_equal(fit(model).predict_interval(X), wanted)
+
+
+class Network(torch.nn.Module):
+    """Doubles the number of each row; alone, and behind ``predict``."""
+
+    def forward(self, rows):
+        return 2 * rows[:, 1]
+
+    def predict(self, rows):
+        return self(torch.as_tensor(rows)).numpy()
+
+
+def test_a_network_behind_predict_is_a_model():
+    ordinary = ConformalRegressor(FrozenEstimator(Network()), threshold=SplitConformal(0.3))
+    wanted = ordinary.fit(X, Y).predict_interval(X)
+    model = DaskConformalRegressor(Network(), threshold=DaskSplitConformal(0.3))
+    assert_array_equal(fit(model).predict_interval(cut(X, (50, 70))).compute(), wanted)
+
+
+def test_an_ordinary_estimator_answers_rows_on_dask():
+    rows, labels = drawn(800, seed=3)
+    trees = LGBMRegressor(n_estimators=3, verbose=-1).fit(*TRAIN)  # names the columns of arrays
+    ordinary = ConformalRegressor(FrozenEstimator(trees), threshold=PLCP(random_state=0))
+    ordinary.fit(rows, labels)
+    model = DaskConformalRegressor.from_local(ordinary)
+    assert_array_equal(
+        model.predict_interval(cut(X, (0, 50, 70))).compute(), ordinary.predict_interval(X)
+    )
+    assert model.guarantee_ == ordinary.guarantee_
+    assert_array_equal(model.to_local().predict_interval(X), ordinary.predict_interval(X))
+    named = ConformalRegressor(FrozenEstimator(NAMED), threshold=SplitConformal())
+    named.fit(framed(X, (N,)).compute(), Y)
+    model = DaskConformalRegressor.from_local(named)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict_interval(framed(X, (N,)).rename(columns={"x": "z"}))
+    sharpened = CumulativeProbability(temperature="fit")
+    learned = ConformalClassifier(FrozenEstimator(KINDS), sharpened, SplitConformal(0.3))
+    learned.fit(X, LABELS)
+    found = DaskConformalClassifier.from_local(learned).predict_set(cut(X, (50, 70)))
+    assert_array_equal(found.compute(), learned.predict_set(X).to_numpy())
+
+
+def test_what_is_not_an_ordinary_estimator_is_refused():
+    with pytest.raises(TypeError, match="must be a fitted ConformalRegressor, got PLCP"):
+        DaskConformalRegressor.from_local(PLCP())
+    with pytest.raises(NotFittedError, match="ConformalRegressor instance is not fitted"):
+        DaskConformalRegressor.from_local(ConformalRegressor(FrozenEstimator(TREE)))
+
+
+def test_labels_that_are_missing_are_found_in_their_part(any_client):
+    labels = Y.copy()
+    labels[55] = nan
+    model = DaskConformalRegressor(TREE, threshold=DaskSplitConformal(), client=any_client)
+    with pytest.raises(ValueError, match=r"part 2 of 3.*y contains NaN"):
+        fit(model, labels)
+
+
+def test_unknown_classes_are_found_in_their_part(any_client):
+    labels = LABELS.astype(object)
+    labels[[3, 9]] = "new"
+    model = DaskConformalClassifier(KINDS, threshold=DaskSplitConformal(), client=any_client)
+    with pytest.raises(ValueError, match=r"part 0 of 3.*labels \['new'\] are not among"):
+        fit(model, labels)
+    with pytest.raises(ValueError, match=r"part 0 of 3.*Unknown label type: continuous"):
+        fit(model, Y + 0.123)
+
+
+def test_a_model_that_is_not_trained_says_so():
+    with pytest.raises(NotFittedError, match="LinearRegression instance is not fitted"):
+        fit(DaskConformalRegressor(LinearRegression(), threshold=DaskSplitConformal()))
+
+
+def test_nothing_answers_before_fit():
+    with pytest.raises(NotFittedError):
+        DaskConformalRegressor(TREE).predict_interval(cut(X, (N,)))
+    for method in ("predict", "predict_set", "predict_proba"):
+        with pytest.raises(NotFittedError):
+            getattr(DaskConformalClassifier(KINDS), method)(cut(X, (N,)))
+    with pytest.raises(NotFittedError):
+        DaskConformalRegressor(TREE).to_local()
+
+
+def test_scores_that_depend_on_the_cut_are_refused():
+    learning = CumulativeProbability(temperature="fit")
+    with pytest.raises(ValueError, match=r"learn its temperature from all rows.*give the number"):
+        fit(DaskConformalClassifier(KINDS, learning), LABELS)
+    drawing = CumulativeProbability("random", random_state=0)
+    with pytest.raises(ValueError, match="draw anew in every block: use own_mass='none'"):
+        fit(DaskConformalClassifier(KINDS, drawing), LABELS)
+    ordinary = ConformalClassifier(FrozenEstimator(KINDS), drawing, SplitConformal())
+    with pytest.raises(ValueError, match="draw anew in every block"):
+        DaskConformalClassifier.from_local(ordinary.fit(X, LABELS))
+
+
+def test_parts_that_do_not_fit_together_are_refused():
+    with pytest.raises(
+        TypeError, match=r"must be a rule of plcp\.dask, got PLCP\(\): use DaskPLCP"
+    ):
+        fit(DaskConformalRegressor(TREE, threshold=PLCP()))
+    with pytest.raises(ValueError, match=r"DaskMondrian\(groups=None\) takes labels by hand"):
+        fit(DaskConformalRegressor(TREE, threshold=DaskMondrian()))
+    with pytest.raises(ValueError, match="alpha must lie in"):
+        fit(DaskConformalRegressor(TREE, threshold=DaskSplitConformal(1.2)))
+    with pytest.raises(TypeError, match="is a score for classification"):
+        fit(DaskConformalRegressor(TREE, LabelProbability()))
+    with pytest.raises(TypeError, match="ConformalClassifier needs a classifier"):
+        fit(DaskConformalClassifier(TREE), LABELS)
+    model = DaskConformalRegressor(NAMED, features="z")
+    with pytest.raises(ValueError, match=r"features names \['z'\], but X has only"):
+        model.fit(framed(X, (50, 70)), framed(Y, (50, 70)))
+    with pytest.raises(ValueError, match="calibration set is empty"):
+        DaskConformalRegressor(TREE, features=kind_of).fit(cut(X[:0], (0,)), cut(Y[:0], (0,)))
+
+
+def test_a_clone_has_the_same_trained_model_and_connection(client):
+    model = DaskConformalRegressor(TREE, SignedResidual(), DaskSplitConformal(0.3), client=client)
+    twin = clone(model)
+    assert twin.estimator is TREE
+    assert twin.client is client
+    assert twin.threshold is not model.threshold
+    fit(twin)
+    sent = pickle.loads(pickle.dumps(twin))
+    assert sent.client is None
+    assert_array_equal(sent.predict_interval(X), twin.predict_interval(X))
+    assert fit(twin.set_params(threshold__alpha=0.6)).thresholds_[0].alpha == 0.3
+
+
+class Heavy(BaseEstimator):
+    """A large model."""
+
+    def __init__(self):
+        self.ballast = np.random.default_rng(0).random(200_000)
+
+    def predict(self, rows):
+        return rows[:, 1]
+
+
+def test_the_model_is_in_the_graph_once():
+    heavy, n = Heavy(), 40
+    rows = cut(X, (3,) * n)
+    model = DaskConformalRegressor(heavy, threshold=DaskSplitConformal()).fit(
+        rows, cut(Y, (3,) * n)
+    )
+    graph = model.predict_interval(rows).__dask_graph__()
+    sizes = [len(cloudpickle.dumps(task)) for task in dict(graph).values()]
+    assert len(sizes) > n
+    assert heavy.ballast.nbytes < sum(sizes) < 2 * heavy.ballast.nbytes
