@@ -35,7 +35,6 @@ def local_cluster(processes: bool = True) -> Iterator[Client]:
             n_workers=WORKERS,
             threads_per_worker=1,
             processes=processes,
-            host="127.0.0.1",
             dashboard_address="127.0.0.1:0",  # any free port: another cluster may be up
         ) as cluster,
         Client(cluster) as client,
