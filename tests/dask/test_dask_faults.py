@@ -18,6 +18,8 @@ from dask.sizeof import sizeof
 from dask_rules import assert_same, rows
 from sklearn.exceptions import NotFittedError
 
+from plcp.dask.collections import pairs_of
+
 
 def cut(X, y, *lengths):
     """Rows as arrays of parts of these lengths."""
@@ -76,11 +78,26 @@ def test_a_worker_killed_in_the_middle_of_fit_changes_nothing(rule_on, client, t
     client.wait_for_workers(2, timeout=60)
 
 
+def noted(X, y, folder):
+    told(X, folder)
+    return (y,)
+
+
+def test_blocks_kept_by_a_worker_that_dies_are_made_again(client, tmp_path):
+    kept = pairs_of(*cut(*rows(200), *[20] * 10), client).keep(noted, tmp_path)
+    expected = kept.each(np.sort)
+    assert len(makers(tmp_path)) == 10
+    os.kill(makers(tmp_path)[0], signal.SIGKILL)
+    np.testing.assert_array_equal(kept.each(np.sort), expected)
+    assert len(makers(tmp_path)) > 10
+    client.wait_for_workers(2, timeout=60)
+
+
 # --- odd parts
 
 
 @pytest.mark.parametrize("collected", [cut, framed])
-@pytest.mark.parametrize("lengths", [(120,), (0, 1, 119, 0), (40, 40, 40)])
+@pytest.mark.parametrize("lengths", [(120,), (0, 1, 119, 0)])
 def test_parts_may_be_empty_and_unequal(rule_on, any_client, collected, lengths):
     X, y = rows(120)
     expected = rule_on().fit(X, y)
