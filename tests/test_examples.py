@@ -3,11 +3,13 @@
 import gzip
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from sklearn.datasets import load_digits
 
 from plcp import Certificate
@@ -16,11 +18,15 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 CELL = r"0\.\d{3} \(\d\.\d{2}\)"  # coverage (size)
 
 
-def run(name, directory, *arguments):
+PANDAS_3 = "ignore:PySpark does not yet fully support pandas:FutureWarning"
+
+
+def run(name, directory, *arguments, warnings=()):
     """What an example prints, run as a script in an empty directory; its warnings are errors."""
     environment = {key: value for key, value in os.environ.items() if key != "PLCP_DATA"}
+    filters = [part for rule in ("error", *warnings) for part in ("-W", rule)]
     done = subprocess.run(
-        [sys.executable, "-W", "error", EXAMPLES / name, *arguments],
+        [sys.executable, *filters, EXAMPLES / name, *arguments],
         cwd=directory,
         env=environment,
         capture_output=True,
@@ -87,3 +93,20 @@ def test_displays_draw_all_six(tmp_path):
     text = run("plot_displays.py", tmp_path, "--output", str(tmp_path / "figures"))
     assert text.count("work=own business") == 2
     assert is_picture(tmp_path / "figures" / "displays.png")
+
+
+COVERED = r"0\.\d{3} \(\d+\.\d{2}\)$"
+
+
+def test_dask_cluster_prints_coverage_by_noise(tmp_path):
+    text = run("dask_cluster.py", tmp_path, "--rows", "4000")
+    found = re.findall(rf"^(\w+) +(\w+) {COVERED}", text, flags=re.M)
+    assert found == [(rule, kind) for rule in ("Split", "PLCP") for kind in ("quiet", "noisy")]
+    assert len(re.findall(r"^\[? ?\[ ?\S+ +\S+\]\]?$", text, flags=re.M)) == 2
+
+
+def test_spark_udf_prints_coverage_by_rain(tmp_path):
+    if shutil.which("java") is None:
+        (pytest.fail if "CI" in os.environ else pytest.skip)("install a Java runtime, 17 or later")
+    text = run("spark_udf.py", tmp_path, "--rows", "3000", warnings=[PANDAS_3])
+    assert re.findall(rf"^rain (\w+) +{COVERED}", text, flags=re.M) == ["no", "yes"]
