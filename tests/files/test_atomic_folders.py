@@ -1,5 +1,7 @@
 """A folder of parts appears whole under its name, or not at all, and replaces tables only."""
 
+from pathlib import Path
+
 import pytest
 from disk_tables import numbers, write
 
@@ -86,3 +88,22 @@ def test_places_where_no_folder_can_be_are_refused(tmp_path, force):
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="is a file, where a folder is to be"):
         check_output_folder(tmp_path / "file", force)
+
+
+def test_the_old_folder_comes_back_if_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
+    out, rename = tmp_path / "out", Path.rename
+    theirs(out)
+
+    def failing(self, target):
+        if self.suffix == ".tmp":
+            raise OSError("cannot")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with (
+        pytest.raises(OSError, match="cannot"),
+        write_folder_atomically(out, force=True) as temporary,
+    ):
+        write(temporary / "new.parquet", numbers(1))
+    assert names_in(out) == ["theirs.parquet"]
+    assert names_in(tmp_path) == ["out"]
