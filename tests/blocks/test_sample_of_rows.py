@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from bands import binomial_band
 from plcp.blocks import Held
-from plcp.blocks.sample import draws, drawn, in_hash_order, joined, largest_draw, not_drawn
+from plcp.blocks.sample import drawn, draws, in_hash_order, joined, look_at, not_drawn
 from strategies import few
 
 
@@ -19,7 +19,7 @@ def in_blocks(X, scores, cuts):
 def sample(X, scores, cuts, size, seed=0):
     """Drawn rows in their order, and the others."""
     blocks = in_blocks(X, scores, cuts)
-    choice = seed, largest_draw(blocks, size, len(scores), seed)
+    choice = seed, look_at(blocks, seed).largest_draw(size)
     inside, outside = (joined(blocks.keep(f, *choice).blocks) for f in (drawn, not_drawn))
     return in_hash_order(*inside), in_hash_order(*outside)
 
@@ -71,3 +71,11 @@ def test_nothing_joined_is_nothing():
     X, scores = joined([(np.empty((0, 2)), np.empty(0))] * 2)
     assert X.shape == (0, 2)
     assert len(scores) == 0
+
+
+def test_one_look_counts_rows_and_finds_the_least_score():
+    X, scores = np.zeros((5, 1)), np.array([3.0, -1.0, 2.0, 5.0, 4.0])
+    look = look_at(in_blocks(X, scores, [0, 2]), 0)
+    assert (look.n, look.least) == (5, -1.0)
+    assert look.largest_draw(5) == 1.0
+    assert look_at(Held([]), 0)[:2] == (0, np.inf)

@@ -1,6 +1,6 @@
 """Rows drawn from blocks by what stands in them: the same ones however the blocks are cut."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,11 +32,26 @@ def draws(X: Any, scores: FloatArray, seed: int) -> FloatArray:
     return (hashes >> np.uint64(11)) * 2.0**-53
 
 
-def largest_draw(blocks: Passes, size: int, n: int, seed: int) -> float:
-    """Draw of the last of the ``size`` rows of least draws, among n in blocks of X and scores."""
-    if size >= n:
-        return 1.0
-    return float(Ranks(blocks.then(_draws, seed), 1).at([size - 1])[0])
+class Look(NamedTuple):
+    """What one pass tells of all rows: draws are in blocks, where the rows are."""
+
+    n: int
+    least: float
+    draws: Passes
+
+    def largest_draw(self, size: int) -> float:
+        """Draw of the last of the ``size`` rows of least draws."""
+        if size >= self.n:
+            return 1.0
+        return float(Ranks(self.draws.then(_in_one_group), 1).at([size - 1])[0])
+
+
+def look_at(blocks: Passes, seed: int) -> Look:
+    """Number of rows, least score, and draw of each row, of blocks of X and scores."""
+    kept = blocks.keep(_looked_at, seed)
+    found = kept.each(_size_and_least)
+    n, least = sum(size for size, _ in found), min((low for _, low in found), default=np.inf)
+    return Look(n, least, kept)
 
 
 def drawn(X: Any, scores: FloatArray, seed: int, largest: float) -> Block:
@@ -84,8 +99,16 @@ def _chosen(X: Any, scores: FloatArray, rows: Any) -> Block:
     return take(X, places), scores[places]
 
 
-def _draws(X: Any, scores: FloatArray, seed: int) -> Block:
-    return draws(X, scores, seed), np.zeros(len(scores), dtype=np.intp)
+def _looked_at(X: Any, scores: FloatArray, seed: int) -> Block:
+    return draws(X, scores, seed), scores.min(initial=np.inf)
+
+
+def _size_and_least(numbers: FloatArray, least: float) -> tuple[int, float]:
+    return len(numbers), float(least)
+
+
+def _in_one_group(numbers: FloatArray, least: float) -> Block:
+    return numbers, np.zeros(len(numbers), dtype=np.intp)
 
 
 def _earlier_copies(hashes: Hashes) -> IntArray:

@@ -1,31 +1,35 @@
 """Partition Learning Conformal Prediction on Dask."""
 
 import math
-from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.blocks.passes import Block
-from plcp.blocks.sample import in_hash_order, joined
+from plcp.blocks.sample import Look, in_hash_order, joined, look_at
 from plcp.dask.blockwise import blockwise
 from plcp.dask.cluster import Spread
 from plcp.dask.collections import check_columns, check_parts, pairs_of
-from plcp.dask.teaching import teach_by_sample
+from plcp.dask.rule import DaskRule
+from plcp.dask.teaching import taught_on_dask
 from plcp.partitions.ordered import OrderedPartition
-from plcp.quantiles import FloatArray, IntArray, conformal_rank
+from plcp.quantiles import FloatArray, conformal_rank
 from plcp.thresholds import PLCP
 from plcp.thresholds.blockwise import calibrate
-from plcp.validation import check_count, check_option, check_scores, check_share, takes_nan
+from plcp.validation import (
+    check_count,
+    check_option,
+    check_scores,
+    naming_the_boosted_index,
+    takes_nan,
+)
 
 CALIBRATIONS = ("cross", "split")
-FITTED = ("partition_", "levels_", "thresholds_", "group_sizes_", "history_", "guarantee_")
 
 
-class DaskPLCP(RegressorMixin, BaseEstimator):
+class DaskPLCP(DaskRule):
     """``PLCP`` learned from rows on a cluster: the same answer, to the last bit.
 
     At most ``sample_size`` rows teach the partition; they are drawn by what stands in them, and
@@ -38,7 +42,10 @@ class DaskPLCP(RegressorMixin, BaseEstimator):
     Parameters
     ----------
     partition : OrderedPartition or None, default=None
-        As in ``PLCP``. Any index that learns in memory is taught by the sample.
+        As in ``PLCP``. An index that learns in memory is taught by the sample, on one worker; a
+        ``DaskLinearQuantile`` by all rows, where they lie; a ``lightgbm.DaskLGBMRegressor(
+        objective="quantile")`` by the sample, where it lies (its trees depend on which worker has
+        which rows, thresholds given the trees do not).
     n_groups, alpha, within, calibration_size, cv :
         As in ``PLCP``.
     calibration : {"cross", "split"}, default="cross"
@@ -99,35 +106,23 @@ class DaskPLCP(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Learn groups and thresholds from features ``X`` and scores ``y``, collections of Dask."""
         rule = self._unfitted()
-        check_columns(self, X, reset=True)
+        check_columns(rule, X, reset=True)
         pairs = pairs_of(X, y, self.client, CheckPart(takes_nan(rule)))
-        n, least = _counted(pairs)
-        if conformal_rank(n, self.alpha) > n:
+        look = look_at(pairs, self.random_state)
+        if look.n == 0:
+            check_scores(np.empty(0))
+        if conformal_rank(look.n, self.alpha) > look.n:
             rule = pairs.fetch(pairs.gather(_fitted, rule))
         else:
-            taught = teach_by_sample(rule, pairs, n, self._rows_to_teach(n))
-            rule = taught.rule
-            if self.calibration == "split":
-                calibrate(rule, taught.seen, taught.others, least)
-            else:
-                calibrate(rule, taught.all_rows, taught.all_rows, least)
-        self.rule_ = rule
-        for name in FITTED:
-            setattr(self, name, getattr(rule, name))
+            rule = self._calibrated(rule, X, pairs, look)
+        self._learned(rule)
         return self
 
-    def predict(self, X: Any) -> Any:
-        """Thresholds q(x), one a row, once they are computed."""
-        return blockwise(_thresholds, self._checked(X), self.rule_)
-
     def groups(self, X: Any) -> Any:
-        """Learned group of each row, as numbered in ``thresholds_``, once it is computed."""
-        return blockwise(_groups, self._checked(X), self.rule_, dtype=np.intp, name="group")
-
-    def to_local(self) -> PLCP:
-        """Return the ordinary rule, which knows nothing of Dask."""
-        check_is_fitted(self)
-        return deepcopy(self.rule_)
+        """Learned group of each row, as numbered in ``thresholds_``, when it is asked for."""
+        check_is_fitted(self, "rule_")
+        check_columns(self.rule_, X, reset=False)
+        return blockwise(self.rule_.groups, X, dtype=np.intp, name="group")
 
     @property
     def n_groups_(self) -> int:
@@ -144,20 +139,23 @@ class DaskPLCP(RegressorMixin, BaseEstimator):
                 f"partition must be an OrderedPartition or None, got {self.partition!r}: other "
                 "partitions learn in memory, with PLCP"
             )
-        own = PLCP().get_params(deep=False)
-        given = self.get_params(deep=False)
-        return PLCP(**{name: given[name] for name in own if name in given})
+        own, given = PLCP().get_params(deep=False), self.get_params(deep=False)
+        rule = PLCP(**{name: given[name] for name in own if name in given})
+        rule.check_options()
+        return rule
+
+    def _calibrated(self, rule: PLCP, X: Any, pairs: Spread, look: Look) -> PLCP:
+        taught = taught_on_dask(rule, X, pairs, look, self._rows_to_teach(look.n))
+        if self.calibration == "split":
+            calibrate(taught.rule, taught.seen, taught.others, look.least)
+        else:
+            calibrate(taught.rule, taught.all_rows, taught.all_rows, look.least)
+        return taught.rule
 
     def _rows_to_teach(self, n: int) -> int:
         if self.calibration == "cross":
             return min(n, self.sample_size)
-        share = check_share("calibration_size", self.calibration_size)
-        return min(n - math.ceil(share * n), self.sample_size)
-
-    def _checked(self, X: Any) -> Any:
-        check_is_fitted(self)
-        check_columns(self, X, reset=False)
-        return X
+        return min(n - math.ceil(self.calibration_size * n), self.sample_size)
 
 
 class CheckPart:
@@ -169,33 +167,12 @@ class CheckPart:
     def __call__(self, X: Any, scores: Any) -> FloatArray:
         """Return finite scores; refuse features that no index could take."""
         if isinstance(X, np.ndarray) and len(X):
-            check_array(
-                X, dtype="numeric", ensure_all_finite="allow-nan" if self.allow_nan else True
-            )
+            finite = "allow-nan" if self.allow_nan else True
+            with naming_the_boosted_index():
+                check_array(X, dtype="numeric", ensure_all_finite=finite, input_name="X")
         return check_parts(X, scores)
-
-
-def _counted(pairs: Spread) -> tuple[int, float]:
-    """Return the number of rows, and the least score."""
-    found = pairs.each(_size_and_least)
-    n = sum(size for size, _ in found)
-    if n == 0:
-        check_scores(np.empty(0))
-    return n, min(least for _, least in found)
-
-
-def _size_and_least(X: Any, scores: FloatArray) -> tuple[int, float]:
-    return len(scores), float(scores.min(initial=np.inf))
 
 
 def _fitted(blocks: list[Block], rule: PLCP) -> PLCP:
     X, scores = joined(blocks)
     return rule.fit(*in_hash_order(X, scores, rule.random_state))
-
-
-def _thresholds(X: Any, rule: PLCP) -> FloatArray:
-    return rule.predict(X)
-
-
-def _groups(X: Any, rule: PLCP) -> IntArray:
-    return rule.groups(X)

@@ -1,22 +1,25 @@
-"""How the rows of a cluster teach a partition: a sample on one worker."""
+"""How the rows of a cluster teach a partition: a sample on one worker, or rows where they lie."""
 
 import os
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from plcp.blocks.passes import Block, Passes
-from plcp.blocks.sample import drawn, in_hash_order, joined, largest_draw, not_drawn
+from plcp.blocks.sample import Look, drawn, in_hash_order, joined, not_drawn
 from plcp.dask.cluster import Spread
+from plcp.dask.collections import check_columns
+from plcp.dask.learners import evidence_of, index_of, learner_of, teach_models
 from plcp.quantiles import FloatArray
 from plcp.rows import count
 from plcp.thresholds import PLCP
-from plcp.thresholds.blockwise import teach
+from plcp.thresholds.blockwise import teach, with_index
 
 
 class Taught(NamedTuple):
-    """A rule with a partition, and evidence in blocks: of the rows that taught, and of others."""
+    """A rule with a partition, and evidence in blocks: of rows that taught, of others, of all."""
 
     rule: PLCP
     seen: Passes
@@ -24,22 +27,47 @@ class Taught(NamedTuple):
     all_rows: Passes
 
 
-def teach_by_sample(rule: PLCP, pairs: Spread, n: int, size: int) -> Taught:
-    """Teach a rule by ``size`` of n rows, which meet on one worker."""
-    choice = rule.random_state, largest_draw(pairs, size, n, rule.random_state)
-    taught = pairs.then(drawn, *choice).gather(_taught, rule)
-    seen = Spread([taught[1]], pairs.client)
-    if size == n:
-        return Taught(pairs.fetch(taught[0]), seen, Spread([], pairs.client), seen)
-    others = pairs.then(not_drawn, *choice).keep(_evidence, taught[0])
-    return Taught(pairs.fetch(taught[0]), seen, others, others.beside(taught[1]))
+def taught_on_dask(rule: PLCP, X: Any, pairs: Spread, look: Look, size: int) -> Taught:
+    """Teach a rule by ``size`` rows, drawn by what stands in them.
+
+    Pairs are blocks of the collection X and its scores.
+    """
+    choice = rule.random_state, look.largest_draw(size)
+    rows = pairs.then(drawn, *choice)
+    if learner_of(rule) is None:
+        reference, seen = _by_one_worker(rule, rows, pairs.client)
+    else:
+        reference, seen = _by_all_workers(rule, X, rows)
+    if size == look.n:
+        return Taught(pairs.fetch(reference), seen, Spread([], pairs.client), seen)
+    others = pairs.then(not_drawn, *choice).keep(_evidence, reference)
+    return Taught(pairs.fetch(reference), seen, others, others.beside(*seen.blocks))
+
+
+def _by_one_worker(rule: PLCP, rows: Passes, client: Any) -> tuple[Any, Spread]:
+    # In two steps, so that the blocks can go before the work begins.
+    sample = rows.gather(_in_order, rule.random_state)
+    taught: Any = Spread([sample], client).gather(_taught, rule)
+    return taught[0], Spread([taught[1]], client)
+
+
+def _by_all_workers(rule: PLCP, X: Any, rows: Passes) -> tuple[PLCP, Spread]:
+    models = teach_models(rule, X, rows)
+    local = clone(rule.partition).set_params(index=clone(models[0]))
+    taught = with_index(clone(rule).set_params(partition=local), index_of(models, X))
+    for estimator in (taught, taught.partition_):
+        check_columns(estimator, X, reset=True)
+    return taught, cast(Spread, rows.keep(evidence_of, models, rule.random_state))
+
+
+def _in_order(blocks: list[Block], seed: int) -> Block:
+    X, scores = joined(blocks)
+    return in_hash_order(X, scores, seed)
 
 
 def _taught(blocks: list[Block], rule: PLCP) -> tuple[PLCP, Block]:
-    """Rule taught by all rows of the blocks, and their evidence."""
-    X, scores = joined(blocks)
-    blocks.clear()
-    X, scores = in_hash_order(X, scores, rule.random_state)
+    """Rule taught by the rows of the one block, and their evidence."""
+    ((X, scores),) = blocks
     # The other workers wait for this one, and may have left it a single thread.
     with threadpool_limits(os.cpu_count(), "openmp"):
         rule, index = teach(rule, X, scores)

@@ -157,7 +157,7 @@ def minimise_by_side(
     The optimum asks only for the side of a value, but the loss of a far one would drown that of
     all others, and with it a gap that is small only in comparison.
     """
-    near = drawn_near(objective.y, objective.weight)
+    near = np.clip(objective.y, *near_range(objective.y, objective.weight))
     side = np.sign(objective.y - near)
     if side.any():
         fit = minimise(replace(objective, y=near), bandwidth, max_iter, tol)
@@ -166,16 +166,16 @@ def minimise_by_side(
     return minimise(objective, bandwidth, max_iter, tol)
 
 
-def drawn_near(y: Array, weight: Array) -> Array:
-    """Values, none of them further from the median than a thousand times what is typical.
+def near_range(y: Array, weight: Array) -> tuple[float, float]:
+    """Range that leaves no value further from the median than a thousand times what is typical.
 
     Examples
     --------
-    >>> drawn_near(np.array([0.0, 0.0, 1.0, -1.0, 1e9]), np.ones(5))
-    array([   0.,    0.,    1.,   -1., 1000.])
+    >>> near_range(np.array([0.0, 0.0, 1.0, -1.0, 1e9]), np.ones(5))
+    (-1000.0, 1000.0)
     """
     median = weighted_quantile(y, weight, 0.5)
     distances = np.abs(y - median)
     # The values at the median tell nothing about the spread of the others.
     typical = weighted_quantile(distances, weight * (distances > 0), 0.5)
-    return np.clip(y, median - FAR * typical, median + FAR * typical)
+    return median - FAR * typical, median + FAR * typical

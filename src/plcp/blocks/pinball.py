@@ -1,0 +1,167 @@
+"""The smoothed pinball loss of lines on all rows of many blocks, in sums that are exact."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plcp.blocks.hashing import Hashes, hash_rows, mixed
+from plcp.blocks.whole import Whole, exact_product
+from plcp.indices.lines import line
+from plcp.quantiles import FloatArray, IntArray
+from plcp.rows import is_frame
+
+UNIT = 2.0**20  # steps of a standardised feature, for one standard deviation
+EDGE = 2.0**24  # steps of a residual within the bandwidth, on either side
+DEPTH = 2.0**8  # steps from the edge of the band to its middle, where fewer do
+ROWS = 2**14  # at a time
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Standardised features (x - centre) · gain in whole steps; gains are powers of two."""
+
+    centre: FloatArray
+    gain: FloatArray
+
+    def numbers(self, X: FloatArray) -> FloatArray:
+        """Steps of each feature, and a column of ones for the intercept."""
+        steps = np.full((len(X), X.shape[1] + 1), UNIT)
+        inner = steps[:, :-1]
+        np.subtract(X, self.centre, out=inner)
+        np.multiply(inner, self.gain * UNIT, out=inner)
+        np.rint(inner, out=inner)
+        return steps
+
+    def coefficients(self, theta: FloatArray) -> tuple[FloatArray, float]:
+        """Slopes and intercept for the features as they are."""
+        coef = self.gain * theta[:-1]
+        return coef, float(theta[-1] - line(self.centre[None], coef)[0])
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A line, the half-width of the band around it in which its loss is rounded off, and its rows.
+
+    ``bounds``: values beyond them count as they do; ``left_out``: the fold that it must not see;
+    ``spread``: deviation of each standardised feature among its rows, about; ``floor``: a loss as
+    small counts as none.
+    """
+
+    theta: FloatArray
+    spread: FloatArray
+    bandwidth: float
+    bounds: tuple[float, float]
+    left_out: int
+    floor: float
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What blocks say about candidates, one entry a candidate: whole numbers, but for the last two.
+
+    ``features`` and ``dual``: of the features, alone and times the share 0 … 2 EDGE of each row;
+    ``residuals``: of the residuals and of their sizes, in steps; ``near``: of the products of
+    features, and of how far a row is inside of the band, for rows in the band; ``inner``: of the
+    same products of features, each times 0 … DEPTH, by how far the row is inside; ``crossed``: rows
+    beyond the bounds whose side of the line is not safe; ``widest`` and ``longest``: largest size
+    of each feature of rows in the band, in steps, and of all features.
+    """
+
+    features: Whole
+    dual: Whole
+    residuals: Whole
+    near: Whole
+    inner: Whole
+    crossed: Whole
+    widest: FloatArray
+    longest: FloatArray
+
+    def __add__(self, other: "Sums") -> "Sums":
+        """Sums of the blocks of both."""
+        sizes = "widest", "longest"
+        return Sums(
+            **{
+                name: (np.maximum if name in sizes else np.add)(value, getattr(other, name))
+                for name, value in vars(self).items()
+            }
+        )
+
+
+def fold_of(hashes: Hashes, n_folds: int) -> IntArray:
+    """Fold of each row, by its hash; rows that are equal share one.
+
+    Examples
+    --------
+    >>> fold_of(np.arange(8, dtype=np.uint64), 3)
+    array([2, 1, 1, 0, 1, 1, 2, 1])
+    """
+    # scattered once more, so that rows of small hashes, which samples take, are in all folds
+    high = mixed(hashes) >> np.uint64(32)
+    return ((high * np.uint64(n_folds)) >> np.uint64(32)).astype(np.intp)
+
+
+def sums_of(
+    X: Any, y: Any, candidates: list[Candidate], grid: Grid, n_folds: int, seed: int
+) -> Sums:
+    """Return the sums of one block."""
+    y = np.asarray(y, dtype=float)
+    folds = fold_of(hash_rows(X, y, seed), n_folds)
+    X = numbers_of(X)
+    total = _sums(X[:0], y[:0], folds[:0], candidates, grid)
+    for start in range(0, len(y), ROWS):
+        rows = slice(start, start + ROWS)
+        total += _sums(X[rows], y[rows], folds[rows], candidates, grid)
+    return total
+
+
+def numbers_of(X: Any) -> NDArray[Any]:
+    """Features as an array of numbers."""
+    if not is_frame(X):
+        return np.asarray(X)
+    columns = [_column(name, X[name]) for name in X.columns]
+    return np.column_stack(columns) if columns else np.empty(X.shape)
+
+
+def _column(name: Any, column: Any) -> FloatArray:
+    try:
+        return np.asarray(column, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"column {name!r} of X holds no numbers ({error}): leave it out, make indicators of "
+            "its categories, or use a boosted index"
+        ) from error
+
+
+def _sums(
+    X: FloatArray, y: FloatArray, folds: IntArray, candidates: list[Candidate], grid: Grid
+) -> Sums:
+    """Sums of a few rows: all that is rounded here is rounded row by row."""
+    Z = grid.numbers(X)
+    k, width = len(candidates), Z.shape[1]
+    weights, own = np.zeros((len(y), k)), np.zeros((len(y), k))
+    residuals: Whole = np.zeros((k, 2), dtype=object)
+    near: Whole = np.zeros((k, width + 1, width + 1), dtype=object)
+    inner, crossed = near[:, 1:, 1:].copy(), np.zeros(k, dtype=object)
+    widest, longest = np.zeros((k, width)), np.zeros(k)
+    for i, candidate in enumerate(candidates):
+        coef, intercept = grid.coefficients(candidate.theta)
+        drawn = np.clip(y, *candidate.bounds)
+        steps = np.rint((drawn - (line(X, coef) + intercept)) * (EDGE / candidate.bandwidth))
+        taught = folds != candidate.left_out
+        own[:, i] = taught
+        weights[:, i] = (np.clip(steps, -EDGE, EDGE) + EDGE) * taught
+        sizes = np.abs(steps)
+        residuals[i] = exact_product(own[:, [i]], np.column_stack([steps, sizes]))[0]
+        side = np.sign(y - drawn)
+        crossed[i] = int(((side != 0) & (side * steps < EDGE) & taught).sum())
+        inside = np.flatnonzero((sizes < EDGE) & taught)
+        slack, z = EDGE - sizes[inside], Z[inside]
+        curved = np.column_stack([z, slack])
+        near[i] = exact_product(curved, curved)
+        inner[i] = exact_product(z * np.floor(slack * (DEPTH / EDGE))[:, None], z)
+        widest[i] = np.abs(z).max(axis=0, initial=0.0)
+        longest[i] = np.sqrt(line(np.square(z), np.ones(width))).max(initial=0.0)
+    products = exact_product(np.hstack([own, weights]), Z)
+    return Sums(products[:k], products[k:], residuals, near, inner, crossed, widest, longest)
