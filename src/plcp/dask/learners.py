@@ -6,6 +6,7 @@ from typing import Any, cast
 import numpy as np
 from dask.array import Array, concatenate, from_delayed
 from dask.dataframe import from_delayed as frame_from_delayed
+from distributed import default_client
 from sklearn.base import clone
 
 from plcp.blocks.hashing import hash_rows
@@ -68,16 +69,21 @@ def evidence_of(X: Any, scores: FloatArray, models: list[Any], seed: int) -> Blo
 
 def _at_level(index: Any, level: float) -> Any:
     """Return the index at the level wanted, unless it has one of its own."""
-    given = index.get_params()
-    if given.get("objective") == "quantile" and "alpha" not in given:
-        return clone(index).set_params(alpha=level)
-    return index
+    given = index.get_params(deep=False)
+    wanted = given.get("objective") == "quantile" and "alpha" not in given
+    return anew(index, alpha=level) if wanted else index
+
+
+def anew(estimator: Any, **changed: Any) -> Any:
+    """Return the estimator before any fit; a client among its options stays the same."""
+    return type(estimator)(**{**estimator.get_params(deep=False), **changed})
 
 
 def _taught_without(index: Any, X: Any, rows: Passes, fold: Fold, rule: PLCP) -> Any:
     """Local model, taught where the rows of other folds lie."""
     left = cast(Spread, rows.keep(_other_folds, fold, rule.cv, rule.random_state))
-    return clone(index).fit(*_collections(X, left.blocks)).to_local()
+    with default_client(index.client or left.client).as_current():  # LightGBM asks for it
+        return anew(index).fit(*_collections(X, left.blocks)).to_local()
 
 
 def _other_folds(X: Any, scores: FloatArray, fold: Fold, n_folds: int, seed: int) -> Block:

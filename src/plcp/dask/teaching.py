@@ -11,7 +11,7 @@ from plcp.blocks.passes import Block, Passes
 from plcp.blocks.sample import Look, drawn, in_hash_order, joined, not_drawn
 from plcp.dask.cluster import Spread
 from plcp.dask.collections import check_columns
-from plcp.dask.learners import evidence_of, index_of, learner_of, teach_models
+from plcp.dask.learners import anew, evidence_of, index_of, learner_of, teach_models
 from plcp.quantiles import FloatArray
 from plcp.rows import count
 from plcp.thresholds import PLCP
@@ -53,8 +53,8 @@ def _by_one_worker(rule: PLCP, rows: Passes, client: Any) -> tuple[Any, Spread]:
 
 def _by_all_workers(rule: PLCP, X: Any, rows: Passes) -> tuple[PLCP, Spread]:
     models = teach_models(rule, X, rows)
-    local = clone(rule.partition).set_params(index=clone(models[0]))
-    taught = with_index(clone(rule).set_params(partition=local), index_of(models, X))
+    local = anew(rule, partition=anew(rule.partition, index=clone(models[0])))
+    taught = with_index(local, index_of(models, X))
     for estimator in (taught, taught.partition_):
         check_columns(estimator, X, reset=True)
     return taught, cast(Spread, rows.keep(evidence_of, models, rule.random_state))
