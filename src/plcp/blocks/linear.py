@@ -5,16 +5,17 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from plcp.blocks.look import Look, looked_at
 from plcp.blocks.newton import Evaluation, Search, one_thread
 from plcp.blocks.passes import Passes
 from plcp.blocks.pinball import fold_of, sums_of
-from plcp.blocks.start import Lesson, Look, begin, looked_at
+from plcp.blocks.start import Lesson, begin
 from plcp.indices.linear import LinearQuantile
 from plcp.validation import check_count, check_share
 
 __all__ = ["fit_folds", "fit_line", "fold_of"]
 
-MOST_PASSES = 50
+MOST_PASSES = 100
 NOBODY = -1  # a fold that has no rows
 
 

@@ -85,10 +85,10 @@ class Evaluation:
         """
         shift = self._solved(self.inner, 0.0)
         left = np.abs(self.pull - self.inner @ shift / (2 * self.bandwidth))
-        reach = min(np.abs(shift) @ self.widest, np.linalg.norm(shift) * self.longest)
+        reach = float(min(np.abs(shift) @ self.widest, np.linalg.norm(shift) * self.longest))
         if (left > TOLERANCE + ROUNDING * np.abs(self.pull)).any() or reach > self.bandwidth:
             return np.inf
-        return self.gap * (1 + float(reach) / self.bandwidth)
+        return self.gap * (1 + reach / self.bandwidth)
 
     @property
     def step(self) -> FloatArray:
