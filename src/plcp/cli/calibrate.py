@@ -80,6 +80,9 @@ def calibrate(
 ) -> None:
     """Learn thresholds from a table of predictions and outcomes, and write them to a file.
 
+    The table may be larger than memory: of more than --rows rows a sample teaches the groups, and
+    all give the thresholds; rectified, batch-gcp and weighted tables make do with the sample.
+
     Example: plcp calibrate cal.parquet --target income --prediction predicted -o income.plcp
     """
     with telling():

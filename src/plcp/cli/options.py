@@ -27,7 +27,7 @@ Features = Annotated[
     str | None,
     typer.Option(metavar="COLUMNS", help="Columns to tell kinds of rows by: a,b,c_*."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace an output file that exists.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an output that exists.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Rows = Annotated[
     int,

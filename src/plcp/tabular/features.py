@@ -1,5 +1,6 @@
 """The columns a rule looks at, as calibration found them."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ AS_TEXT: dict[str, Callable[[Any], Any]] = {
     CODES: whole,
     LABELS: labelled,
 }
+NAMELESS = re.compile(r"Unnamed: .*|__index_level_\d+__|__null_dask_index__")  # what they call it
 ALWAYS_KEPT = 20  # this many different values are categories, however few the rows are
 
 
@@ -120,8 +122,8 @@ def _unusable(column: pa.ChunkedArray) -> str | None:
 
 
 def _nameless(name: str) -> str | None:
-    """Reason to leave out what pandas writes of an index: the numbers of the rows."""
-    if not name.strip() or name.startswith("Unnamed: "):
+    """Reason to leave out what pandas and Dask write of an index: the numbers of the rows."""
+    if not name.strip() or NAMELESS.fullmatch(name):
         return "it has no name: numbers of rows, most likely"
     return None
 
