@@ -88,7 +88,8 @@ def test_report_and_audit_look_at_folders(folder):
 MISTAKES = {
     "nothing in it": (("calibrate", "empty", *SPLIT, "-o", "x.plcp"), "without a table in it"),
     "into itself": (("apply", "split.plcp", "parts", "-o", "parts/out"), "a part of parts itself"),
-    "no such ending": (("apply", "split.plcp", "parts", "-o", "out.xlsx"), "the format of a table"),
+    "no such ending": (("apply", "split.plcp", "parts", "-o", "out.v2"),
+                       "or name a folder, without an ending"),
     "a file to a folder": (("apply", "split.plcp", "rows.parquet", "-o", "out"), "the format of"),
     "a folder of other things": (("apply", "split.plcp", "parts", "-o", "home", "--force"),
                                  "letter.txt, which is no part of a table, and is not replaced"),

@@ -237,6 +237,16 @@ def test_too_few_rows_give_infinite_thresholds_and_say_so(tmp_path, method):
     assert any("too few" in note or "fewer than" in note for note in model.notes)
 
 
+def test_a_sample_that_holds_all_rows_of_use_is_learned_from_alone(file, table, tmp_path):
+    others = {*range(N)} - {*file.draw(most=MOST, seed=0).rows.tolist()}
+    sparse = with_gaps(table, "s", others)
+    again = stored(sparse, (), tmp_path / "cal")
+    found = learned(again, sparse, "plcp-split", groups=2, explain=False)
+    roles = roles_of(table, "scores", features="x,sex")
+    options = {"method": "plcp-split", "groups": 2, "explain": False}
+    assert same(found, calibrate(sparse, roles, **options))
+
+
 def test_a_label_that_is_no_class_is_told_wherever_it_stands(tmp_path):
     table = make_table("classes", 300)
     labels = table["label"].to_pylist()

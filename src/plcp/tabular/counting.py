@@ -83,6 +83,8 @@ class Counting:
             return taught.partition_.predict_index(X), pairs.scores
 
         others, counts = self._kept(task, placed, with_drawn=False)
+        if counts.used == n:  # no other row is of use
+            return replace(fit_in_memory(task), counts=counts)
         if conformal_rank(counts.used, rule.alpha) > counts.used:
             return fit_in_memory(task)  # too few for a finite threshold, however they are used
         drawn = index, task.pairs.scores

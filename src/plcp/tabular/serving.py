@@ -26,7 +26,11 @@ def check_served(table: Path, out: Path, force: bool) -> None:
         if not out.suffix:
             check_output_folder(out, force)
             return
-    format_of(out)
+    try:
+        format_of(out)
+    except ValueError as error:
+        other = ", or name a folder, without an ending" if table.is_dir() else ""
+        raise ValueError(f"{error}{other}") from None
     check_output(out, force)
 
 
