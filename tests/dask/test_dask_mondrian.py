@@ -167,3 +167,5 @@ def test_distinct_labels_of_blocks_are_those_of_all():
     joined = nothing + parts[0] + parts[1] + nothing + parts[2]
     assert joined.labels.tolist() == ["a", "b", "ccc"]
     assert joined.labels.dtype == "<U3"
+    with pytest.raises(ValueError, match=r"several types \(int, str\): give them one type"):
+        joined + distinct(np.array([1, 2]), None)

@@ -84,11 +84,13 @@ def test_a_frame_gives_a_named_series_and_a_rule_that_knows_the_names(any_client
 def test_the_local_rule_is_the_ordinary_one():
     table, lazy = frame()
     local = SplitConformal().fit(table[["a", "b"]], table["s"])
-    found = DaskSplitConformal().fit(lazy[["a", "b"]], lazy["s"]).to_local()
+    rule = DaskSplitConformal().fit(lazy[["a", "b"]], lazy["s"])
+    found = rule.to_local()
     assert type(found) is SplitConformal
     assert vars(found).keys() == vars(local).keys()
     assert len(pickle.dumps(found)) < 1000
-    found.threshold_ = 0.0  # a copy
+    found.threshold_ = 0.0
+    assert rule.to_local().threshold_ == local.threshold_
 
 
 def test_predict_of_rows_in_memory_is_the_local_one():
