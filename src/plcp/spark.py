@@ -9,7 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.conformal import ConformalClassifier, ConformalRegressor
-from plcp.conformal.base import Conformal, names_seen
+from plcp.conformal.base import Conformal, witness
 
 LABEL_TYPES = {"b": "boolean", "i": "bigint", "u": "bigint", "f": "double"}
 
@@ -135,8 +135,8 @@ class Columns(NamedTuple):
 
 def _columns(fitted: Any, given: Sequence[str] | None) -> Columns:
     """Columns by the names the user gives, or else by those that calibration saw."""
-    is_model = isinstance(fitted, Conformal)
-    names = names_seen(fitted) if is_model else getattr(fitted, "feature_names_in_", None)
+    asked = witness(fitted) if isinstance(fitted, Conformal) else fitted
+    names = getattr(asked, "feature_names_in_", None)
     known = None if names is None else [str(name) for name in names]
     if given is None:
         return Columns(known, known)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from dask_models import Bare, kind_as_array, kind_of
+from dask_models import Bare, first_column, kind_as_array, kind_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMRegressor
@@ -242,7 +242,7 @@ OF_FRAMES = {"column": "kind", "columns": ["kind"], "function": kind_of, "array"
 
 @pytest.mark.parametrize("name", OF_FRAMES)
 def test_the_rule_sees_of_frames_what_features_say(name, client):
-    here, groups = framed(X, (N,)).compute(), 0 if name == "array" else "kind"
+    here, groups = framed(X, (N,)).compute(), first_column if name == "array" else "kind"
     ordinary = ConformalRegressor(
         FrozenEstimator(NAMED), None, Mondrian(groups, 0.3), features=OF_FRAMES[name]
     )
@@ -283,7 +283,7 @@ def test_a_network_behind_predict_is_a_model():
 
 def test_an_ordinary_estimator_answers_rows_on_dask():
     rows, labels = drawn(800, seed=3)
-    trees = LGBMRegressor(n_estimators=3, verbose=-1).fit(*TRAIN)  # names the columns of arrays
+    trees = LGBMRegressor(n_estimators=3, verbose=-1).fit(*TRAIN)
     ordinary = ConformalRegressor(FrozenEstimator(trees), threshold=PLCP(random_state=0))
     ordinary.fit(rows, labels)
     model = DaskConformalRegressor.from_local(ordinary)
@@ -292,16 +292,25 @@ def test_an_ordinary_estimator_answers_rows_on_dask():
     )
     assert model.guarantee_ == ordinary.guarantee_
     assert_array_equal(model.to_local().predict_interval(X), ordinary.predict_interval(X))
-    named = ConformalRegressor(FrozenEstimator(NAMED), threshold=SplitConformal())
-    named.fit(framed(X, (N,)).compute(), Y)
-    model = DaskConformalRegressor.from_local(named)
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict_interval(framed(X, (N,)).rename(columns={"x": "z"}))
     sharpened = CumulativeProbability(temperature="fit")
     learned = ConformalClassifier(FrozenEstimator(KINDS), sharpened, SplitConformal(0.3))
     learned.fit(X, LABELS)
     found = DaskConformalClassifier.from_local(learned).predict_set(cut(X, (50, 70)))
     assert_array_equal(found.compute(), learned.predict_set(X).to_numpy())
+
+
+@pytest.mark.parametrize("estimator", [NAMED, Bare()], ids=["named", "bare"])
+def test_other_columns_than_those_of_calibration_are_refused_at_once(estimator):
+    ordinary = ConformalRegressor(FrozenEstimator(estimator), threshold=SplitConformal())
+    ordinary.fit(framed(X, (N,)).compute(), Y)
+    model = DaskConformalRegressor.from_local(ordinary)
+    renamed = framed(X, (N,)).rename(columns={"x": "z"})
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict_interval(renamed)
+    model = DaskConformalRegressor(estimator, threshold=DaskSplitConformal())
+    model.fit(framed(X, (50, 70)), framed(Y, (50, 70)))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict_interval(renamed)
 
 
 def test_what_is_not_an_ordinary_estimator_is_refused():

@@ -239,13 +239,12 @@ def check_labels(y: ArrayLike) -> NDArray[Any]:
     return labels
 
 
-def names_seen(model: Conformal) -> NDArray[Any] | None:
-    """Names of the columns that calibration saw, if it saw any.
+def witness(model: Conformal) -> Any:
+    """Whoever has ``feature_names_in_`` and ``n_features_in_`` of the rows that calibrated.
 
-    The model itself may have made up names, as LightGBM does for the columns of an array.
+    The model within may have been trained on arrays without names, or know nothing of them.
     """
-    asked = model.thresholds_[0] if model.features is None else model
-    return getattr(asked, "feature_names_in_", None)
+    return model.thresholds_[0] if model.features is None else model
 
 
 def is_frozen(estimator: Any) -> bool:

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.conformal.base import Conformal, Features, is_frozen, names_seen
+from plcp.conformal.base import Conformal, Features, is_frozen, witness
 from plcp.conformal.parts import check_rule
 from plcp.conformal.tails import tails_of
 from plcp.dask.blockwise import blockwise
@@ -66,11 +66,9 @@ class DaskConformal(Connected):
         check_is_fitted(model)
         check_score(model.conformity_, to_fit=False)
         made = cls(model.estimator_, model.conformity, features=model.features, client=client)
-        names = names_seen(model)
-        if names is not None:
-            made.feature_names_in_ = names
-        if hasattr(model, "n_features_in_"):
-            made.n_features_in_ = model.n_features_in_
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(witness(model), name):
+                setattr(made, name, getattr(witness(model), name))
         return made._serve(model)
 
     def to_local(self) -> Any:
