@@ -6,13 +6,14 @@ from operator import add
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plcp.blocks.hashing import Hashes, hash_rows
 from plcp.blocks.passes import Passes
 from plcp.blocks.pinball import numbers_of
 from plcp.quantiles import FloatArray
 from plcp.rows import is_frame
-from plcp.validation import check_scores, first_not_finite
+from plcp.validation import check_scores
 
 LEAST_HASHES = 256  # of each block: they tell how many distinct rows there are, within 6 %
 LAST_HASH = 2**64 - 1
@@ -57,18 +58,26 @@ def look(X: Any, y: Any, seed: int) -> Look:
     low = np.append(values.min(axis=0), y.min()).astype(float)
     high = np.append(values.max(axis=0), y.max()).astype(float)
     for column in np.flatnonzero(~((low > -LARGEST) & (high < LARGEST))[:-1]):
-        told = first_not_finite(values[:, column]) or f"numbers beyond {LARGEST:g}"
         raise ValueError(
-            f"column {names[column] if names else int(column)!r} of X contains {told}: a line "
-            "cannot take that; mend or leave out the column, or use a boosted index"
+            f"column {names[column] if names else int(column)!r} of X contains "
+            f"{_fault(values[:, column])}: a line cannot take that; mend or leave out the column, "
+            "or use a boosted index"
         )
     hashes = np.unique(hash_rows(X, y, seed))[:LEAST_HASHES]
     return Look(len(y), low, high, hashes, names)
+
+
+def _fault(values: NDArray[Any]) -> str:
+    """Kind and row of the first value that is too much for a line."""
+    row = int(np.flatnonzero(~(np.abs(values) < LARGEST))[0])
+    value = values[row]
+    kind = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}"
+    return f"{kind} at row {row}"
 
 
 def looked_at(blocks: Passes, seed: int) -> Look:
     """Look at all blocks."""
     looks = blocks.each(look, seed)
     if sum(found.n for found in looks) == 0:
-        raise ValueError("there are no rows: 0 sample(s), at least 1 is needed")
+        raise ValueError("the calibration set is empty: 0 sample(s), at least 1 is needed")
     return reduce(add, looks)

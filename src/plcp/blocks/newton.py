@@ -85,7 +85,8 @@ class Evaluation:
         """
         shift = self._solved(self.inner, 0.0)
         left = np.abs(self.pull - self.inner @ shift / (2 * self.bandwidth))
-        reach = float(min(np.abs(shift) @ self.widest, np.linalg.norm(shift) * self.longest))
+        bounds = float(np.abs(shift) @ self.widest), float(np.linalg.norm(shift)) * self.longest
+        reach = min(bounds)
         if (left > TOLERANCE + ROUNDING * np.abs(self.pull)).any() or reach > self.bandwidth:
             return np.inf
         return self.gap * (1 + reach / self.bandwidth)
