@@ -152,7 +152,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> A
     """
     check_at_hand(X=X)
     if is_frame(X):
-        _check_names(X)
+        check_names(X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if X.shape[0] == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}): X is empty")
@@ -191,7 +191,8 @@ def check_dataset(X: Any, readable: bool) -> Any:
     return X
 
 
-def _check_names(X: Any) -> None:
+def check_names(X: Any) -> None:
+    """Refuse a frame with two columns of one name."""
     counts = Counter(str(name) for name in X.columns)
     twice = sorted(name for name, count in counts.items() if count > 1)
     if twice:

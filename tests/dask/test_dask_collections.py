@@ -182,3 +182,9 @@ def test_names_and_numbers_of_columns_are_compared_before_any_row_is_made():
         check_columns(rule, lazy[["b", "a"]], reset=False)
     check_columns(rule, da.zeros((3, 5)), reset=True)
     assert (rule.n_features_in_, hasattr(rule, "feature_names_in_")) == (5, False)
+
+
+def test_two_columns_of_one_name_are_refused_as_they_are_locally():
+    table = frame()[0].set_axis(["a", "a"], axis=1)
+    with pytest.raises(ValueError, match="X has several columns named a: rename them"):
+        check_columns(SplitConformal(), dd.from_pandas(table, npartitions=2), reset=True)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 from plcp.blocks.passes import Block
 from plcp.dask.cluster import Spread, layer, naming_the_part
 from plcp.rows import count, is_frame, plain
-from plcp.validation import check_lengths, check_scores
+from plcp.validation import check_lengths, check_names, check_scores
 
 Check = Callable[[Any, Any], Any]
 
@@ -70,6 +70,8 @@ def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
             "X must have rows and columns, got one dimension: X[:, None] is an array of one "
             "column, X.to_frame() a frame"
         )
+    if is_frame(like):
+        check_names(like)
     validate_data(estimator, like, reset=reset, skip_check_array=True)
 
 
