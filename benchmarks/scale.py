@@ -89,7 +89,8 @@ def memory(sizes: Sizes) -> Iterator[dict[str, Any]]:
         for rule in RULES:
             with tempfile.TemporaryDirectory() as folder:
                 files = {job: f"{folder}/{job}.npy" for job in ("fit", "memory")}
-                options = {"rule": rule, "rows": rows, "repeats": 3, "points": sizes.points}
+                options = {"rule": rule, "rows": rows, "points": sizes.points}
+                options["repeats"] = repeats(rows)
                 on_dask, held = (measured(job, keep=files[job], **options) for job in files)
                 q, own = (np.load(file) for file in files.values())
             yield {

@@ -27,7 +27,8 @@ def _default() -> Any:
 
 
 def _linear() -> Any:
-    from plcp.dask import DaskLinearQuantile, DaskPLCP
+    from plcp.dask import DaskPLCP
+    from plcp.dask.linear import DaskLinearQuantile
 
     return DaskPLCP(OrderedPartition(DaskLinearQuantile()))
 

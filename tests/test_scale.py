@@ -98,9 +98,10 @@ def here(client):
 
 def test_every_part_runs_and_is_drawn(tmp_path, client, monkeypatch):
     monkeypatch.setattr(scale, "measured", here(client))
+    monkeypatch.setattr(scale, "ONCE", 0)
     monkeypatch.setattr(scale, "RIVALS", {})  # which the tests do without
-    monkeypatch.setattr(scale, "RULES", {"split": scale.RULES["split"]})
-    tiny = scale.QUICK._replace(predict={"split": 2_000}, taught=1_000, mapie_points={600: 5})
+    monkeypatch.setattr(scale, "RULES", {rule: scale.RULES[rule] for rule in ("linear", "split")})
+    tiny = scale.Sizes((1_000, 2_000), (1_000,), {"linear": 2_000}, 1_000, {600: 5}, 100)
     monkeypatch.setattr(scale, "QUICK", tiny)
     scale.main(["--quick", "--out", str(tmp_path)])
     results = scale_page.load(tmp_path)
