@@ -97,10 +97,10 @@ def test_blocks_kept_by_a_worker_that_dies_are_made_again(client, tmp_path):
 
 
 @pytest.mark.parametrize("collected", [cut, framed])
-@pytest.mark.parametrize("lengths", [(120,), (0, 1, 119, 0)])
+@pytest.mark.parametrize("lengths", [(40, 40, 40), (0, 1, 119, 0)])
 def test_parts_may_be_empty_and_unequal(rule_on, any_client, collected, lengths):
     X, y = rows(120)
-    expected = rule_on().fit(X, y)
+    expected = rule_on().fit(*collected(X, y, 120))  # in one part
     assert_same(rule_on(client=any_client).fit(*collected(X, y, *lengths)), expected)
 
 
