@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from plcp.blocks.pinball import DEPTH, EDGE, UNIT, Candidate, Sums
+from plcp.blocks.pinball import DEPTH, EDGE, LENGTH, UNIT, Candidate, Sums
 from plcp.blocks.whole import Whole
 from plcp.indices.smoothing import DAMPING, JITTER, RELATIVE_GAP, SHRINK
 from plcp.quantiles import FloatArray
@@ -47,8 +47,6 @@ class Evaluation:
     pull: FloatArray
     near: FloatArray
     inner: FloatArray
-    widest: FloatArray
-    longest: float
     spread: FloatArray
     crossed: int
 
@@ -69,8 +67,6 @@ class Evaluation:
             pull=dual - (1 - quantile) * _floats(sums.features[place], n * unit),
             near=_floats(sums.near[place, :-1, :-1], n * unit**2),
             inner=_floats(sums.inner[place], n * unit**2) / DEPTH,
-            widest=sums.widest[place] / UNIT,
-            longest=float(sums.longest[place]) / UNIT,
             spread=candidate.spread,
             crossed=int(sums.crossed[place]),
         )
@@ -80,16 +76,16 @@ class Evaluation:
         """Bound on how much the loss exceeds the least of all lines; infinite if none is known.
 
         The dual weight of a row inside of the band, at u = |r| / h, can be moved by (1 - u) / 2
-        and stays feasible. Moved by (1 - u) z·s / 2h, with s as below and no |z·s| above h, they
-        make the pull vanish; that costs (1 - u) |r| / 2 times |z·s| / h, a share of the gap.
+        and stays feasible. Moved by (1 - u) z·s / 2hl, with s as below, l the length of the row and
+        no |z·s| / l above h, they make the pull vanish; that costs (1 - u) |r| / 2 times
+        |z·s| / hl, a share of the gap.
         """
         shift = self._solved(self.inner, 0.0)
         left = np.abs(self.pull - self.inner @ shift / (2 * self.bandwidth))
-        bounds = float(np.abs(shift) @ self.widest), float(np.linalg.norm(shift)) * self.longest
-        reach = min(bounds)
+        reach = LENGTH * np.sqrt(len(shift)) * float(np.linalg.norm(shift * self.spread))
         if (left > TOLERANCE + ROUNDING * np.abs(self.pull)).any() or reach > self.bandwidth:
             return np.inf
-        return self.gap * (1 + reach / self.bandwidth)
+        return float(self.gap * (1 + reach / self.bandwidth))
 
     @property
     def step(self) -> FloatArray:

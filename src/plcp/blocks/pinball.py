@@ -14,7 +14,8 @@ from plcp.rows import is_frame
 
 UNIT = 2.0**20  # steps of a standardised feature, for one standard deviation
 EDGE = 2.0**24  # steps of a residual within the bandwidth, on either side
-DEPTH = 2.0**8  # steps from the edge of the band to its middle, where fewer do
+DEPTH = 2.0**16  # steps from the edge of the band to its middle, where fewer do
+LENGTH = 1.5  # of a row with all features at their deviation: those of longer ones count
 ROWS = 2**14  # at a time
 
 
@@ -59,14 +60,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Sums:
-    """What blocks say about candidates, one entry a candidate: whole numbers, but for the last two.
+    """What blocks say about candidates, one entry a candidate: whole numbers, so exact.
 
     ``features`` and ``dual``: of the features, alone and times the share 0 … 2 EDGE of each row;
     ``residuals``: of the residuals and of their sizes, in steps; ``near``: of the products of
     features, and of how far a row is inside of the band, for rows in the band; ``inner``: of the
-    same products of features, each times 0 … DEPTH, by how far the row is inside; ``crossed``: rows
-    beyond the bounds whose side of the line is not safe; ``widest`` and ``longest``: largest size
-    of each feature of rows in the band, in steps, and of all features.
+    same products of features, each times 0 … DEPTH, by how far the row's dual weight may move;
+    ``crossed``: rows beyond the bounds whose side of the line is not safe.
     """
 
     features: Whole
@@ -75,18 +75,10 @@ class Sums:
     near: Whole
     inner: Whole
     crossed: Whole
-    widest: FloatArray
-    longest: FloatArray
 
     def __add__(self, other: "Sums") -> "Sums":
         """Sums of the blocks of both."""
-        sizes = "widest", "longest"
-        return Sums(
-            **{
-                name: (np.maximum if name in sizes else np.add)(value, getattr(other, name))
-                for name, value in vars(self).items()
-            }
-        )
+        return Sums(**{name: value + getattr(other, name) for name, value in vars(self).items()})
 
 
 def fold_of(hashes: Hashes, n_folds: int) -> IntArray:
@@ -100,6 +92,15 @@ def fold_of(hashes: Hashes, n_folds: int) -> IntArray:
     # scattered once more, so that rows of small hashes, which samples take, are in all folds
     high = mixed(hashes) >> np.uint64(32)
     return ((high * np.uint64(n_folds)) >> np.uint64(32)).astype(np.intp)
+
+
+def lengths(Z: FloatArray, spread: FloatArray) -> FloatArray:
+    """How much longer than usual each row is, at least one, with features in deviations.
+
+    No row has more than LENGTH · √width times the length of s, divided by this, in z·s.
+    """
+    squares = line(np.square(Z), (UNIT * spread) ** -2.0 / (LENGTH**2 * Z.shape[1]))
+    return np.maximum(np.sqrt(squares), 1.0)
 
 
 def sums_of(
@@ -144,7 +145,6 @@ def _sums(
     residuals: Whole = np.zeros((k, 2), dtype=object)
     near: Whole = np.zeros((k, width + 1, width + 1), dtype=object)
     inner, crossed = near[:, 1:, 1:].copy(), np.zeros(k, dtype=object)
-    widest, longest = np.zeros((k, width)), np.zeros(k)
     for i, candidate in enumerate(candidates):
         coef, intercept = grid.coefficients(candidate.theta)
         drawn = np.clip(y, *candidate.bounds)
@@ -160,8 +160,7 @@ def _sums(
         slack, z = EDGE - sizes[inside], Z[inside]
         curved = np.column_stack([z, slack])
         near[i] = exact_product(curved, curved)
-        inner[i] = exact_product(z * np.floor(slack * (DEPTH / EDGE))[:, None], z)
-        widest[i] = np.abs(z).max(axis=0, initial=0.0)
-        longest[i] = np.sqrt(line(np.square(z), np.ones(width))).max(initial=0.0)
+        moves = np.floor(slack * (DEPTH / EDGE) / lengths(z, candidate.spread))
+        inner[i] = exact_product(z * moves[:, None], z)
     products = exact_product(np.hstack([own, weights]), Z)
-    return Sums(products[:k], products[k:], residuals, near, inner, crossed, widest, longest)
+    return Sums(products[:k], products[k:], residuals, near, inner, crossed)
