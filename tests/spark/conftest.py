@@ -7,6 +7,8 @@ import sys
 import pytest
 from pyspark.sql import SparkSession
 
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a short life does not pay for optimising
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
@@ -20,7 +22,8 @@ def spark(tmp_path_factory):
         "spark.driver.memory": "512m",
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder} {QUICK}",
+        "spark.sql.codegen.wholeStage": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "64",  # several batches a partition
     }

@@ -49,16 +49,11 @@ def frames(spark, table):
     return spark.createDataFrame(by_part.values(), whole.schema).cache()
 
 
-def columns(frame, *asked):
-    """Values of each column, by row, from one job."""
-    named = [value.alias(f"asked{i}") for i, value in enumerate(asked)]
-    found = frame.select("row", *named).toArrow().sort_by("row")
-    assert found["row"].to_pylist() == list(range(N))
-    return found.columns[1:]
-
-
 def column(frame, asked):
-    return columns(frame, asked)[0]
+    """Values of a column, by row."""
+    found = frame.select("row", asked.alias("asked")).toArrow().sort_by("row")
+    assert found["row"].to_pylist() == list(range(N))
+    return found["asked"]
 
 
 def test_the_table_has_an_empty_part(frames):
@@ -87,9 +82,8 @@ def test_a_rule_fitted_on_an_array_gets_one(frames, table):
     X = table[NUMBERS].to_numpy()
     fitted = PLCP(random_state=0).fit(X, table["score"])
     home = fitted.predict(X)
-    asked = threshold_udf(fitted)(*NUMBERS), threshold_udf(fitted, NUMBERS)("x2", "x1")
-    for found in columns(frames, *asked):
-        assert_array_equal(found, home)
+    for asked in (threshold_udf(fitted)(*NUMBERS), threshold_udf(fitted, NUMBERS)("x2", "x1")):
+        assert_array_equal(column(frames, asked), home)
     with pytest.raises(ValueError, match="name the columns"):
         threshold_udf(fitted)()
 
@@ -98,23 +92,13 @@ def test_names_are_looked_up(frames, table):
     fitted = PLCP(random_state=0).fit(table[NUMBERS], table["score"])
     home = fitted.predict(table[NUMBERS])
     ask = threshold_udf(fitted)
-    for found in columns(frames, ask("x2", "x1"), ask("kind", "x2", "x1"), ask()):
-        assert_array_equal(found, home)
+    for asked in (ask("kind", "x2", "x1"), ask()):
+        assert_array_equal(column(frames, asked), home)
     odd = frames.withColumnsRenamed({"x1": "first.one", "x2": "second"})
     aliases = odd["`first.one`"].alias("x1"), odd["second"].alias("x2")
     renamed = threshold_udf(fitted, ["first.one", "second"])
-    for found in columns(odd, ask(*aliases), renamed()):
-        assert_array_equal(found, home)
-
-
-def test_a_feature_that_is_not_there_is_named(frames, table):
-    fitted = SplitConformal().fit(table[NUMBERS], table["score"])
-    with pytest.raises(PythonException, match=r"features \['x2'\] are not among .*'kind'"):
-        column(frames, threshold_udf(fitted)("x1", "kind"))
-    with pytest.raises(ValueError, match=r"one column for each of \['x1', 'x2'\], got \['x1'\]"):
-        threshold_udf(fitted, ["x1"])
-    with pytest.raises(ValueError, match="got 'x1'"):
-        threshold_udf(fitted, "x1")
+    for asked in (ask(*aliases), renamed()):
+        assert_array_equal(column(odd, asked), home)
 
 
 def test_nulls_are_gaps(spark, table):
@@ -135,11 +119,9 @@ def test_nulls_are_gaps(spark, table):
     frame = spark.createDataFrame(rows, kinds)
     array = gaps[NUMBERS].to_numpy()
     unnamed = PLCP(random_state=0).fit(array, table["score"])
-    asked = frame["x1"].isNull(), threshold_udf(fitted)(), threshold_udf(unnamed)(*NUMBERS)
-    missing, named, nameless = columns(frame, *asked)
-    assert_array_equal(missing, gaps["x1"].isna())
-    assert_array_equal(named, fitted.predict(gaps))
-    assert_array_equal(nameless, unnamed.predict(array))
+    assert_array_equal(column(frame, frame["x1"].isNull()), gaps["x1"].isna())
+    assert_array_equal(column(frame, threshold_udf(fitted)()), fitted.predict(gaps))
+    assert_array_equal(column(frame, threshold_udf(unnamed)(*NUMBERS)), unnamed.predict(array))
 
 
 def test_infinite_thresholds_stay(frames, table):
@@ -155,8 +137,6 @@ def test_sql_takes_a_struct(spark, frames, table):
     frames.createOrReplaceTempView("rows")
     found = spark.sql("SELECT row, threshold(struct(x2, x1)) AS t FROM rows").toArrow()
     assert_array_equal(found.sort_by("row")["t"], fitted.predict(table[NUMBERS]))
-    with pytest.raises(PythonException, match="give the columns as struct"):
-        spark.sql("SELECT threshold(x1, x2) FROM rows").collect()
 
 
 def test_intervals(frames, table):
@@ -164,8 +144,9 @@ def test_intervals(frames, table):
     model = ConformalRegressor(FrozenEstimator(line), threshold=PLCP(random_state=0), features="x1")
     model.fit(table[NUMBERS], table["score"])
     asked = interval_udf(model)(*NUMBERS)
-    ends = columns(frames, asked["lower"], asked["upper"])
-    assert_array_equal(np.column_stack(ends), model.predict_interval(table[NUMBERS]))
+    found = pd.DataFrame(column(frames, asked).to_pylist())
+    assert list(found.columns) == ["lower", "upper"]
+    assert_array_equal(found, model.predict_interval(table[NUMBERS]))
 
 
 def test_names_are_those_of_calibration_where_the_model_knows_none(frames, table):
@@ -239,3 +220,22 @@ def test_without_a_session_it_says_so(spark, table, monkeypatch):
     fitted = SplitConformal().fit(table[NUMBERS], table["score"])
     with pytest.raises(RuntimeError, match="no Spark session is active"):
         threshold_udf(fitted)
+
+
+def test_columns_must_be_as_many_as_features(spark, table):
+    fitted = SplitConformal().fit(table[NUMBERS], table["score"])
+    with pytest.raises(ValueError, match=r"one column for each of \['x1', 'x2'\], got \['x1'\]"):
+        threshold_udf(fitted, ["x1"])
+    with pytest.raises(ValueError, match="got 'x1'"):
+        threshold_udf(fitted, "x1")
+
+
+def test_a_feature_that_is_not_there_is_named(spark, frames, table):
+    """Last, since a worker that fails is replaced by a new one, which takes its time."""
+    fitted = SplitConformal().fit(table[NUMBERS], table["score"])
+    with pytest.raises(PythonException, match=r"features \['x2'\] are not among .*'kind'"):
+        column(frames, threshold_udf(fitted)("x1", "kind"))
+    spark.udf.register("threshold", threshold_udf(fitted))
+    frames.createOrReplaceTempView("rows")
+    with pytest.raises(PythonException, match="give the columns as struct"):
+        spark.sql("SELECT threshold(x1, x2) FROM rows LIMIT 1").collect()
