@@ -65,12 +65,13 @@ QUICK = Sizes(
 
 
 def measured(job: str, **options: Any) -> dict[str, Any]:
-    """Do one measurement in a process of its own."""
+    """Do one measurement in a process of its own: what it told was measured, however it ended."""
     told = json.dumps({"job": job, **options})
     done = subprocess.run([sys.executable, JOBS, told], capture_output=True, text=True)
-    if done.returncode:
+    found = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if not found:
         raise RuntimeError(f"{told} ended with {done.returncode}: {done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(found[-1])
 
 
 def repeats(rows: int) -> int:
@@ -144,6 +145,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help="docs/results, a new folder with --quick")
     options = parser.parse_args(arguments)
     folder = options.out or (Path(tempfile.mkdtemp()) if options.quick else FOLDER)
+    folder.mkdir(parents=True, exist_ok=True)
     for part in options.part or PARTS:
         records = []
         for record in PARTS[part](QUICK if options.quick else FULL):

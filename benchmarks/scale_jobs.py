@@ -179,14 +179,13 @@ IN_MEMORY = {"memory": memory, "rival": rival}
 
 
 def run(job: str, client: Client | None = None, **options: Any) -> dict[str, Any]:
-    """Do one measurement; where it needs a cluster, on one of its own unless a client is given."""
-    if job in IN_MEMORY:
-        found = IN_MEMORY[job](**options)
-    else:
-        with nullcontext(client) if client else local_cluster() as workers:
-            found = ON_A_CLUSTER[job](workers, **options)
+    """Do one measurement, on the workers of a client where it needs them."""
+    found = IN_MEMORY[job](**options) if job in IN_MEMORY else ON_A_CLUSTER[job](client, **options)
     return {"rule": options["rule"], "rows": options["rows"], **found}
 
 
 if __name__ == "__main__":
-    print(json.dumps(run(**json.loads(sys.argv[1]))))
+    told = json.loads(sys.argv[1])
+    with local_cluster() if told["job"] in ON_A_CLUSTER else nullcontext() as workers:
+        # before the cluster is closed, which may fail: that would not undo a measurement
+        print(json.dumps(run(client=workers, **told)), flush=True)

@@ -103,13 +103,13 @@ def test_every_part_runs_and_is_drawn(tmp_path, client, monkeypatch):
     monkeypatch.setattr(scale, "RULES", {rule: scale.RULES[rule] for rule in ("linear", "split")})
     tiny = scale.Sizes((1_000, 2_000), (1_000,), {"linear": 2_000}, 1_000, {600: 5}, 100)
     monkeypatch.setattr(scale, "QUICK", tiny)
-    scale.main(["--quick", "--out", str(tmp_path)])
-    results = scale_page.load(tmp_path)
+    scale.main(["--quick", "--out", str(tmp_path / "new")])
+    results = scale_page.load(tmp_path / "new")
     assert list(results) == list(scale.PARTS)
-    page = (tmp_path / "scale.md").read_text(encoding="utf-8")
+    page = (tmp_path / "new" / "scale.md").read_text(encoding="utf-8")
     assert scale_page.NOT_YET not in page
     assert "nan" not in page
-    assert (tmp_path / "scale.png").stat().st_size > 0
+    assert (tmp_path / "new" / "scale.png").stat().st_size > 0
     text = scale_page.PAGE.read_text(encoding="utf-8")
     assert scale_page.NOT_YET not in scale_page.guide(text, results)
 
