@@ -11,7 +11,7 @@ from sklearn.metrics import mean_pinball_loss
 
 from plcp.blocks import Held, hash_rows, start
 from plcp.blocks.linear import MOST_PASSES, fit_folds, fit_line, fold_of
-from plcp.blocks.newton import ANY, Evaluation
+from plcp.blocks.newton import ANY, Evaluation, Search
 from plcp.blocks.pinball import Candidate, Grid, sums_of
 from plcp.indices import LinearQuantile
 
@@ -63,11 +63,17 @@ def half_alike(X, y):
     return X, y
 
 
+def far_group(X, y):
+    X[:, 2] = np.arange(N) < 30
+    return X, y + 1e6 * X[:, 2]
+
+
 WORLDS = {
     "plain": lambda X, y: (X, y),
     "far scores": far_scores,
     "far feature": far_feature,
     "far in both": far_in_both,
+    "far group": far_group,
     "constant feature": lambda X, y: (X * [1, 1, 0, 1] + [0, 0, 0.1, 0], y),
     "rare feature": rare_feature,
     "skewed features": skewed_features,
@@ -154,7 +160,7 @@ def test_no_line_is_better_than_a_certificate_says(quantile, rng):
     best = mean_pinball_loss(y, exact.predict(X), alpha=quantile)
     grid = Grid(np.zeros(4), np.ones(4))
     n_certified = 0
-    for _ in range(100):
+    for _ in range(60):
         away = 10.0 ** rng.uniform(-5, -1) * rng.standard_normal(5)
         theta = np.append(exact.coef_, exact.intercept_) + away
         bandwidth = 10.0 ** rng.uniform(-1.5, 0.5)
@@ -168,6 +174,18 @@ def test_no_line_is_better_than_a_certificate_says(quantile, rng):
             n_certified += np.isfinite(found.excess)
             theta = theta + found.step
     assert n_certified > 30
+
+
+def test_far_values_count_in_full_where_a_line_reaches_them():
+    X, y = np.arange(20.0)[:, None], 10 * np.arange(20.0)
+    grid = Grid(np.zeros(1), np.ones(1))
+    candidate = Candidate(np.array([10.0, 0.0]), np.ones(2), 0.1, (0.0, 50.0), -1, 1e9)
+    search = Search(candidate)
+    sums = sums_of(X, y, [candidate], grid, 1, 0)
+    assert sums.crossed.tolist() == [14]
+    search.learn([Evaluation.of(sums, 0, candidate, 0.5)])
+    assert not search.is_certified
+    assert search.candidate.bounds == ANY
 
 
 class Counted(Held):
