@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
 from plcp.blocks import Held, Ranks
-from plcp.blocks.ranks import FEW, floats_of, keys_of
+from plcp.blocks.ranks import FEW, FEWEST, floats_of, keys_of
 from strategies import few
 
 anything = st.floats(allow_nan=False)
@@ -58,7 +58,7 @@ def test_ranks_among_many_need_few_passes(rng, spread):
     ranks.blocks.total = lambda *args: passes.append(1) or counted(*args)
     wanted = np.array([[0, 5_000, 15_000], [8_000, 8_001, 9_000], [1, 2, 16_000]])
     assert_array_equal(ranks.at(wanted), by_sorting(values, groups, wanted))
-    assert len(passes) <= 64 / np.log2(FEW) + 1
+    assert len(passes) <= 64 / np.log2(FEWEST)
 
 
 @few
@@ -84,3 +84,20 @@ def test_no_blocks_at_all():
     assert_array_equal(ranks.sizes, [0, 0])
     assert_array_equal(ranks.at([0, 0]), [np.inf, np.inf])
     assert_array_equal(ranks.at_or_below([0.0, 0.0]), [0, 0])
+
+
+def test_many_ranks_fetch_no_more_than_few_do(rng):
+    sizes = []
+    for m in (1, 2_000):
+        ranks = Ranks(Held([(rng.normal(size=100_000), np.arange(100_000) % m)]), m)
+        each = ranks.blocks.each
+
+        def watched(function, *args, each=each):
+            found = each(function, *args)
+            if function.__name__ == "_keys_within":
+                sizes.append(sum(map(len, found[0])))
+            return found
+
+        ranks.blocks.each = watched
+        ranks.at(ranks.sizes // 2)
+    assert 0 < max(sizes) <= FEW

@@ -16,8 +16,8 @@ Keys = NDArray[np.uint64]
 
 SIGN = np.uint64(1 << 63)
 PIVOTS = 2**14  # of all ranks that are looked for, at every pass
-FEWEST = 64  # of each of them
-FEW = 256  # values so near a rank that they are fetched
+FEWEST = 16  # of each of them
+FEW = 2**14  # values so near these ranks that they are fetched
 
 
 class Ranks:
@@ -81,7 +81,8 @@ class Ranks:
         """Values of ranks that are there, each between two keys that draw nearer."""
         low, high = self._least[groups], self._most[groups]
         below, inside = np.zeros_like(ranks), self.sizes[groups]
-        while (far := (inside > FEW) & (low < high)).any():
+        few = max(1, FEW // len(ranks))
+        while (far := (inside > few) & (low < high)).any():
             pivots = _between(low[far], high[far], max(FEWEST, PIVOTS // far.sum()))
             counts = self.blocks.total(_counts, groups[far], pivots)
             cell = (counts <= ranks[far, None]).sum(axis=1)
