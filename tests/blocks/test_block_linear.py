@@ -104,11 +104,11 @@ def numbers(models):
 @pytest.mark.parametrize("name", WORLDS)
 def test_neither_order_nor_blocks_change_a_bit(name, rng):
     X, y = world(name, rng)
-    base = numbers(fit_folds(Held([(X, y)]), 0.9, 3, seed=1))
+    base = numbers(fit_folds(Held([(X, y)]), 0.9, 2, seed=1))
     order = rng.permutation(len(y))
     places = np.sort(rng.integers(0, len(y), 7))
     blocks = cut(X[order], y[order], [0, *places, places[-1]])  # two have no rows
-    assert_array_equal(numbers(fit_folds(blocks, 0.9, 3, seed=1)), base)
+    assert_array_equal(numbers(fit_folds(blocks, 0.9, 2, seed=1)), base)
 
 
 @settings(max_examples=15, deadline=None)
@@ -133,8 +133,7 @@ def test_nor_does_the_way_rows_are_stored(rng):
 
 
 @pytest.mark.usefixtures("small_sample")
-@pytest.mark.parametrize("name", WORLDS)
-@pytest.mark.parametrize("quantile", [0.1, 0.9])
+@pytest.mark.parametrize(("name", "quantile"), [*((name, 0.9) for name in WORLDS), ("plain", 0.1)])
 def test_the_loss_is_that_of_the_linear_program(name, quantile, rng):
     X, y = world(name, rng)
     folds = fold_of(hash_rows(X, y, 0), 2)
@@ -199,10 +198,10 @@ class Counted(Held):
         return super().each(function, *args)
 
 
-@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("quantile", [0.1, 0.5])
 def test_six_passes_do(quantile, rng, monkeypatch):
-    monkeypatch.setattr(start, "ENTRIES", 40_000)
-    X, y = draw(rng, 100_000)
+    monkeypatch.setattr(start, "ENTRIES", 20_000)
+    X, y = draw(rng, 50_000)
     blocks = Counted([(X[:30_000], y[:30_000]), (X[30_000:], y[30_000:])])
     models = fit_folds(blocks, quantile, 3)
     assert blocks.n_passes <= 6
