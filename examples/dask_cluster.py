@@ -19,9 +19,7 @@ import pandas as pd
 from distributed import Client
 from sklearn.linear_model import LinearRegression
 
-from plcp.dask.conformal import DaskConformalRegressor
-from plcp.dask.plcp import DaskPLCP
-from plcp.dask.split import DaskSplitConformal
+from plcp.dask import DaskConformalRegressor, DaskPLCP, DaskSplitConformal
 
 FEATURES = ["load", "age", "outside"]
 
