@@ -27,8 +27,7 @@ def _default() -> Any:
 
 
 def _linear() -> Any:
-    from plcp.dask import DaskPLCP
-    from plcp.dask.linear import DaskLinearQuantile
+    from plcp.dask import DaskLinearQuantile, DaskPLCP
 
     return DaskPLCP(OrderedPartition(DaskLinearQuantile()))
 
