@@ -7,11 +7,15 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from plcp.dask import DaskMondrian, DaskSplitConformal
+from plcp import LinearQuantile, OrderedPartition
+from plcp.dask import DaskLinearQuantile, DaskMondrian, DaskPLCP, DaskSplitConformal
 
+line, everywhere = (OrderedPartition(index()) for index in (LinearQuantile, DaskLinearQuantile))
 RULES = [
     pytest.param(partial(DaskSplitConformal, 0.2), id="split"),
     pytest.param(partial(DaskMondrian, 0, 0.2), id="mondrian"),
+    pytest.param(partial(DaskPLCP, line, 2, 0.2, sample_size=60), id="plcp of a sample"),
+    pytest.param(partial(DaskPLCP, everywhere, 2, 0.2), id="plcp of all rows"),
 ]
 
 

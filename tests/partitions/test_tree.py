@@ -14,8 +14,8 @@ from plcp.datasets import make_nonlinear
 from plcp.partitions import CollapseWarning
 from plcp.partitions.tree import ranks
 from plcp.quantiles import conformal_rank, group_conformal_quantiles
-from plcp.thresholds.learned.calibration import conformal_levels
 from plcp.thresholds.learned.evidence import Pairs, observe
+from plcp.thresholds.learned.grouped import HeldGroups
 
 
 def best_split(X, target, least):
@@ -111,7 +111,7 @@ def test_leaving_each_out_covers_exactly_the_rank_in_every_leaf(rng, alpha):
     covered = np.zeros(150, dtype=bool)
     for i in rows:
         seen = observe(tree, pairs.take(np.delete(rows, i)))
-        levels = conformal_levels(seen.groups, 4, seen, alpha, follow=False)
+        levels = HeldGroups(seen, seen.groups, 4).conformal(alpha, follow=False)
         covered[i] = pairs.scores[i] <= levels[groups[i]]
     for group, n in enumerate(np.bincount(groups, minlength=4)):
         assert covered[groups == group].sum() == conformal_rank(n - 1, alpha)
