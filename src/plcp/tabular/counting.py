@@ -31,7 +31,7 @@ from plcp.validation import check_features
 class Counting:
     """Fits rules to all rows of a table, of which some were drawn into memory.
 
-    On disk it needs, for a while, about 32 bytes for each row.
+    On disk it needs, for a while, about 24 bytes for each row.
 
     Parameters
     ----------

@@ -48,8 +48,9 @@ class CountedGroups(Grouped):
     def __init__(self, evidence: Passes, cuts: FloatArray, group_of: IntArray) -> None:
         self.evidence = evidence
         self._where = cuts, group_of
-        self._index = Ranks(evidence.then(_index_in_groups, *self._where), group_of.max() + 1)
-        self.masses = self._index.sizes.astype(float)
+        index = Ranks(evidence.then(_index_in_groups, *self._where), group_of.max() + 1)
+        self.masses = index.sizes.astype(float)
+        self._medians = _medians(index)  # now, so that what was sorted for them can go
 
     def conformal(self, alpha: float, follow: bool) -> FloatArray:
         """Conformal quantile of each group: of scores, or of what they have beyond the index."""
@@ -76,7 +77,7 @@ class CountedGroups(Grouped):
 
     def medians(self) -> FloatArray:
         """Median index of each group; of all rows where a group has none."""
-        found = _medians(self._index)
+        found = self._medians
         if np.isnan(found).any():
             of_all = _medians(Ranks(self.evidence.then(_index), 1))
             return np.where(np.isnan(found), of_all, found)
