@@ -6,11 +6,25 @@ import pytest
 from dask_rules import RULES
 from distributed import Client, LocalCluster
 
+ENGINES = ("no client", "threads", "processes")
+
 
 def pytest_generate_tests(metafunc):
-    """Run a test that asks for a ``rule_on`` once for each rule."""
-    if "rule_on" in metafunc.fixturenames:
+    """Run a test once for each ``rule_on`` or ``any_client`` that it asks for.
+
+    Of tests that ask for both, the first rule runs on every engine and the others, which
+    the same code serves with blocks, without a client.
+    """
+    asked = {"rule_on", "any_client"} & {*metafunc.fixturenames}
+    if asked == {"rule_on", "any_client"}:
+        pairs = [(RULES[0], engine) for engine in ENGINES]
+        pairs += [(rule, "no client") for rule in RULES[1:]]
+        named = [pytest.param(*rule.values, e, id=f"{rule.id}-{e}") for rule, e in pairs]
+        metafunc.parametrize(("rule_on", "any_client"), named, indirect=["any_client"])
+    elif "rule_on" in asked:
         metafunc.parametrize("rule_on", RULES)
+    elif asked:
+        metafunc.parametrize("any_client", ENGINES, indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +60,7 @@ def client_of_threads():
         yield client
 
 
-@pytest.fixture(params=["no client", "threads", "processes"])
+@pytest.fixture
 def any_client(request):
     """Return each kind of engine in turn."""
     if request.param == "no client":
