@@ -31,7 +31,7 @@ def asked_of_memory(records: Records) -> Rows:
     rows = []
     for run in records:
         what = f"{title(run['rule'])}, {power(run['rows'])} rows"
-        rows.append([f"{what}: thresholds of Dask and memory", "equal", difference(run)])
+        rows.append([f"{what}: thresholds on a cluster and in memory", "equal", difference(run)])
         rows.append([f"{what}: MSCE ratio", "0.98 to 1.02", f"{run['msce_ratio']:.4f}"])
         if run["rows"] == 1_000_000:
             rows.append([f"{what}: time ratio", "at most 3", f"{run['time_ratio']:.2f}"])
