@@ -16,7 +16,8 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from plcp.indices.boosted import ScaledQuantile
 from plcp.indices.category_means import CategoryMeans
-from plcp.indices.forest import MOST_LEAVES, Forest, numbered_columns, width
+from plcp.indices.forest import MOST_LEAVES, AnyBooster, Forest, numbered_columns, width
+from plcp.indices.light_trees import LightBooster, is_light
 from plcp.indices.tables import without_rare
 from plcp.indices.trees import Booster
 from plcp.quantiles import FloatArray
@@ -29,7 +30,7 @@ MOST_BYTES = 2**26  # of all tables: a column may have a category for every othe
 class Parts:
     """A model taken apart: its boosters, and what it makes of their predictions."""
 
-    boosters: list[Booster]
+    boosters: Sequence[AnyBooster]
     combine: Callable[..., FloatArray]
 
 
@@ -71,13 +72,15 @@ def taken_apart(model: Any) -> Parts | None:
     """Boosters of a fitted model, if it is made of nothing else."""
     if isinstance(model, Pipeline):
         return _without_rare_apart(model)
+    if is_light(model):
+        return Parts([LightBooster(model)], lambda prediction: prediction)
     if type(model) is HistGradientBoostingRegressor:
         return Parts([Booster(model)], lambda prediction: prediction)
     if type(model) is ScaledQuantile:
         return Parts([Booster(model.scale_), Booster(model.shape_)], model.product)
     if type(model) is CategoryMeans and (parts := taken_apart(model.index_)) is not None:
-        given = [replace(booster, means=model.means_) for booster in parts.boosters]
-        return replace(parts, boosters=given)
+        given = [replace(b, means=model.means_) for b in parts.boosters if isinstance(b, Booster)]
+        return replace(parts, boosters=given) if len(given) == len(parts.boosters) else None
     return None
 
 
@@ -94,7 +97,7 @@ def _without_rare_apart(model: Pipeline) -> Parts | None:
     return parts if told else None
 
 
-def _is_worth_tables(boosters: Sequence[Booster]) -> bool:
+def _is_worth_tables(boosters: Sequence[AnyBooster]) -> bool:
     columns = numbered_columns(boosters)
     n_numbers = sum(len(column.samples) for column in columns.values())
     n_bytes = n_numbers * sum(b.n_trees * width(b.most_leaves) // 8 for b in boosters)
@@ -102,5 +105,5 @@ def _is_worth_tables(boosters: Sequence[Booster]) -> bool:
     return len(columns) <= sum(b.n_trees for b in boosters) and n_bytes <= MOST_BYTES
 
 
-def _fits(booster: Booster) -> bool:
+def _fits(booster: AnyBooster) -> bool:
     return booster.is_plain and booster.most_leaves <= MOST_LEAVES

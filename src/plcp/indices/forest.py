@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
+from plcp.indices.light_trees import LightBooster
 from plcp.indices.trees import Booster, Tree
 from plcp.quantiles import FloatArray, IntArray
 
@@ -15,6 +16,7 @@ BYTES = 32  # numpy copies as many as fast as one
 # Multiplied by a power of two, the topmost bits of each of these tell which power it was.
 DE_BRUIJN = {8: 0x17, 16: 0x09AF, 32: 0x077CB531, 64: 0x03F79D71B4CB0A89}
 MOST_LEAVES = max(DE_BRUIJN)
+AnyBooster = Booster | LightBooster
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Forest:
 
     Parameters
     ----------
-    boosters : sequence of Booster
+    boosters : sequence of Booster or LightBooster
         Fitted to arrays, with the same columns of categories, and no tree above 64 leaves.
 
     References
@@ -92,7 +94,7 @@ class Forest:
     True
     """
 
-    def __init__(self, boosters: Sequence[Booster]) -> None:
+    def __init__(self, boosters: Sequence[AnyBooster]) -> None:
         self.boosters = boosters
         self.columns = numbered_columns(boosters)
         self.lanes = list(self._side_by_side())
@@ -120,7 +122,7 @@ class Forest:
                 yield lanes_of(owned[part], {i: len(s) for i, s in samples.items()}, bits)
 
 
-def numbered_columns(boosters: Sequence[Booster]) -> dict[int, Column]:
+def numbered_columns(boosters: Sequence[AnyBooster]) -> dict[int, Column]:
     """Columns that some booster asks about."""
     known: dict[int, list[FloatArray]] = {}
     for booster in boosters:
