@@ -1,9 +1,12 @@
 """Blocks on Dask: the same passes as in memory, and nothing large where it need not be."""
 
+import time
+
 import numpy as np
 import pytest
 from dask.delayed import delayed
 from dask.sizeof import sizeof
+from distributed import futures_of
 from numpy.testing import assert_array_equal
 
 from plcp.blocks import Held, Ranks
@@ -85,3 +88,17 @@ def test_all_blocks_share_one_graph():
     spread = blocks(30)
     assert len({id(block.dask) for block in spread.blocks}) == 1
     assert len({id(block.dask) for block in spread.keep(shifted, 1.0).blocks}) == 1
+
+
+def test_a_pass_is_over_before_the_next_begins(client):
+    """Two at the same time would hold the blocks of both, and in the end all of them."""
+    blocks = Spread([delayed((np.arange(5.0),)) for _ in range(6)], client)
+    kept = blocks.keep(later)
+    assert {future.status for future in futures_of(kept.blocks)} == {"finished"}
+    gathered = kept.gather(len)
+    assert {future.status for future in futures_of(gathered)} == {"finished"}
+
+
+def later(values):
+    time.sleep(0.05)
+    return (values,)

@@ -12,6 +12,7 @@ from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import Task, TaskRef
 from dask.utils import ensure_dict
+from distributed import futures_of, wait
 
 from plcp.blocks import Passes
 from plcp.blocks.passes import Block
@@ -64,7 +65,7 @@ class Spread(Passes):
         The scheduler knows how they were made: those that die with a worker are made again.
         """
         made = self._made(function, args)
-        return Spread(persist(*made, scheduler=self.client), self.client)
+        return Spread(_there(persist(*made, scheduler=self.client)), self.client)
 
     def gather(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call ``function(blocks, *args)`` with a list of all blocks, on one worker.
@@ -75,7 +76,7 @@ class Spread(Passes):
         (made,) = layer(
             _name(function), [(_applied_to_all, [call_of(function, args), *self.blocks])]
         )
-        (kept,) = persist(made, scheduler=self.client)
+        (kept,) = _there(persist(made, scheduler=self.client))
         return kept
 
     def fetch(self, reference: Delayed) -> Any:
@@ -92,6 +93,15 @@ class Spread(Passes):
         n = len(self.blocks)
         calls = [(_applied, [call, block, number, n]) for number, block in enumerate(self.blocks)]
         return layer(_name(function), calls)
+
+
+def _there(kept: Sequence[Delayed]) -> Sequence[Delayed]:
+    """Return what is kept, once it is: a pass begun before would hold the blocks of both."""
+    futures = futures_of(kept)
+    if futures:
+        with futures[0].client.as_current():  # which ``wait`` asks for
+            wait(futures)
+    return kept
 
 
 def layer(name: str, calls: Sequence[tuple[Callable[..., Any], Sequence[Any]]]) -> list[Delayed]:
