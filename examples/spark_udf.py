@@ -57,6 +57,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 spark = (
     SparkSession.builder.master("local[2]")
     .config("spark.ui.enabled", "false")
+    .config("spark.sql.shuffle.partitions", "2")  # of this machine; a cluster has more
     .config("spark.driver.host", "127.0.0.1")
     .config("spark.driver.bindAddress", "127.0.0.1")
     .getOrCreate()
