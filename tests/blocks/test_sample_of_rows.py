@@ -8,7 +8,15 @@ from numpy.testing import assert_array_equal
 
 from bands import binomial_band
 from plcp.blocks import Held
-from plcp.blocks.sample import drawn, draws, in_hash_order, joined, look_at, not_drawn
+from plcp.blocks.sample import (
+    drawn,
+    draws,
+    in_hash_order,
+    joined,
+    largest_draw,
+    look_at,
+    not_drawn,
+)
 from strategies import few
 
 
@@ -19,7 +27,8 @@ def in_blocks(X, scores, cuts):
 def sample(X, scores, cuts, size, seed=0):
     """Drawn rows in their order, and the others."""
     blocks = in_blocks(X, scores, cuts)
-    choice = seed, look_at(blocks, seed).largest_draw(size)
+    look, numbers = look_at(blocks, seed)
+    choice = seed, largest_draw(numbers, size, look.n)
     inside, outside = (joined(blocks.keep(f, *choice).blocks) for f in (drawn, not_drawn))
     return in_hash_order(*inside), in_hash_order(*outside)
 
@@ -75,7 +84,7 @@ def test_nothing_joined_is_nothing():
 
 def test_one_look_counts_rows_and_finds_the_least_score():
     X, scores = np.zeros((5, 1)), np.array([3.0, -1.0, 2.0, 5.0, 4.0])
-    look = look_at(in_blocks(X, scores, [0, 2]), 0)
-    assert (look.n, look.least) == (5, -1.0)
-    assert look.largest_draw(5) == 1.0
-    assert look_at(Held([]), 0)[:2] == (0, np.inf)
+    look, numbers = look_at(in_blocks(X, scores, [0, 2]), 0)
+    assert look == (5, -1.0)
+    assert largest_draw(numbers, 5, 5) == 1.0
+    assert look_at(Held([]), 0)[0] == (0, np.inf)

@@ -33,25 +33,25 @@ def draws(X: Any, scores: FloatArray, seed: int) -> FloatArray:
 
 
 class Look(NamedTuple):
-    """What one pass tells of all rows: draws are in blocks, where the rows are."""
+    """What one pass tells of all rows: how many there are, and the least score."""
 
     n: int
     least: float
-    draws: Passes
-
-    def largest_draw(self, size: int) -> float:
-        """Draw of the last of the ``size`` rows of least draws."""
-        if size >= self.n:
-            return 1.0
-        return float(Ranks(self.draws.then(_in_one_group), 1).at([size - 1])[0])
 
 
-def look_at(blocks: Passes, seed: int) -> Look:
-    """Number of rows, least score, and draw of each row, of blocks of X and scores."""
+def look_at(blocks: Passes, seed: int) -> tuple[Look, Passes]:
+    """Look at blocks of X and scores; the draws of the rows stay where the rows are."""
     kept = blocks.keep(_looked_at, seed)
     found = kept.each(_size_and_least)
-    n, least = sum(size for size, _ in found), min((low for _, low in found), default=np.inf)
-    return Look(n, least, kept)
+    least = min((low for _, low in found), default=np.inf)
+    return Look(sum(size for size, _ in found), least), kept
+
+
+def largest_draw(numbers: Passes, size: int, n: int) -> float:
+    """Draw of the last of the ``size`` rows of least draws, among the draws of n rows."""
+    if size >= n:
+        return 1.0
+    return float(Ranks(numbers.then(_in_one_group), 1).at([size - 1])[0])
 
 
 def drawn(X: Any, scores: FloatArray, seed: int, largest: float) -> Block:

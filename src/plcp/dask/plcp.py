@@ -8,12 +8,11 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.blocks.passes import Block
-from plcp.blocks.sample import Look, in_hash_order, joined, look_at
+from plcp.blocks.sample import in_hash_order, joined, largest_draw, look_at
 from plcp.dask.blockwise import blockwise
-from plcp.dask.cluster import Spread
 from plcp.dask.collections import check_columns, check_parts, pairs_of
 from plcp.dask.rule import DaskRule
-from plcp.dask.teaching import taught_on_dask
+from plcp.dask.teaching import Taught, taught_on_dask
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import FloatArray, conformal_rank
 from plcp.thresholds import PLCP
@@ -21,7 +20,7 @@ from plcp.thresholds.blockwise import calibrate
 from plcp.validation import (
     check_count,
     check_option,
-    check_scores,
+    check_some,
     naming_the_boosted_index,
     takes_nan,
 )
@@ -108,13 +107,14 @@ class DaskPLCP(DaskRule):
         rule = self._unfitted()
         check_columns(rule, X, reset=True)
         pairs = pairs_of(X, y, self.client, CheckPart(takes_nan(rule)))
-        look = look_at(pairs, self.random_state)
-        if look.n == 0:
-            check_scores(np.empty(0))
+        look, numbers = look_at(pairs, self.random_state)
+        check_some(look.n)
         if conformal_rank(look.n, self.alpha) > look.n:
             rule = pairs.fetch(pairs.gather(_fitted, rule))
         else:
-            rule = self._calibrated(rule, X, pairs, look)
+            largest = largest_draw(numbers, self._rows_to_teach(look.n), look.n)
+            del numbers  # they can go before the work begins
+            rule = self._calibrated(taught_on_dask(rule, X, pairs, largest), look.least)
         self._learned(rule)
         return self
 
@@ -144,12 +144,11 @@ class DaskPLCP(DaskRule):
         rule.check_options()
         return rule
 
-    def _calibrated(self, rule: PLCP, X: Any, pairs: Spread, look: Look) -> PLCP:
-        taught = taught_on_dask(rule, X, pairs, look, self._rows_to_teach(look.n))
+    def _calibrated(self, taught: Taught, least: float) -> PLCP:
         if self.calibration == "split":
-            calibrate(taught.rule, taught.seen, taught.others, look.least)
+            calibrate(taught.rule, taught.seen, taught.others, least)
         else:
-            calibrate(taught.rule, taught.all_rows, taught.all_rows, look.least)
+            calibrate(taught.rule, taught.all_rows, taught.all_rows, least)
         return taught.rule
 
     def _rows_to_teach(self, n: int) -> int:

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from plcp.blocks.passes import Block, Passes
-from plcp.blocks.sample import Look, drawn, in_hash_order, joined, not_drawn
+from plcp.blocks.sample import drawn, in_hash_order, joined, not_drawn
 from plcp.dask.cluster import Spread
 from plcp.dask.collections import check_columns
 from plcp.dask.learners import anew, evidence_of, index_of, learner_of, teach_models
@@ -27,18 +27,18 @@ class Taught(NamedTuple):
     all_rows: Passes
 
 
-def taught_on_dask(rule: PLCP, X: Any, pairs: Spread, look: Look, size: int) -> Taught:
-    """Teach a rule by ``size`` rows, drawn by what stands in them.
+def taught_on_dask(rule: PLCP, X: Any, pairs: Spread, largest: float) -> Taught:
+    """Teach a rule by the rows whose draw is no larger, of those in the collection X.
 
-    Pairs are blocks of the collection X and its scores.
+    Pairs are blocks of X and scores.
     """
-    choice = rule.random_state, look.largest_draw(size)
+    choice = rule.random_state, largest
     rows = pairs.then(drawn, *choice)
     if learner_of(rule) is None:
         reference, seen = _by_one_worker(rule, rows, pairs.client)
     else:
         reference, seen = _by_all_workers(rule, X, rows)
-    if size == look.n:
+    if largest == 1.0:
         return Taught(pairs.fetch(reference), seen, Spread([], pairs.client), seen)
     others = pairs.then(not_drawn, *choice).keep(_evidence, reference)
     return Taught(pairs.fetch(reference), seen, others, others.beside(*seen.blocks))
