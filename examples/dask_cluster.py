@@ -87,5 +87,5 @@ if __name__ == "__main__":  # worker processes read this file too
     parser.add_argument("--rows", type=int, default=40_000, help="how many to calibrate on")
     options = parser.parse_args()
     # on a real cluster: Client("tcp://scheduler:8786")
-    with Client(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"):
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1"):
         main(options.rows)

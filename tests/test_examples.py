@@ -102,7 +102,7 @@ def test_dask_cluster_prints_coverage_by_noise(tmp_path):
     text = run("dask_cluster.py", tmp_path, "--rows", "4000")
     found = re.findall(rf"^(\w+) +(\w+) {COVERED}", text, flags=re.M)
     assert found == [(rule, kind) for rule in ("Split", "PLCP") for kind in ("quiet", "noisy")]
-    assert len(re.findall(r"^\[? ?\[ ?\S+ +\S+\]\]?$", text, flags=re.M)) == 2
+    assert len(re.findall(r"^\[? ?\[ ?\S+ +\S+ *\]\]?$", text, flags=re.M)) == 2
 
 
 def test_spark_udf_prints_coverage_by_rain(tmp_path):
