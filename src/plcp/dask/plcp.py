@@ -48,7 +48,8 @@ class DaskPLCP(DaskRule):
     n_groups, alpha, within, calibration_size, cv :
         As in ``PLCP``.
     calibration : {"cross", "split"}, default="cross"
-        As in ``PLCP``. "split": the sample teaches, and only the other rows give thresholds.
+        As in ``PLCP``. "split": the sample teaches, and only the other rows give thresholds. That
+        is exact where no two parts hold the same row and score: such copies are drawn together.
     sample_size : int, default=1_000_000
         How many rows teach the partition, at most.
     random_state : int, default=0
