@@ -1,0 +1,1 @@
+"""Learned groups in the hands of other packages."""

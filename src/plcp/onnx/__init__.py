@@ -1,0 +1,1 @@
+"""Fitted rules as ONNX graphs, to be served without Python."""

@@ -1,0 +1,1 @@
+"""Models in files: written whole, read without running code."""
