@@ -6,12 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.estimator import Estimator
 from plcp.quantiles import FloatArray
 
 __all__ = ["MeanScalePair", "QuantilePair"]
@@ -20,7 +21,7 @@ __all__ = ["MeanScalePair", "QuantilePair"]
 _SCALE_FLOOR = 1e-3
 
 
-class _Pair(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class _Pair(MetaEstimatorMixin, RegressorMixin, Estimator):
     """Two regressors side by side; the first one answers for the features."""
 
     _members: tuple[str, str]

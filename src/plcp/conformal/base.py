@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils import (
@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from plcp.conformal.guarantees import set_guarantee
 from plcp.conformal.parts import check_parts, tags_of
 from plcp.conformal.tails import tails_of
+from plcp.estimator import Estimator
 from plcp.indices.levels import seeded
 from plcp.indices.tables import is_missing
 from plcp.models import MeanScalePair, QuantilePair
@@ -44,7 +45,7 @@ class Examined(NamedTuple):
     thresholds: FloatArray
 
 
-class Conformal(MetaEstimatorMixin, BaseEstimator, ABC):
+class Conformal(MetaEstimatorMixin, Estimator, ABC):
     """What both tasks share: fit a model, score held-out rows, learn thresholds."""
 
     _task: ClassVar[str]

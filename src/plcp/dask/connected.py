@@ -2,10 +2,12 @@
 
 from typing import Any, ClassVar
 
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
+
+from plcp.estimator import Estimator
 
 
-class Connected(BaseEstimator):
+class Connected(Estimator):
     """An estimator with a ``client``, the connection to whoever computes."""
 
     client: Any

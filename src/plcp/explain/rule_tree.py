@@ -5,11 +5,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.estimator import Estimator
 from plcp.explain.columns import Column
 from plcp.explain.reading import read_columns
 from plcp.explain.rules import Rule
@@ -22,7 +22,7 @@ MOST_ROWS = 100_000  # more rows would not move the cuts of a shallow tree
 LEAST_ROWS, LEAST_SHARE = 30, 0.01
 
 
-class RuleTree(BaseEstimator):
+class RuleTree(Estimator):
     """Rules of few conditions that part a table by the mean of y.
 
     A regression tree grown best first. Every cut is the roundest value that parts the two

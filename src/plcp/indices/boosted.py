@@ -4,10 +4,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.estimator import Estimator
 from plcp.indices.coarse import coarse
 from plcp.quantiles import FloatArray
 from plcp.validation import check_features, check_lengths, check_scores
@@ -17,7 +18,7 @@ from plcp.validation import check_features, check_lengths, check_scores
 LEAST = 0.03
 
 
-class ScaledQuantile(RegressorMixin, BaseEstimator):
+class ScaledQuantile(RegressorMixin, Estimator):
     """g(x) = μ(x) ν(x): gamma-boosted scale of the score, then boosted quantile of s / μ(x).
 
     The pinball loss sees only on which side of its quantile a score lies; the gamma deviance sees

@@ -4,16 +4,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import RegressorMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.estimator import Estimator
 from plcp.indices.weights import fit_weighted
 from plcp.quantiles import FloatArray, IntArray
 from plcp.validation import check_features, check_pairs, drop_weightless
 
 
-class CategoryMeans(RegressorMixin, BaseEstimator):
+class CategoryMeans(RegressorMixin, Estimator):
     """An index of columns in which the mean score of its category stands for each code.
 
     Trees that sort hundreds of categories anew at every split learn noise; one number, sorted

@@ -5,11 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.estimator import Estimator
 from plcp.indices.crossfit import CrossFitted
 from plcp.indices.levels import seeded
 from plcp.indices.tables import TableEncoder
@@ -29,7 +30,7 @@ LEAST_ROWS = 3  # two to learn from in every fold
 MOST = 5.0  # times the typical density: what a row may weigh before all are divided by their mean
 
 
-class ColorfulQuantile(RegressorMixin, BaseEstimator):
+class ColorfulQuantile(RegressorMixin, Estimator):
     """An index whose pinball loss counts each row with the density of its score at the quantile.
 
     A threshold that is off by e misses the coverage at x by about f(q|x) e, but the pinball loss

@@ -5,12 +5,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import RegressorMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.estimator import Estimator
 from plcp.indices.averaged import AveragedBoosters
 from plcp.indices.levels import seeded
 from plcp.indices.linear import LinearQuantile
@@ -35,7 +36,7 @@ REPEATS = (2, 5)
 ROWS_FOR_TABLES = 10_000  # below, making tables of all trees takes longer than they spare
 
 
-class CrossFitted(RegressorMixin, BaseEstimator):
+class CrossFitted(RegressorMixin, Estimator):
     """The average of an index's fold models, with its out-of-fold values on the fitted rows.
 
     Row j's out-of-fold value comes from models that never saw it, so thresholds read off it are

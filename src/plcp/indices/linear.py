@@ -7,10 +7,11 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from plcp.estimator import Estimator
 from plcp.indices.lines import line
 from plcp.indices.smoothing import (
     Array,
@@ -25,7 +26,7 @@ from plcp.indices.smoothing import (
 FAR = 1e3  # typical distances from the median: beyond, a value counts only by its side
 
 
-class LinearQuantile(RegressorMixin, BaseEstimator):
+class LinearQuantile(RegressorMixin, Estimator):
     r"""Linear quantile regression, as accurate as the linear program and far faster.
 
     Minimises, over the coefficients w of the standardised features and the intercept b,

@@ -6,13 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.estimator import Estimator
 from plcp.indices.boosted import ScaledQuantile
 from plcp.indices.category_means import CategoryMeans
 from plcp.indices.crossfit import CrossFitted
@@ -30,7 +31,7 @@ MANY = 20  # categories: beyond, trees that sort them at every split begin to le
 LEAST_ROWS = 100  # below this the constant alone is left
 
 
-class MixedIndex(RegressorMixin, BaseEstimator):
+class MixedIndex(RegressorMixin, Estimator):
     """g(x) = Σ_k w_k c_k g_k(x) + w_0 q: several indices and a constant, mixed.
 
     Each member is cross-fitted and put on the scale of the scores by a factor c_k (a shift, for

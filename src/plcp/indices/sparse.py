@@ -6,11 +6,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from plcp.estimator import Estimator
 from plcp.indices.lines import line
 from plcp.quantiles import FloatArray, IntArray
 from plcp.validation import check_lengths, check_scores
@@ -24,7 +25,7 @@ LEAST_TRUSTED = 0.1  # variances below this share of the mean all weigh the same
 LEAST_VARIANCE = 0.01
 
 
-class SparseScale(RegressorMixin, BaseEstimator):
+class SparseScale(RegressorMixin, Estimator):
     """g(x) = (b + w·x)^½: the root of a sparse linear variance.
 
     The lasso of s² on standardised columns, fitted twice: the second time each row counts with the

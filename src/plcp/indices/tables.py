@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 
+from plcp.estimator import Estimator
 from plcp.indices.repeated import one_row_each, same_text
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import is_frame, take
@@ -35,7 +36,7 @@ class Read(NamedTuple):
         return numbers if self.places is None else np.append(numbers, np.nan)[self.places]
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(TransformerMixin, Estimator):
     """Numbers stay, dates become days, anything else becomes the code of its category.
 
     A category is known by its text. One that was rare (beyond the 254 most frequent) or unseen

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
+from plcp.estimator import Estimator
 from plcp.quantiles import FloatArray, IntArray
 from plcp.validation import check_alpha, check_pairs, drop_weightless, takes_nan
 
@@ -19,7 +19,7 @@ class CollapseWarning(UserWarning):
     """Nearly all points fell into one learned group."""
 
 
-class Partition(BaseEstimator, ABC):
+class Partition(Estimator, ABC):
     """A learned map h from covariates to the simplex: memberships of ``n_groups`` groups.
 
     ``fit(X, scores)`` learns h, and with it a threshold for each group; ``predict_proba(X)`` gives

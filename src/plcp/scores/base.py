@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
+from plcp.estimator import Estimator
 from plcp.quantiles import FloatArray
 from plcp.sets import Intervals, LabelSets
 
 
-class Score(BaseEstimator, ABC):
+class Score(Estimator, ABC):
     """A score S(p, y) of a label y under a prediction p, with its inverse.
 
     Large scores are strange labels. The law every score obeys, whatever the threshold t::

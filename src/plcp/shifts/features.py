@@ -5,20 +5,21 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.estimator import Estimator
 from plcp.locality.space import numbers
 from plcp.programs.span import span_of
 from plcp.quantiles import FloatArray
 from plcp.rows import count, is_frame
 
 
-class GroupProbabilities(TransformerMixin, BaseEstimator):
+class GroupProbabilities(TransformerMixin, Estimator):
     """Estimated probabilities of groups that are not known for new rows, as a class of shifts.
 
     A group may be known for past rows only (the batch of an experiment, the hospital of a

@@ -8,9 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.estimator import Estimator
 from plcp.quantiles import FloatArray
 from plcp.rows import count, is_frame
 from plcp.shifts.columns import (
@@ -27,7 +28,7 @@ MAX_LABELS = 1000  # a column with more is a number by mistake, and the matrix w
 Source = str | int | Callable[[Any], Any]
 
 
-class Groups(TransformerMixin, BaseEstimator):
+class Groups(TransformerMixin, Estimator):
     """Indicators 1{x ∈ g} of groups that may overlap, one column a group.
 
     Each value of each named column is a group, so that a row is in one group of every column;

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.spatial.distance import pdist
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 
+from plcp.estimator import Estimator
 from plcp.locality.kernels import GaussianKernel, check_automatic, check_bandwidth
 from plcp.locality.space import Space, plain_space, standard_space
 from plcp.programs.kernel import (
@@ -29,7 +29,7 @@ SYMMETRIC = 1e-7  # of the mean variance: what rounding may do to a kernel matri
 PENALTIES = np.logspace(0, -5, 6)  # from nearly constant to nearly interpolating, for unit scores
 
 
-class KernelShifts(BaseEstimator):
+class KernelShifts(Estimator):
     """Functions f of a reproducing kernel space, with a penalty l2 ‖f‖², as a class of shifts.
 
     For ``ConditionalCalibration(kernel=KernelShifts())``: thresholds gain a smooth part f, and

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 
+from plcp.estimator import Estimator
 from plcp.quantiles import FloatArray, IntArray, pinball_loss
 from plcp.thresholds.members import Members
 
@@ -18,7 +19,7 @@ class Assigned(NamedTuple):
     thresholds: FloatArray
 
 
-class ThresholdRule(RegressorMixin, BaseEstimator, ABC):
+class ThresholdRule(RegressorMixin, Estimator, ABC):
     """Turns calibration pairs (x, s) into a threshold function x ↦ q(x).
 
     A rule is a scikit-learn regressor whose target is the score: ``fit(X, scores)`` learns,

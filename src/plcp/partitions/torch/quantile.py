@@ -5,11 +5,12 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from plcp.estimator import Estimator
 from plcp.partitions.torch.batches import as_rows, outputs_of, row_shape
 from plcp.partitions.torch.descent import Descent, Record, random_stream, run
 from plcp.partitions.torch.network import ask, make_network
@@ -23,7 +24,7 @@ from plcp.validation import check_features, check_pairs, check_share, drop_weigh
 EPOCHS = 6
 
 
-class TorchQuantile(RegressorMixin, BaseEstimator):
+class TorchQuantile(RegressorMixin, Estimator):
     """A network that predicts a quantile of the score: an index for ``OrderedPartition``.
 
     Rows are vectors (n, d) or images (n, c, h, w), as arrays or tensors, or a map-style
