@@ -3,7 +3,7 @@
 from typing import Any
 
 from drawing import Records, pick, unique
-from scale_laws import growth
+from scale_laws import growth, ratio_without_making
 from scale_rules import title
 from scale_words import megabytes, power, rate
 
@@ -34,7 +34,8 @@ def asked_of_memory(records: Records) -> Rows:
         rows.append([f"{what}: thresholds on a cluster and in memory", "equal", difference(run)])
         rows.append([f"{what}: MSCE ratio", "0.98 to 1.02", f"{run['msce_ratio']:.4f}"])
         if run["rows"] == 1_000_000:
-            rows.append([f"{what}: time ratio", "at most 3", f"{run['time_ratio']:.2f}"])
+            told = f"{run['time_ratio']:.2f} ({ratio_without_making(run):.2f})"
+            rows.append([f"{what}: time ratio (without making rows)", "at most 3", told])
     return rows
 
 
