@@ -48,6 +48,8 @@ def check_at_hand(**given: Any) -> None:
 
 def check_alpha(alpha: Any) -> float:
     """Miscoverage rate as a float in (0, 1)."""
+    if isinstance(alpha, list | tuple | np.ndarray):
+        raise ValueError(f"alpha must be one level here, got {alpha!r}: fit one rule a level")
     return check_share("alpha", alpha, ": 0.1 asks for sets that cover 90 %")
 
 

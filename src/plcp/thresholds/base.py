@@ -1,14 +1,17 @@
 """The contract of a threshold rule: a regressor of scores."""
 
 from abc import ABC, abstractmethod
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
+from sklearn.base import RegressorMixin, clone
+from sklearn.utils import check_random_state
 
 from plcp.estimator import Estimator
 from plcp.quantiles import FloatArray, IntArray, pinball_loss
+from plcp.thresholds.levels import check_levels, guarantee_at_levels
 from plcp.thresholds.members import Members
 
 
@@ -25,10 +28,15 @@ class ThresholdRule(RegressorMixin, Estimator, ABC):
     A rule is a scikit-learn regressor whose target is the score: ``fit(X, scores)`` learns,
     ``predict(X)`` gives thresholds, and the prediction set of x is {y : S(x, y) ≤ q(x)}. After
     ``fit``, ``guarantee_`` is a sentence that says which coverage holds, and when.
+
+    Where ``alpha`` lists several levels, ``rules_`` holds a fitted rule for each, and thresholds
+    have one column a level, in the order given. They never cross: one below that of a larger alpha
+    is raised to it, so that sets are nested, and only grow.
     """
 
-    alpha: float
+    alpha: Any  # a level, or several
     guarantee_: str
+    rules_: list[Self]  # at several levels: one a level
 
     @abstractmethod
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -36,13 +44,13 @@ class ThresholdRule(RegressorMixin, Estimator, ABC):
 
     @abstractmethod
     def predict(self, X: Any) -> FloatArray:
-        """Thresholds q(x), one a row."""
+        """Thresholds q(x), one a row; at several levels one column each."""
 
     def assign(self, X: Any) -> Assigned:
         """Group and threshold of each row, at the price of one prediction.
 
         Groups are numbered as in ``thresholds_``, -1 for one never seen; None where no row has
-        just one.
+        just one, be it that each of several levels has its own.
         """
         return Assigned(None, self.predict(X))
 
@@ -55,18 +63,48 @@ class ThresholdRule(RegressorMixin, Estimator, ABC):
 
         Its excess bounds the mean squared conditional coverage error, so it is the metric to
         validate with; ``GridSearchCV`` uses it when told nothing else. An infinite threshold is
-        charged as the largest of ``y``, else a single one would decide about all.
+        charged as the largest of ``y``, else a single one would decide about all. Of several
+        levels, their mean.
         """
         scores = np.asarray(y, dtype=float)
         thresholds = self.predict(X)
         bounded = np.clip(thresholds, scores.min(), scores.max())
         finite = np.where(np.isfinite(thresholds), thresholds, bounded)
-        loss = pinball_loss(finite, scores, self.alpha)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        return -float(np.average(loss, weights=weights))
+        columns = zip(check_levels(self.alpha), finite.reshape(len(scores), -1).T, strict=True)
+        losses = [pinball_loss(column, scores, level) for level, column in columns]
+        return -float(np.mean([np.average(loss, weights=weights) for loss in losses]))
+
+    def _fit_levels(self, levels: list[float], *given: Any, **named: Any) -> list[Self]:
+        """Fit one rule a level, all with the same draws."""
+        seed: dict[str, Any] = {}
+        if "random_state" in self.get_params(deep=False):
+            seed["random_state"] = one_seed(self.random_state)
+        rules = [clone(self).set_params(alpha=level, **seed) for level in levels]
+        return [rule.fit(*given, **named) for rule in rules]
+
+    def _take_levels(self, rules: list[Self]) -> None:
+        """Be fitted, with one fitted rule a level."""
+        self.rules_ = rules
+        levels, sentences = zip(*((rule.alpha, rule.guarantee_) for rule in rules), strict=True)
+        self.guarantee_ = guarantee_at_levels(levels, sentences)
+        for name in ("n_features_in_", "feature_names_in_", "data_digest_"):
+            if hasattr(rules[0], name):
+                setattr(self, name, getattr(rules[0], name))
+
+    def _levels_agree(self) -> bool:
+        """Whether all levels have the same groups."""
+        return True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # A (1 - alpha)-quantile is far from the mean that R² would reward.
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def one_seed(random_state: Any) -> int:
+    """Return a seed that several rules can share; one that is a number already stays the same."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -11,7 +11,9 @@ from plcp.programs.vertex import fit_vertex
 from plcp.quantiles import FloatArray
 from plcp.shifts.groups import Source, fit_groups
 from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.levels import Alpha
 from plcp.thresholds.members import Members, members_of_matrix
+from plcp.thresholds.several import asks_any_level, fits_each_level, predicts_each_level
 from plcp.validation import check_alpha, check_features, check_pairs, warn_if_small, warn_infinite
 
 TIE = 1e-8  # below one row in a hundred million: decides between optima, and nothing else
@@ -32,8 +34,8 @@ class BatchGCP(ThresholdRule):
     groups : column name or position, callable, list or dict of them, or None
         The groups, as in ``Groups``: each value of each column named, or functions of X that give
         booleans. None: a boolean matrix is handed to ``fit`` and ``predict`` as ``groups``.
-    alpha : float, default=0.1
-        Miscoverage rate.
+    alpha : float or list of float, default=0.1
+        Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
 
     Attributes
     ----------
@@ -72,11 +74,12 @@ class BatchGCP(ThresholdRule):
     """
 
     def __init__(
-        self, groups: Source | list[Source] | dict[str, Source] | None = None, alpha: float = 0.1
+        self, groups: Source | list[Source] | dict[str, Source] | None = None, alpha: Alpha = 0.1
     ) -> None:
         self.groups = groups
         self.alpha = alpha
 
+    @fits_each_level
     def fit(
         self,
         X: Any,
@@ -108,6 +111,7 @@ class BatchGCP(ThresholdRule):
         self.guarantee_ = _guarantee(alpha, len(self.groups_), len(vertex.basis), weights)
         return self
 
+    @predicts_each_level
     def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
         """Thresholds; infinite, with a warning, for a mix of groups no calibration tells about."""
         check_is_fitted(self)
@@ -121,6 +125,7 @@ class BatchGCP(ThresholdRule):
             )
         return thresholds
 
+    @asks_any_level
     def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
         """Rows of each group, by name."""
         check_is_fitted(self)

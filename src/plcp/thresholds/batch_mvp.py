@@ -11,7 +11,9 @@ from plcp.programs.linear import ProgramError
 from plcp.quantiles import FloatArray, IntArray
 from plcp.shifts.groups import Source, fit_groups
 from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.levels import Alpha
 from plcp.thresholds.members import Members, members_of_matrix
+from plcp.thresholds.several import asks_any_level, fits_each_level, predicts_each_level
 from plcp.validation import (
     check_alpha,
     check_count,
@@ -38,8 +40,8 @@ class BatchMVP(ThresholdRule):
     groups : column name or position, callable, list or dict of them, or None
         The groups, as in ``Groups``: each value of each column named, or functions of X that give
         booleans. None: a boolean matrix is handed to ``fit`` and ``predict`` as ``groups``.
-    alpha : float, default=0.1
-        Miscoverage rate.
+    alpha : float or list of float, default=0.1
+        Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
     n_levels : int, default=100
         Number of levels: quantiles of the calibration scores, evenly many scores apart. More of
         them come nearer 1 - alpha in the sample, with fewer points at each.
@@ -84,7 +86,7 @@ class BatchMVP(ThresholdRule):
     def __init__(
         self,
         groups: Source | list[Source] | dict[str, Source] | None = None,
-        alpha: float = 0.1,
+        alpha: Alpha = 0.1,
         n_levels: int = 100,
         tol: float | None = None,
         max_patches: int = 1000,
@@ -95,6 +97,7 @@ class BatchMVP(ThresholdRule):
         self.tol = tol
         self.max_patches = max_patches
 
+    @fits_each_level
     def fit(
         self,
         X: Any,
@@ -124,6 +127,7 @@ class BatchMVP(ThresholdRule):
         self.guarantee_ = _guarantee(alpha, len(self.groups_), self.error_)
         return self
 
+    @predicts_each_level
     def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
         """Thresholds after all patches."""
         check_is_fitted(self)
@@ -134,6 +138,7 @@ class BatchMVP(ThresholdRule):
             levels[members[:, group] & (levels == old)] = new
         return np.asarray(self.levels_[levels])
 
+    @asks_any_level
     def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
         """Rows of each group, by name."""
         check_is_fitted(self)

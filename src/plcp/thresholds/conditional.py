@@ -19,7 +19,9 @@ from plcp.shifts.groups import Groups, Source
 from plcp.shifts.smooth import KernelProgram, KernelShifts, fit_kernel_program
 from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.guarantees import conditional_guarantee
+from plcp.thresholds.levels import Alpha
 from plcp.thresholds.members import Members, members_of_matrix
+from plcp.thresholds.several import asks_any_level, fits_each_level, predicts_each_level
 from plcp.validation import (
     check_alpha,
     check_features,
@@ -55,8 +57,8 @@ class ConditionalCalibration(ThresholdRule):
     groups : column name or position, callable, list or dict of them, or None
         Groups that may overlap, as in ``Groups``; a boolean matrix may be handed to ``fit`` and
         ``predict`` instead. Their indicators stand beside the features.
-    alpha : float, default=0.1
-        Miscoverage rate.
+    alpha : float or list of float, default=0.1
+        Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
     kernel : KernelShifts or None, default=None
         Smooth functions of X beside the features. X must be numbers; some rows settle the kernel.
     randomized : bool, default=False
@@ -98,7 +100,7 @@ class ConditionalCalibration(ThresholdRule):
         self,
         features: Any = None,
         groups: Source | list[Source] | dict[str, Source] | None = None,
-        alpha: float = 0.1,
+        alpha: Alpha = 0.1,
         *,
         kernel: KernelShifts | None = None,
         randomized: bool = False,
@@ -115,6 +117,7 @@ class ConditionalCalibration(ThresholdRule):
         self.random_state = random_state
         self.verbose = verbose
 
+    @fits_each_level
     def fit(
         self,
         X: Any,
@@ -144,6 +147,7 @@ class ConditionalCalibration(ThresholdRule):
         self.guarantee_ = conditional_guarantee(self, exact)
         return self
 
+    @predicts_each_level
     def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
         """Thresholds; infinite, with a warning, where too few calibration rows are alike."""
         check_is_fitted(self)
@@ -168,6 +172,7 @@ class ConditionalCalibration(ThresholdRule):
             _warn_unbounded(thresholds)
         return thresholds
 
+    @asks_any_level
     def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
         """Rows of each group, by name; no group where none was given."""
         check_is_fitted(self)

@@ -14,6 +14,7 @@ from plcp.locality.weighting import (
     weights_from,
 )
 from plcp.quantiles import FloatArray, IntArray, conformal_rank
+from plcp.thresholds.levels import Alpha
 from plcp.thresholds.weighted import LocalRule
 
 EPS, TINY = np.finfo(float).eps, np.finfo(float).tiny
@@ -38,8 +39,8 @@ class LocalCP(LocalRule):
     bandwidth : float or "auto", default="auto"
         In standard deviations of the columns. "auto": nine points of ten see
         ``effective_size`` calibration points. Infinite: split conformal prediction.
-    alpha : float, default=0.1
-        Miscoverage rate.
+    alpha : float or list of float, default=0.1
+        Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
     calibrated : bool, default=True
         False: the plain quantile at 1 - alpha of the weights around x, the test point's own at
         infinity. Faster, and without any guarantee.
@@ -85,7 +86,7 @@ class LocalCP(LocalRule):
         self,
         kernel: Any = "gaussian",
         bandwidth: float | str = "auto",
-        alpha: float = 0.1,
+        alpha: Alpha = 0.1,
         *,
         calibrated: bool = True,
         effective_size: float | str = "auto",

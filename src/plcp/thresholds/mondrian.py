@@ -12,7 +12,9 @@ from plcp.quantiles import FloatArray, IntArray, conformal_rank, group_conformal
 from plcp.shifts.columns import check_kind, shown
 from plcp.thresholds.base import Assigned, ThresholdRule
 from plcp.thresholds.labels import Source, distinct, labels_of
+from plcp.thresholds.levels import Alpha
 from plcp.thresholds.members import Members, members_of_codes
+from plcp.thresholds.several import asks_any_level, assigns_each_level, fits_each_level
 from plcp.validation import (
     check_alpha,
     check_features,
@@ -37,8 +39,8 @@ class Mondrian(ThresholdRule):
         commas within a label marked by a backslash), or a function that takes X and gives one
         label a row. None: labels are handed to ``fit`` and ``predict`` as an array. Labels may be
         a boolean matrix with one True a row; groups that overlap are for ``BatchGCP``.
-    alpha : float, default=0.1
-        Miscoverage rate.
+    alpha : float or list of float, default=0.1
+        Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
 
     Attributes
     ----------
@@ -65,11 +67,12 @@ class Mondrian(ThresholdRule):
     def __init__(
         self,
         groups: Source | None = None,
-        alpha: float = 0.1,
+        alpha: Alpha = 0.1,
     ) -> None:
         self.groups = groups
         self.alpha = alpha
 
+    @fits_each_level
     def fit(
         self,
         X: Any,
@@ -117,6 +120,7 @@ class Mondrian(ThresholdRule):
         """Threshold of each row's group; infinite, with a warning, for a group never seen."""
         return self.assign(X, groups).thresholds
 
+    @assigns_each_level
     def assign(self, X: Any, groups: ArrayLike | None = None) -> Assigned:
         """Group of each row, as numbered in ``groups_`` (-1: never seen), and its threshold."""
         labels, codes = self._coded(X, groups)
@@ -127,6 +131,7 @@ class Mondrian(ThresholdRule):
         thresholds = np.append(self.thresholds_, np.inf)[codes]
         return Assigned(np.where(unseen, -1, codes), thresholds)
 
+    @asks_any_level
     def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
         """Rows of each group, by name; those of a group never seen are in none."""
         return members_of_codes(map(shown, self.groups_), self._coded(X, groups)[1])

@@ -28,7 +28,10 @@ from plcp.thresholds.learned.evidence import Pairs, Place, place_of
 from plcp.thresholds.learned.learning import learn
 from plcp.thresholds.learned.reading import Reading
 from plcp.thresholds.learned.selection import History
+from plcp.thresholds.levels import Alpha
 from plcp.thresholds.members import Members, members_of_codes
+from plcp.thresholds.several import asks_any_level, fits_each_level, has_levels, side_by_side
+from plcp.thresholds.shared import fit_shared
 from plcp.validation import (
     check_alpha,
     check_count,
@@ -66,8 +69,8 @@ class PLCP(ThresholdRule):
         Number of groups. "auto" with constant thresholds: doubling, then bisection, on 20 % held
         out, then all rows; with thresholds that follow the index: one group for 200 rows, at most
         20, since shrinkage settles how much each of them counts.
-    alpha : float, default=0.1
-        Miscoverage rate.
+    alpha : float or list of float, default=0.1
+        Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
     calibration : {"cross", "split", "joint"}, default="cross"
         Where thresholds are read off: out of fold, all rows used twice; held-out rows, exact in
         finite samples in every learned group; the very rows that taught the partition (the paper).
@@ -77,6 +80,8 @@ class PLCP(ThresholdRule):
     within : {"auto", "constant", "index"}, default="auto"
         Thresholds within a group: one constant (the paper), or the partition's index plus one
         correction a group. "auto": "index" for ordered partitions unless calibrated jointly.
+    share_partition : bool, default=False
+        With several levels: learn one partition for all of them, or one for each.
     calibration_size : float, default=0.5
         Share of rows held out with ``calibration="split"``.
     cv : int, default=3
@@ -118,6 +123,10 @@ class PLCP(ThresholdRule):
     True
     """
 
+    partition_: Partition
+    thresholds_: FloatArray
+    group_sizes_: FloatArray
+    history_: History
     _follow: bool  # whether thresholds follow the index within groups
     _owner: IntArray  # group that each of the partition's groups joined before calibration
     _rank: IntArray  # number of each calibrated group by rising threshold
@@ -126,11 +135,12 @@ class PLCP(ThresholdRule):
         self,
         partition: Any = None,
         n_groups: int | str = "auto",
-        alpha: float = 0.1,
+        alpha: Alpha = 0.1,
         *,
         calibration: str = "cross",
         assignment: str = "mode",
         within: str = "auto",
+        share_partition: bool = False,
         calibration_size: float = 0.5,
         cv: int = 3,
         n_jobs: int | None = None,
@@ -143,12 +153,14 @@ class PLCP(ThresholdRule):
         self.calibration = calibration
         self.assignment = assignment
         self.within = within
+        self.share_partition = share_partition
         self.calibration_size = calibration_size
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
+    @fits_each_level
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn groups and thresholds from features ``X`` and scores ``y``.
 
@@ -171,12 +183,23 @@ class PLCP(ThresholdRule):
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Thresholds q(x), one a row."""
+        """Thresholds q(x), one a row; at several levels one column each."""
         return self.assign(X).thresholds
 
     def assign(self, X: Any) -> Assigned:
         """Learned group and threshold of each row, at the price of one prediction."""
-        place = self._place(X)
+        if has_levels(self):
+            return self._assign_levels(X)
+        return self._assign_placed(self._place(X))
+
+    def _assign_levels(self, X: Any) -> Assigned:
+        if not self.share_partition:
+            return Assigned(None, side_by_side(self.rules_, [r.predict(X) for r in self.rules_]))
+        place = self.rules_[0]._place(X)
+        parts = [rule._assign_placed(place) for rule in self.rules_]
+        return Assigned(parts[0].groups, side_by_side(self.rules_, [p.thresholds for p in parts]))
+
+    def _assign_placed(self, place: Place) -> Assigned:
         groups = self._groups(place)
         base = place.index if self._follow else 0.0
         if self.assignment == "mean" and place.memberships is not None:
@@ -185,15 +208,18 @@ class PLCP(ThresholdRule):
             thresholds = base + self.levels_[groups]
         return Assigned(groups, np.maximum(thresholds, self._least))
 
+    @asks_any_level
     def groups(self, X: Any) -> IntArray:
         """Learned group of each row, as numbered in ``thresholds_``."""
         return self._groups(self._place(X))
 
+    @asks_any_level
     def members(self, X: Any) -> Members:
         """Rows of each learned group, by name."""
         names = (f"learned group {i}" for i in range(self.n_groups_))
         return members_of_codes(names, self.groups(X))
 
+    @asks_any_level
     def memberships(self, X: Any) -> FloatArray:
         """Memberships h(x) of the learned groups, shape (n, n_groups_)."""
         X = self._check_new(X)
@@ -203,7 +229,23 @@ class PLCP(ThresholdRule):
     @property
     def n_groups_(self) -> int:
         """Number of groups."""
-        return len(self.thresholds_)
+        return int(self.thresholds_.shape[-1])
+
+    def _fit_levels(self, levels: list[float], *given: Any, **named: Any) -> list[Self]:
+        if not self.share_partition:
+            return super()._fit_levels(levels, *given, **named)
+        return fit_shared(self, levels, *given, **named)
+
+    def _take_levels(self, rules: list[Self]) -> None:
+        super()._take_levels(rules)
+        if self.share_partition:
+            first = rules[0]
+            self.partition_, self.history_ = first.partition_, first.history_
+            self.group_sizes_ = first.group_sizes_
+            self.thresholds_ = side_by_side(rules, [rule.thresholds_ for rule in rules]).T
+
+    def _levels_agree(self) -> bool:
+        return self.share_partition
 
     def _check(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Pairs:
         """Validate options and data; rows without weight are not there."""

@@ -13,6 +13,8 @@ from plcp.partitions.base import Partition
 from plcp.partitions.softmax import SoftmaxPartition
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import take
+from plcp.thresholds.levels import Alpha
+from plcp.thresholds.several import fits_each_level
 from plcp.thresholds.weighted import LARGEST_SEED, WeightedRule, target_size
 from plcp.validation import (
     check_alpha,
@@ -51,8 +53,8 @@ class PosteriorConformal(WeightedRule):
     precision : int or "auto", default="auto"
         Size of the sample. "auto": the largest, up to 500, at which nine points of ten see
         ``effective_size`` calibration points. Zero: split conformal prediction.
-    alpha : float, default=0.1
-        Miscoverage rate.
+    alpha : float or list of float, default=0.1
+        Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
     learning_size : float, default=0.5
         Share of the rows that teach the memberships and the precision, and calibrate nothing.
     effective_size : float or "auto", default="auto"
@@ -95,7 +97,7 @@ class PosteriorConformal(WeightedRule):
         self,
         partition: Any = None,
         precision: int | str = "auto",
-        alpha: float = 0.1,
+        alpha: Alpha = 0.1,
         *,
         learning_size: float = 0.5,
         effective_size: float | str = "auto",
@@ -112,6 +114,7 @@ class PosteriorConformal(WeightedRule):
         self.random_state = random_state
         self.verbose = verbose
 
+    @fits_each_level
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn memberships on some rows, and put the scores ``y`` of the rest in order.
 

@@ -16,6 +16,8 @@ from plcp.quantiles import FloatArray, conformal_quantile, excess_over
 from plcp.rows import count
 from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.learned.evidence import Pairs
+from plcp.thresholds.levels import Alpha
+from plcp.thresholds.several import asks_any_level, fits_each_level, predicts_each_level
 from plcp.validation import (
     check_alpha,
     check_features,
@@ -50,8 +52,8 @@ class Rectified(ThresholdRule):
         None: ``MixedIndex()``, trees, a line and a constant mixed by out-of-fold loss, for tables
         with categories and gaps too. One wrapped in ``FrozenEstimator`` is taken as trained, on
         other rows, and all rows calibrate.
-    alpha : float, default=0.1
-        Miscoverage rate.
+    alpha : float or list of float, default=0.1
+        Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
     adjustment : {"auto", "ratio", "difference"}, default="auto"
         How a score is compared with τ(x). "auto": by ratio if no score is negative.
     calibration_size : float, default=0.5
@@ -90,7 +92,7 @@ class Rectified(ThresholdRule):
     def __init__(
         self,
         index: Any = None,
-        alpha: float = 0.1,
+        alpha: Alpha = 0.1,
         *,
         adjustment: str = "auto",
         calibration_size: float = 0.5,
@@ -102,6 +104,7 @@ class Rectified(ThresholdRule):
         self.calibration_size = calibration_size
         self.random_state = random_state
 
+    @fits_each_level
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the model from some of the scores ``y``, and the constant from the others.
 
@@ -123,12 +126,14 @@ class Rectified(ThresholdRule):
         self.guarantee_ = _guarantee(alpha, held.weights is not None, self._is_frozen())
         return self
 
+    @predicts_each_level
     def predict(self, X: Any) -> FloatArray:
         """Thresholds q(x), one a row."""
         check_is_fitted(self)
         tau = self.predict_index(X)
         return tau * self.level_ if self.adjustment_ == "ratio" else tau + self.level_
 
+    @asks_any_level
     def predict_index(self, X: Any) -> FloatArray:
         """Modelled quantile τ(x) of each row, kept above ``floor_`` where scores are divided."""
         check_is_fitted(self, "floor_")
@@ -173,6 +178,9 @@ class Rectified(ThresholdRule):
     def _ask(self, X: Any) -> FloatArray:
         tau = check_index(self.index_.predict(X), count(X))
         return np.maximum(tau, self.floor_) if self.adjustment_ == "ratio" else tau
+
+    def _levels_agree(self) -> bool:
+        return False  # as to the index: each level has its own
 
     def _is_frozen(self) -> bool:
         return isinstance(self.index, FrozenEstimator)

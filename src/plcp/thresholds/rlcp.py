@@ -3,6 +3,7 @@
 from typing import Any
 
 from plcp.quantiles import FloatArray, IntArray
+from plcp.thresholds.levels import Alpha
 from plcp.thresholds.weighted import LocalRule
 
 
@@ -26,8 +27,8 @@ class RLCP(LocalRule):
     bandwidth : float or "auto", default="auto"
         In standard deviations of the columns. "auto": nine points of ten see
         ``effective_size`` calibration points. Infinite: split conformal prediction.
-    alpha : float, default=0.1
-        Miscoverage rate.
+    alpha : float or list of float, default=0.1
+        Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
     effective_size : float or "auto", default="auto"
         Number of points (Σw)² / Σw² that are to count. "auto": 10 / alpha, so that ten of them
         are beyond the threshold; at most half of the points, at least 2 / alpha.
@@ -73,7 +74,7 @@ class RLCP(LocalRule):
         self,
         kernel: Any = "gaussian",
         bandwidth: float | str = "auto",
-        alpha: float = 0.1,
+        alpha: Alpha = 0.1,
         *,
         effective_size: float | str = "auto",
         tuning_size: float = 0.2,

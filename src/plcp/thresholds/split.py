@@ -11,6 +11,8 @@ from plcp.blocks.passes import Block
 from plcp.quantiles import FloatArray, conformal_quantile, conformal_rank
 from plcp.rows import count
 from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.levels import Alpha
+from plcp.thresholds.several import fits_each_level, predicts_each_level
 from plcp.validation import (
     check_alpha,
     check_features,
@@ -30,8 +32,8 @@ class SplitConformal(ThresholdRule):
 
     Parameters
     ----------
-    alpha : float, default=0.1
-        Miscoverage rate.
+    alpha : float or list of float, default=0.1
+        Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
 
     Attributes
     ----------
@@ -52,9 +54,10 @@ class SplitConformal(ThresholdRule):
     array([18., 18.])
     """
 
-    def __init__(self, alpha: float = 0.1) -> None:
+    def __init__(self, alpha: Alpha = 0.1) -> None:
         self.alpha = alpha
 
+    @fits_each_level
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Take the conformal quantile of the scores ``y``.
 
@@ -81,6 +84,7 @@ class SplitConformal(ThresholdRule):
         self.guarantee_ = _guarantee(alpha, weighted=weights is not None)
         return self
 
+    @predicts_each_level
     def predict(self, X: Any) -> FloatArray:
         """Return the one threshold, once a row."""
         check_is_fitted(self)

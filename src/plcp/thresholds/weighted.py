@@ -17,6 +17,7 @@ from plcp.locality.weighting import blocks, rows_reaching, weights_around_draws
 from plcp.progress import in_threads
 from plcp.quantiles import FloatArray, IntArray
 from plcp.thresholds.base import ThresholdRule
+from plcp.thresholds.several import fits_each_level, predicts_each_level
 from plcp.validation import (
     check_alpha,
     check_features,
@@ -46,6 +47,7 @@ class WeightedRule(ThresholdRule):
     _seed: int
     _alpha: float  # at which it was fitted
 
+    @predicts_each_level
     def predict(self, X: Any) -> FloatArray:
         """Thresholds q(x), one a row."""
         check_is_fitted(self, "scores_")
@@ -104,6 +106,7 @@ class LocalRule(WeightedRule):
     tuning_size: Any
     random_state: Any
 
+    @fits_each_level
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Settle scale and bandwidth on some rows, and put the scores ``y`` of the rest in order.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plcp.partitions.base import Partition, group_masses
-from plcp.quantiles import IntArray
+from plcp.quantiles import FloatArray, IntArray
 from plcp.thresholds.learned.calibration import (
     Levels,
     constant_levels,
@@ -36,26 +36,43 @@ class Reading:
         self, partition: Partition, seen: Evidence, honest: Evidence
     ) -> tuple[Levels, IntArray]:
         """Levels of a fitted partition, and the group that each of its groups joined before."""
-        owner: IntArray = np.arange(partition.n_groups_)
         if self.calibration == "joint" and not self.follow:
             masses = group_masses(self.groups(seen), seen.weights, partition.n_groups_)
-            return constant_levels(partition.thresholds_, masses), owner
+            return constant_levels(partition.thresholds_, masses), np.arange(partition.n_groups_)
+        owner = self.joined(partition, seen, honest)
+        return self.read(self.grouped(honest, owner)), owner
+
+    def joined(self, partition: Partition, seen: Evidence, honest: Evidence) -> IntArray:
+        """Group that each learned one joins, so that all are large enough."""
+        owner: IntArray = np.arange(partition.n_groups_)
         share = len(honest.scores) / len(seen.scores)
         joined = self._joined(owner, seen, share)
         while joined.max() < owner.max():
             owner = joined
             joined = self._joined(owner, seen, share)  # of joined soft groups, others are likeliest
+        return owner
+
+    def grouped(self, honest: Evidence, owner: IntArray) -> HeldGroups:
+        """Honest rows in the groups that are left."""
         evidence = honest.merged(owner)
-        return self.read(HeldGroups(evidence, self.groups(evidence), owner.max() + 1)), owner
+        return HeldGroups(evidence, self.groups(evidence), owner.max() + 1)
 
     def read(self, grouped: Grouped) -> Levels:
         """Levels of groups that are large enough."""
-        if self.calibration != "split" and self.follow:
-            return following_levels(shrunken_levels(grouped, self.alpha), grouped)
-        levels = grouped.conformal(self.alpha, self.follow)
         if self.calibration == "split":
-            return levels_as_learned(levels, grouped, self.follow)
-        return constant_levels(levels, grouped.masses)
+            return self.read_as_learned(grouped)
+        if self.follow:
+            return following_levels(self._levels(grouped), grouped)
+        return constant_levels(self._levels(grouped), grouped.masses)
+
+    def read_as_learned(self, grouped: Grouped) -> Levels:
+        """Levels of groups that keep their numbers, whatever the levels are."""
+        return levels_as_learned(self._levels(grouped), grouped, self.follow)
+
+    def _levels(self, grouped: Grouped) -> FloatArray:
+        if self.calibration != "split" and self.follow:
+            return shrunken_levels(grouped, self.alpha)
+        return grouped.conformal(self.alpha, self.follow)
 
     def _joined(self, owner: IntArray, seen: Evidence, share: float) -> IntArray:
         """Group that each learned one joins where it is too small for ``share`` of the rows."""
