@@ -1,6 +1,6 @@
 """The mean of fold models that are made of boosters, from all their trees at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -28,10 +28,14 @@ MOST_BYTES = 2**26  # of all tables: a column may have a category for every othe
 
 @dataclass(frozen=True)
 class Parts:
-    """A model taken apart: its boosters, and what it makes of their predictions."""
+    """A model taken apart: it predicts the product of what its boosters do, times a unit."""
 
     boosters: Sequence[AnyBooster]
-    combine: Callable[..., FloatArray]
+    unit: float = 1.0
+
+    def combine(self, *predictions: FloatArray) -> FloatArray:
+        """Return what the model makes of its boosters' predictions."""
+        return reduce(np.multiply, predictions, np.asarray(self.unit))
 
 
 class AveragedBoosters:
@@ -73,11 +77,11 @@ def taken_apart(model: Any) -> Parts | None:
     if isinstance(model, Pipeline):
         return _without_rare_apart(model)
     if is_light(model):
-        return Parts([LightBooster(model)], lambda prediction: prediction)
+        return Parts([LightBooster(model)])
     if type(model) is HistGradientBoostingRegressor:
-        return Parts([Booster(model)], lambda prediction: prediction)
+        return Parts([Booster(model)])
     if type(model) is ScaledQuantile:
-        return Parts([Booster(model.scale_), Booster(model.shape_)], model.product)
+        return Parts([Booster(model.scale_), Booster(model.shape_)], model.unit_)
     if type(model) is CategoryMeans and (parts := taken_apart(model.index_)) is not None:
         given = [replace(b, means=model.means_) for b in parts.boosters if isinstance(b, Booster)]
         return replace(parts, boosters=given) if len(given) == len(parts.boosters) else None

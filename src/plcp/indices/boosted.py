@@ -93,11 +93,7 @@ class ScaledQuantile(RegressorMixin, Estimator):
         """Estimated quantile of the score at each row."""
         check_is_fitted(self)
         X = check_features(self, X, reset=False, allow_nan=True)
-        return self.product(self.scale_.predict(X), self.shape_.predict(X))
-
-    def product(self, scale: FloatArray, shape: FloatArray) -> FloatArray:
-        """Return the index, given what its two boosters predict."""
-        return self.unit_ * scale * shape
+        return self.unit_ * self.scale_.predict(X) * self.shape_.predict(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

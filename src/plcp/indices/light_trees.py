@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plcp.indices.trees import Split, Tree
+from plcp.indices.trees import Branches, Split, Tree
 from plcp.quantiles import FloatArray
 
 ZERO = float(np.float32(1e-35))  # LightGBM takes smaller numbers, and this one, for zero
@@ -75,6 +75,16 @@ class LightBooster:
             _walk(tree["tree_structure"], samples, leaves, splits)
             yield Tree(leaves, splits)
 
+    def branches(self) -> Iterator[Branches]:
+        """Trees in order; what counts as zero must be zero in the columns they ask about."""
+        for tree in self._told["tree_info"]:
+            yield _branches(tree["tree_structure"])
+
+    @property
+    def is_log(self) -> bool:
+        """Whether leaves add up to the logarithm of a prediction: never, for plain objectives."""
+        return False
+
     @cached_property
     def _told(self) -> dict[str, Any]:
         return dict(self.model.booster_.dump_model())
@@ -110,6 +120,27 @@ def _walk(
     column = node["split_feature"]
     splits.append(Split(column, _goes_left(node, samples[column]), left, right))
     return left | right
+
+
+def _branches(root: dict[str, Any]) -> Branches:
+    nodes, children = [root], []
+    for node in nodes:  # which grows: children come after all that are known
+        asks = "split_feature" in node
+        children.append((len(nodes), len(nodes) + 1) if asks else (0, 0))
+        nodes += [node["left_child"], node["right_child"]] if asks else []
+    left, right = np.array(children, dtype=np.intp).T
+    gap, leaf = np.array([np.nan]), {"split_feature": 0, "threshold": 0.0, "missing_type": "None"}
+    asked = [leaf | node for node in nodes]
+    return Branches(
+        column=np.array([node["split_feature"] for node in asked]),
+        cut=np.array([_cut(node) for node in asked]),
+        gaps_left=np.array([_goes_left(node, gap)[0] for node in asked], dtype=bool),
+        left=left,
+        right=right,
+        is_leaf=left == 0,
+        value=np.array([node.get("leaf_value", 0.0) for node in nodes]),
+        sets={},
+    )
 
 
 def _goes_left(node: dict[str, Any], values: FloatArray) -> NDArray[np.bool_]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn._loss.link import LogLink
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from plcp.indices.category_means import mean_of
@@ -27,6 +28,23 @@ class Tree(NamedTuple):
 
     leaves: list[float]
     splits: list[Split]
+
+
+class Branches(NamedTuple):
+    """A tree as arrays with an entry for each node, the root first.
+
+    A row goes left where its column is at or below the cut, or is one of the codes in ``sets`` of
+    the node, or is missing and gaps go left.
+    """
+
+    column: IntArray
+    cut: FloatArray
+    gaps_left: NDArray[np.bool_]
+    left: IntArray
+    right: IntArray
+    is_leaf: NDArray[np.bool_]
+    value: FloatArray
+    sets: Mapping[int, IntArray]
 
 
 @dataclass(frozen=True)
@@ -83,12 +101,33 @@ class Booster:
 
     def trees(self, samples: Mapping[int, FloatArray]) -> Iterator[Tree]:
         """Trees in order, with the side that each of the ``samples`` of a column takes."""
-        seen = {column: self._seen(column, values) for column, values in samples.items()}
+        seen = {column: self.seen(column, values) for column, values in samples.items()}
         for tree in self._predictors:
             leaves: list[float] = []
             splits: list[Split] = []
             self._walk(tree, 0, seen, leaves, splits)
             yield Tree(leaves, splits)
+
+    def branches(self) -> Iterator[Branches]:
+        """Trees in order, as they ask about ``seen`` values of the columns of X."""
+        for tree in self._predictors:
+            nodes = tree.nodes
+            asked = np.flatnonzero((nodes["is_categorical"] == 1) & (nodes["is_leaf"] == 0))
+            yield Branches(
+                column=self._order[nodes["feature_idx"]],
+                cut=nodes["num_threshold"],
+                gaps_left=nodes["missing_go_to_left"] == 1,
+                left=nodes["left"].astype(np.intp),
+                right=nodes["right"].astype(np.intp),
+                is_leaf=nodes["is_leaf"] == 1,
+                value=nodes["value"],
+                sets={i: np.flatnonzero(_left_bits(tree, nodes[i])) for i in asked.tolist()},
+            )
+
+    @property
+    def is_log(self) -> bool:
+        """Whether leaves add up to the logarithm of a prediction."""
+        return isinstance(self.model._loss.link, LogLink)
 
     @property
     def _predictors(self) -> list[Any]:
@@ -115,7 +154,7 @@ class Booster:
         categories = np.asarray(self._categories[column], dtype=float)
         return categories[~np.isnan(categories)]
 
-    def _seen(self, column: int, values: FloatArray) -> FloatArray:
+    def seen(self, column: int, values: FloatArray) -> FloatArray:
         """What trees see of values of a column of X."""
         if column in self.means:
             return mean_of(values, self.means[column])
@@ -147,9 +186,13 @@ class Booster:
 def _goes_left(tree: Any, node: Any, values: FloatArray) -> NDArray[np.bool_]:
     missing = np.isnan(values)
     if node["is_categorical"]:
-        words = tree.raw_left_cat_bitsets[node["bitset_idx"]]
-        bits = (words[:, None] >> np.arange(32, dtype=words.dtype)).ravel() & 1
-        left = bits[np.where(missing, 0, values).astype(np.intp)] == 1
+        left = _left_bits(tree, node)[np.where(missing, 0, values).astype(np.intp)] == 1
     else:
         left = values <= node["num_threshold"]
     return np.where(missing, node["missing_go_to_left"] == 1, left)
+
+
+def _left_bits(tree: Any, node: Any) -> NDArray[Any]:
+    """Whether each code of a category goes left."""
+    words = tree.raw_left_cat_bitsets[node["bitset_idx"]]
+    return (words[:, None] >> np.arange(32, dtype=words.dtype)).ravel() & 1
