@@ -1,0 +1,69 @@
+"""Checks every estimator makes: one sentence that names the value and the remedy."""
+
+from plcp.validation.features import (
+    NAN_REMEDY,
+    check_dataset,
+    check_features,
+    check_index,
+    check_names,
+    naming_the_boosted_index,
+    takes_images,
+    takes_nan,
+)
+from plcp.validation.options import (
+    check_alpha,
+    check_count,
+    check_option,
+    check_share,
+)
+from plcp.validation.pairs import (
+    check_lengths,
+    check_pairs,
+    check_scores,
+    check_some,
+    check_weights,
+    drop_weightless,
+)
+from plcp.validation.saying import (
+    InfiniteThresholdWarning,
+    SmallGroupWarning,
+    least_points,
+    shortened,
+    too_few,
+    warn_if_small,
+    warn_infinite,
+)
+from plcp.validation.values import (
+    check_at_hand,
+    first_not_finite,
+)
+
+__all__ = [
+    "NAN_REMEDY",
+    "InfiniteThresholdWarning",
+    "SmallGroupWarning",
+    "check_alpha",
+    "check_at_hand",
+    "check_count",
+    "check_dataset",
+    "check_features",
+    "check_index",
+    "check_lengths",
+    "check_names",
+    "check_option",
+    "check_pairs",
+    "check_scores",
+    "check_share",
+    "check_some",
+    "check_weights",
+    "drop_weightless",
+    "first_not_finite",
+    "least_points",
+    "naming_the_boosted_index",
+    "shortened",
+    "takes_images",
+    "takes_nan",
+    "too_few",
+    "warn_if_small",
+    "warn_infinite",
+]
