@@ -6,7 +6,7 @@ from plcp.lazily import fetched_from as _fetched_from
 
 if typing.TYPE_CHECKING:
     from plcp.certificate import Certificate, certify
-    from plcp.conformal import ConformalClassifier, ConformalRegressor
+    from plcp.conformal import ConformalClassifier, ConformalRegressor, NestedSets
     from plcp.indices import LinearQuantile
     from plcp.models import MeanScalePair, QuantilePair
     from plcp.partitions import (
@@ -37,7 +37,7 @@ if typing.TYPE_CHECKING:
         Rectified,
         SplitConformal,
     )
-    from plcp.validation import InfiniteThresholdWarning, SmallGroupWarning
+    from plcp.validation import ColumnOrderWarning, InfiniteThresholdWarning, SmallGroupWarning
 
 __version__ = "0.1.0"
 
@@ -49,6 +49,7 @@ __all__ = [
     "BatchMVP",
     "Certificate",
     "ClassifierPartition",
+    "ColumnOrderWarning",
     "ConditionalCalibration",
     "ConformalClassifier",
     "ConformalRegressor",
@@ -64,6 +65,7 @@ __all__ = [
     "LocalCP",
     "MeanScalePair",
     "Mondrian",
+    "NestedSets",
     "NormalizedResidual",
     "OrderedPartition",
     "PosteriorConformal",
@@ -86,6 +88,7 @@ _HOMES = {
     "plcp.conformal": (
         "ConformalClassifier",
         "ConformalRegressor",
+        "NestedSets",
     ),
     "plcp.indices": ("LinearQuantile",),
     "plcp.models": (
@@ -128,6 +131,7 @@ _HOMES = {
         "SplitConformal",
     ),
     "plcp.validation": (
+        "ColumnOrderWarning",
         "InfiniteThresholdWarning",
         "SmallGroupWarning",
     ),

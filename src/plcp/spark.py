@@ -9,7 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.conformal import ConformalClassifier, ConformalRegressor
-from plcp.conformal.base import Conformal, witness
+from plcp.conformal.base import Conformal, check_one_level, witness
 
 LABEL_TYPES = {"b": "boolean", "i": "bigint", "u": "bigint", "f": "double"}
 
@@ -155,6 +155,7 @@ def _udf(
 
     fitted = _local(fitted)
     check_is_fitted(fitted)
+    check_one_level(fitted)
     columns, fetch = _columns(fitted, given), _shipped(fitted)
 
     def answers(batches: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import get_tags
 
-from plcp.conformal.base import Conformal, check_labels
+from plcp.conformal.base import Conformal, check_labels, check_one_level
 from plcp.quantiles import FloatArray
 from plcp.rows import count
 from plcp.thresholds import ThresholdRule
@@ -86,6 +86,7 @@ def _is_single(scores: FloatArray) -> NDArray[np.bool_]:
 
 def alpha_of(rule: Any) -> float:
     """Miscoverage rate of the sets, which is shared out among tails."""
+    check_one_level(rule)
     tails = rule.thresholds_ if isinstance(rule, Conformal) else [rule]
     return float(sum(tail.alpha for tail in tails))
 

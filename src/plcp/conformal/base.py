@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -21,6 +21,7 @@ from sklearn.utils import (
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.conformal.guarantees import set_guarantee
+from plcp.conformal.nested import NestedSets
 from plcp.conformal.parts import check_parts, tags_of
 from plcp.conformal.tails import tails_of
 from plcp.estimator import Estimator
@@ -31,14 +32,19 @@ from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import is_frame, is_module, take
 from plcp.scores import Score
 from plcp.thresholds import PLCP, ThresholdRule
+from plcp.thresholds.levels import check_levels, guarantee_at_levels, is_several
 from plcp.thresholds.members import Members
+from plcp.thresholds.several import has_levels
 from plcp.validation import check_at_hand
 
 Features = Callable[[Any], Any] | list[Any] | str | int | None
 
 
 class Examined(NamedTuple):
-    """Sets of labelled rows, and scores beside thresholds, one column a tail."""
+    """Sets of labelled rows, and scores beside thresholds, one column a tail.
+
+    Several levels lie along a third axis of the thresholds.
+    """
 
     sets: Any
     scores: FloatArray
@@ -136,18 +142,27 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         """Scores of rows, one column a tail."""
         return self.conformity_(prediction, codes).reshape(len(codes), -1)
 
-    def _take_over(self, tails: list[ThresholdRule], alpha: float) -> None:
+    def _take_over(self, tails: list[ThresholdRule], alpha: Any) -> None:
         """Be fitted, with one fitted rule a tail."""
         self.thresholds_ = tails
+        if not is_several(alpha):
+            self.guarantee_ = self._guarantee(tails, alpha)
+            return
+        self._levels = check_levels(alpha)
+        each = zip(self._levels, zip(*(tail.rules_ for tail in tails), strict=True), strict=True)
+        sentences = [self._guarantee(rules, level) for level, rules in each]
+        self.guarantee_ = guarantee_at_levels(self._levels, sentences)
+
+    def _guarantee(self, tails: Iterable[ThresholdRule], alpha: float) -> str:
         sentences = [tail.guarantee_ for tail in tails]
-        self.guarantee_ = set_guarantee(sentences, alpha, self.conformity_.learned)
+        return set_guarantee(sentences, alpha, self.conformity_.learned)
 
     def examine(self, X: Any, y: ArrayLike) -> Examined:
         """Sets of labelled rows, beside the scores and thresholds that made them."""
         check_is_fitted(self)
         codes = self._encode(check_labels(y))
         prediction, thresholds = self._answers(X)
-        sets = self._invert(prediction, thresholds)
+        sets = self._sets(prediction, thresholds)
         return Examined(sets, self._scores(prediction, codes), thresholds)
 
     def members(self, X: Any) -> Members:
@@ -161,10 +176,13 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         return {f"tail {i}, {name}": tails[i - 1][name] for i, name in named}
 
     def _answers(self, X: Any) -> tuple[Any, FloatArray]:
-        """Prediction of the model, and thresholds of the rules, one column a tail."""
+        """Prediction of the model, and thresholds of the rules, one column a tail.
+
+        Several levels lie along a third axis.
+        """
         prediction = self._ask(X)
         rows = self._select(X)
-        return prediction, np.column_stack([tail.predict(rows) for tail in self.thresholds_])
+        return prediction, np.stack([tail.predict(rows) for tail in self.thresholds_], axis=1)
 
     def _ask(self, X: Any) -> Any:
         """Prediction of the model, as the score reads it."""
@@ -172,8 +190,15 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         check_at_hand(X=X)
         return self.conformity_.ask(self.estimator_, X)
 
+    def _sets(self, prediction: Any, thresholds: FloatArray) -> Any:
+        """Prediction set of each row; at several levels one each."""
+        if thresholds.ndim == 2:
+            return self._invert(prediction, thresholds)
+        each = np.moveaxis(thresholds, -1, 0)
+        return NestedSets(self._levels, [self._invert(prediction, column) for column in each])
+
     def _invert(self, prediction: Any, thresholds: FloatArray) -> Any:
-        """Prediction set of each row."""
+        """Prediction set of each row, at one level."""
         one = thresholds.shape[1] == 1
         return self.conformity_.invert(prediction, thresholds[:, 0] if one else thresholds)
 
@@ -246,6 +271,17 @@ def witness(model: Conformal) -> Any:
     The model within may have been trained on arrays without names, or know nothing of them.
     """
     return model.thresholds_[0] if model.features is None else model
+
+
+def check_one_level(estimator: Any) -> None:
+    """Refuse a rule or model fitted at several levels, where one set a row is looked at."""
+    rule = estimator.thresholds_[0] if isinstance(estimator, Conformal) else estimator
+    if has_levels(rule):
+        levels = check_levels(rule.alpha)
+        raise ValueError(
+            f"this {type(estimator).__name__} has {len(levels)} levels, and only one can be looked "
+            "at here: fit one a level"
+        )
 
 
 def is_frozen(estimator: Any) -> bool:

@@ -78,9 +78,12 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         check_at_hand(X=X)
         return self.estimator_.predict_proba(X)
 
-    def predict_set(self, X: Any) -> LabelSets:
-        """Prediction sets of labels: ``contains``, ``size``, ``to_lists``."""
-        return self._invert(*self._answers(X))
+    def predict_set(self, X: Any) -> Any:
+        """``LabelSets`` that can be asked: ``contains``, ``size``, ``to_lists``.
+
+        At several levels ``NestedSets``, a mapping of each alpha to its sets.
+        """
+        return self._sets(*self._answers(X))
 
     def _invert(self, prediction: Any, thresholds: FloatArray) -> LabelSets:
         return super()._invert(prediction, thresholds).with_classes(self.classes_)

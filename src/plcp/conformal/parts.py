@@ -6,7 +6,7 @@ from sklearn.utils import get_tags
 
 from plcp.scores import Score
 from plcp.thresholds import Mondrian, ThresholdRule
-from plcp.validation import check_alpha
+from plcp.thresholds.levels import check_levels
 
 
 class _Task(NamedTuple):
@@ -37,13 +37,13 @@ def check_parts(estimator: Any, score: Score, rule: ThresholdRule, task: str) ->
         raise TypeError(
             f"threshold must be a ThresholdRule, got {rule}: a score is passed as conformity="
         )
+    check_levels(rule.alpha)
     check_rule(rule, Mondrian)
     check_model(estimator, score, task)
 
 
 def check_rule(rule: Any, mondrian: type[Any]) -> None:
     """Refuse a rule that no conformal estimator can fit."""
-    check_alpha(rule.alpha)
     if isinstance(rule, mondrian) and rule.groups is None:
         kind = type(rule).__name__
         raise ValueError(

@@ -8,7 +8,6 @@ from sklearn.base import RegressorMixin
 
 from plcp.conformal.base import Conformal, check_labels
 from plcp.scores import AbsoluteResidual, Score
-from plcp.sets import Intervals
 from plcp.validation import check_option
 
 CONTAINERS = ("default", "pandas", "polars")
@@ -30,8 +29,8 @@ class ConformalRegressor(RegressorMixin, Conformal):
     conformity : Score or None, default=None
         The score; None: ``AbsoluteResidual()``.
     threshold : ThresholdRule or None, default=None
-        The rule that turns scores into thresholds; None: ``PLCP()``. Its ``alpha`` is the level.
-        A score with two tails gets one rule each, at alpha / 2.
+        The rule that turns scores into thresholds; None: ``PLCP()``. Its ``alpha`` is the level,
+        or a list of levels. A score with two tails gets one rule each, at alpha / 2.
     features : column, list of columns, callable or None, default=None
         What the rule sees of X: some columns (names or positions), or a function of X such as an
         embedding. None: all of it.
@@ -72,12 +71,18 @@ class ConformalRegressor(RegressorMixin, Conformal):
         prediction = self._ask(X)
         return self.conformity_.point(prediction)
 
-    def predict_set(self, X: Any) -> Intervals:
-        """Prediction intervals as a set that can be asked: ``contains``, ``size``, ``clip``."""
-        return self._invert(*self._answers(X))
+    def predict_set(self, X: Any) -> Any:
+        """``Intervals``, a set that can be asked: ``contains``, ``size``, ``clip``.
+
+        At several levels ``NestedSets``, a mapping of each alpha to its intervals.
+        """
+        return self._sets(*self._answers(X))
 
     def predict_interval(self, X: Any) -> Any:
-        """Lower and upper ends, shape (n, 2); a data frame if ``set_output`` says so."""
+        """Lower and upper ends, shape (n, 2); a data frame if ``set_output`` says so.
+
+        At several levels the shape is (n, 2, levels), and columns end in their level.
+        """
         intervals = self.predict_set(X)
         container = self._container()
         if container == "pandas":

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.conformal.base import Conformal, Features, is_frozen, witness
+from plcp.conformal.base import Conformal, Features, check_one_level, is_frozen, witness
 from plcp.conformal.parts import check_rule
 from plcp.conformal.tails import tails_of
 from plcp.dask.blockwise import blockwise
@@ -18,6 +18,7 @@ from plcp.dask.mondrian import DaskMondrian
 from plcp.dask.plcp import DaskPLCP
 from plcp.dask.scoring import check_score, kept_scores, rows_for_rule, scores_of
 from plcp.scores import Score
+from plcp.validation import check_alpha
 
 
 class DaskConformal(Connected):
@@ -64,6 +65,7 @@ class DaskConformal(Connected):
         if not isinstance(model, kind):
             raise TypeError(f"model must be a fitted {kind.__name__}, got {model!r}")
         check_is_fitted(model)
+        check_one_level(model)
         check_score(model.conformity_, to_fit=False)
         made = cls(model.estimator_, model.conformity, features=model.features, client=client)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -88,6 +90,7 @@ class DaskConformal(Connected):
                 f"threshold must be a rule of plcp.dask, got {rule!r}: use DaskPLCP, "
                 "DaskSplitConformal or DaskMondrian"
             )
+        check_alpha(rule.alpha)
         check_rule(rule, DaskMondrian)
         return rule
 

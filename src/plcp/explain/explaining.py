@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from plcp.conformal.base import Conformal
+from plcp.conformal.base import Conformal, check_one_level
 from plcp.explain.explanation import Explanation, GroupExplanation
 from plcp.explain.importance import Importance, partition_importance
 from plcp.explain.naming import find_rule
@@ -126,6 +127,9 @@ def _check_rule(rule: Any, groups: ArrayLike | None) -> None:
             f"rule must be a PLCP, a conformal estimator or None, got {type(rule).__name__}, which "
             "learns no groups: give its groups as groups=, and None for the rule"
         )
+    if rule is not None:
+        check_is_fitted(rule)
+        check_one_level(rule)
 
 
 def _check_groups(groups: ArrayLike, n: int) -> IntArray:

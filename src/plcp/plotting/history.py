@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.conformal.base import check_one_level
 from plcp.plotting.display import Display, draw_legend, label_axes, name_rows, styled
 from plcp.quantiles import FloatArray
 
@@ -129,6 +130,7 @@ class HistoryDisplay(Display):
 def history_of(estimator: Any) -> list[dict[str, Any]]:
     """History of a fitted estimator, or of the one rule within."""
     check_is_fitted(estimator)
+    check_one_level(estimator)
     tails = estimator.thresholds_ if hasattr(estimator, "conformity_") else [estimator]
     if len(tails) > 1:
         raise ValueError(

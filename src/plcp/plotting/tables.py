@@ -42,6 +42,7 @@ def ask(
     """
     check_kind(estimator)
     check_is_fitted(estimator, "guarantee_")
+    alpha = alpha_of(estimator)
     n, given = check_rows(X, y), check_rule_groups(estimator, rule_groups)
     if groups is None:
         found = groups_of(estimator, X, n, given)
@@ -51,7 +52,7 @@ def ask(
         found = named_groups(groups, X, n)
     outcome = outcome_of(estimator, X, y, given)
     cautions_of(outcome)  # warns of rows that calibrated the rule
-    return Asked(outcome, found, alpha_of(estimator))
+    return Asked(outcome, found, alpha)
 
 
 def name_of(estimator: Any) -> str:

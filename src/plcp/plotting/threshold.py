@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.certificate.outcome import check_kind
-from plcp.conformal.base import Conformal
+from plcp.conformal.base import Conformal, check_one_level
 from plcp.metrics.outcomes import check_numbers
 from plcp.plotting.display import OTHERS, Display, draw_legend, label_axes, styled, wrap, write_note
 from plcp.plotting.features import Cells, cut_feature, feature_of
@@ -77,6 +77,7 @@ class ThresholdDisplay(Display):
         """
         check_kind(estimator)
         check_is_fitted(estimator, "guarantee_")
+        check_one_level(estimator)
         return cls.from_predictions(X, _thresholds(estimator, X), features, ax=ax, **styles)
 
     @classmethod
