@@ -25,6 +25,7 @@ if typing.TYPE_CHECKING:
     )
     from plcp.sets import Intervals, LabelSets
     from plcp.shifts import GroupProbabilities, Groups, KernelShifts
+    from plcp.storage import load, save
     from plcp.thresholds import (
         PLCP,
         RLCP,
@@ -78,6 +79,8 @@ __all__ = [
     "SplitConformal",
     "TreePartition",
     "certify",
+    "load",
+    "save",
 ]
 
 _HOMES = {
@@ -117,6 +120,10 @@ _HOMES = {
         "GroupProbabilities",
         "Groups",
         "KernelShifts",
+    ),
+    "plcp.storage": (
+        "load",
+        "save",
     ),
     "plcp.thresholds": (
         "PLCP",

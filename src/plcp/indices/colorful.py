@@ -85,6 +85,8 @@ class ColorfulQuantile(RegressorMixin, Estimator):
     True
     """
 
+    _of_rows = ("density_weights_",)  # what files leave out
+
     def __init__(
         self,
         index: Any = None,

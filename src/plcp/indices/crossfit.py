@@ -77,6 +77,8 @@ class CrossFitted(RegressorMixin, Estimator):
     array([15.])
     """
 
+    _of_rows = ("out_of_fold_",)  # what files leave out
+
     def __init__(
         self,
         index: Any,
@@ -130,7 +132,8 @@ class CrossFitted(RegressorMixin, Estimator):
 
     def forget_rows(self) -> None:
         """Drop what is known of the fitted rows, which new rows do not need."""
-        del self.out_of_fold_
+        for name in self._of_rows:
+            delattr(self, name)
 
     def _is_worth_tables(self, X: Any) -> bool:
         return isinstance(X, np.ndarray) and (len(X) >= ROWS_FOR_TABLES or "_tables" in vars(self))

@@ -33,13 +33,15 @@ class LightBooster:
 
     @property
     def is_plain(self) -> bool:
+        """Whether it was fitted to an array of numbers."""
+        return self.has_numbers and not hasattr(self.model, "feature_names_in_")
+
+    @property
+    def has_numbers(self) -> bool:
         """Whether all it asks is on which side of a cut a number lies, or a gap."""
         told = self._told
         objective = str(told.get("objective", "")).split(" ")[0]
-        plain = objective in PLAIN and not told["average_output"]
-        return (
-            plain and not hasattr(self.model, "feature_names_in_") and all(map(_asks, self._nodes))
-        )
+        return objective in PLAIN and not told["average_output"] and all(map(_asks, self._nodes))
 
     @property
     def most_leaves(self) -> int:
@@ -154,3 +156,60 @@ def _goes_left(node: dict[str, Any], values: FloatArray) -> NDArray[np.bool_]:
 def _cut(node: dict[str, Any]) -> float:
     told = float(node["threshold"])
     return told if abs(told) < MOST else np.copysign(np.inf, told)
+
+
+def check_text(text: str) -> None:
+    """Refuse the text of a model whose trees lead nowhere: LightGBM would follow them.
+
+    Raises
+    ------
+    ValueError
+        Where a list of numbers has another length than its tree says, a child lies before its
+        parent or beyond the leaves, or a column is asked about that there is none of.
+    """
+    head, *trees = text.split("\n\nTree=")
+    most = int(_told(head)["max_feature_idx"])
+    if "\nTree=" in head or any("\nTree=" in tree for tree in trees):
+        raise ValueError("a tree of LightGBM stands where none belongs")
+    for tree in trees:
+        _check_tree(_told(tree.split("\n\n\n")[0]), most)
+
+
+def _told(block: str) -> dict[str, str]:
+    lines = (line.partition("=") for line in block.splitlines())
+    return {name: value for name, _, value in lines}
+
+
+def _check_tree(told: dict[str, str], most: int) -> None:
+    n = int(told["num_leaves"])
+    n_categorical = int(told["num_cat"])
+    parents = np.arange(n - 1)
+    columns, kinds, left, right = (
+        _whole(told, name, n - 1)
+        for name in ("split_feature", "decision_type", "left_child", "right_child")
+    )
+    children = np.stack([left, right])
+    leads_on = np.where(children < 0, ~children < n, (children > parents) & (children < n - 1))
+    bounds = _whole(told, "cat_boundaries", n_categorical + 1 if n_categorical else 0)
+    words = _whole(told, "cat_threshold", int(bounds[-1]) if n_categorical else 0)
+    cuts = np.array(told.get("threshold", "").split(), dtype=float)
+    fits = (
+        n >= 1
+        and told.get("is_linear", "0") == "0"
+        and len(cuts) == n - 1
+        and len(told["leaf_value"].split()) == n
+        and bool(leads_on.all())
+        and bool(((columns >= 0) & (columns <= most)).all())
+        and bool((np.diff(bounds, prepend=0) >= 0).all())
+        and bool((words >= 0).all())
+        and bool(((cuts >= 0) & (cuts < n_categorical))[kinds & 1 == 1].all())
+    )
+    if not fits:
+        raise ValueError("a tree of LightGBM leads nowhere")
+
+
+def _whole(told: dict[str, str], name: str, n: int) -> NDArray[np.int64]:
+    numbers = np.array(told.get(name, "").split(), dtype=np.int64)
+    if len(numbers) != n:
+        raise ValueError(f"a tree of LightGBM has {len(numbers)} of {name}, not {n}")
+    return numbers

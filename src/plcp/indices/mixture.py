@@ -73,6 +73,8 @@ class MixedIndex(RegressorMixin, Estimator):
     True
     """
 
+    _of_rows = ("out_of_fold_",)  # what files leave out
+
     def __init__(
         self,
         quantile: float | None = None,
@@ -144,7 +146,8 @@ class MixedIndex(RegressorMixin, Estimator):
 
     def forget_rows(self) -> None:
         """Drop what is known of the fitted rows, which new rows do not need."""
-        del self.out_of_fold_
+        for name in self._of_rows:
+            delattr(self, name)
         for member in self.members_:
             member.forget_rows()
 

@@ -37,6 +37,8 @@ class CrossFittedPartition(Partition):
         Seed of the folds.
     """
 
+    _of_rows = ("out_of_fold_",)  # what files leave out
+
     def __init__(
         self,
         partition: Any,

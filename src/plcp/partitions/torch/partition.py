@@ -93,6 +93,8 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
     array([0, 1])
     """
 
+    _of_rows = ("scale_",)  # what files leave out
+
     def __init__(
         self,
         module: Any = None,

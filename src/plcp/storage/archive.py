@@ -1,0 +1,69 @@
+"""A zip archive of a few parts: the same bytes for the same parts, and read with care."""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+MOST_BYTES = 2**32
+MOST_PARTS = 256
+# a small file may unpack to so much; a larger one to so many times its own size
+FREE_BYTES = 2**24
+MOST_RATIO = 200
+LEVEL = 1  # numbers of trees hardly shrink more, and take five times as long
+# what zipfile lets through: bad data, an unknown method, a password, an end too early
+DAMAGE = (zlib.error, NotImplementedError, RuntimeError, EOFError, OSError)
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date a zip archive knows
+
+
+def write_parts(parts: Mapping[str, bytes], *, compressed: bool = True) -> bytes:
+    """Return an archive in which nothing tells when or where it was made.
+
+    Examples
+    --------
+    >>> read_parts(write_parts({"a": b"1"}))
+    {'a': b'1'}
+    """
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, part in parts.items():
+            info = zipfile.ZipInfo(name, EPOCH)
+            info.create_system = 3  # else it tells the operating system
+            # what would shrink beyond the ratio could not be read again
+            shrinks = compressed and len(part) <= FREE_BYTES
+            info.compress_type = zipfile.ZIP_DEFLATED if shrinks else zipfile.ZIP_STORED
+            archive.writestr(info, part, compresslevel=LEVEL)
+    return content.getvalue()
+
+
+def read_parts(content: bytes) -> dict[str, bytes]:
+    """Return the parts of an archive, unless they are too many, too large or damaged."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = archive.infolist()
+        _check_names([info.filename for info in members])
+        _check_sizes(members, len(content))
+        try:
+            return {info.filename: archive.read(info) for info in members}
+        except DAMAGE as error:
+            raise zipfile.BadZipFile(str(error)) from error
+
+
+def _check_names(names: list[str]) -> None:
+    if len(names) > MOST_PARTS:
+        raise ValueError(f"it has {len(names):,} parts, more than the {MOST_PARTS} of a model")
+    for name in names:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
+            raise ValueError(f"its part {name!r} would lie outside of it: do not use it")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"it has two parts {twice!r}, and nobody knows which one counts")
+
+
+def _check_sizes(members: list[zipfile.ZipInfo], n_bytes: int) -> None:
+    """Refuse what would fill memory, by what the archive itself declares of its parts."""
+    size = sum(info.file_size for info in members)
+    most = min(MOST_BYTES, max(FREE_BYTES, MOST_RATIO * n_bytes))
+    if size > most:
+        raise ValueError(f"its parts have {size:,} bytes, more than the {most:,} of a model")

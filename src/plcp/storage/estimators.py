@@ -1,0 +1,126 @@
+"""Any other object of scikit-learn, by skops: all of a file in one part."""
+
+import io
+import json
+import zipfile
+from pathlib import PurePosixPath
+from typing import Any
+
+from plcp.indices import packed_trees
+from plcp.storage.archive import read_parts, write_parts
+from plcp.storage.kinds import Kind
+from plcp.storage.names import full_name
+from plcp.storage.reader import Reader
+from plcp.storage.types import HOME_OF, is_known
+from plcp.storage.writer import Writer
+
+PART, SCHEMA = "estimators.skops", "schema.json"
+REMEDY = "pip install 'plcp[files]'"
+# beside what skops trusts itself: all that is within scikit-learn's boosting
+TRUSTED = (
+    "functools.partial",
+    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.utils.validation.check_array",
+)
+
+
+def _is_foreign(value: Any) -> bool:
+    cls = type(value)
+    return (
+        cls.__module__.startswith("sklearn.")
+        and not is_known(cls)
+        and not packed_trees.is_packable(value)
+    )
+
+
+def _dump(value: Any, writer: Writer) -> int:
+    writer.packages.add("scikit-learn")
+    writer.estimators.append(value)
+    return len(writer.estimators) - 1
+
+
+def _load(number: Any, reader: Reader) -> Any:
+    if PART not in reader.cache:
+        trusted = [f"{home}.{name}" for name, home in HOME_OF.items()]
+        trusted += [full_name(thing) for thing in reader.trusted]
+        reader.cache[PART] = load_estimators(reader.parts[PART], [*TRUSTED, *trusted])
+    found = reader.cache[PART]
+    if type(number) is not int or not 0 <= number < len(found):
+        raise ValueError(f"there is no estimator {number!r}")
+    return found[number]
+
+
+def estimator_parts(estimators: list[Any]) -> dict[str, bytes]:
+    """Return the part that holds estimators, if there are any."""
+    return {PART: dump_estimators(estimators)} if estimators else {}
+
+
+def dump_estimators(estimators: Any) -> bytes:
+    """Return objects as bytes: the same for the same objects.
+
+    skops names objects by their address in memory, which is another in every run; here they are
+    numbered in the order in which they come.
+    """
+    try:
+        import skops.io  # takes two seconds: it looks through all of scikit-learn
+    except ImportError as error:
+        raise ImportError(f"models of scikit-learn are stored by skops: {REMEDY}") from error
+    try:
+        content = skops.io.dumps(estimators)
+    except Exception as error:  # whatever skops says of a type that it cannot take
+        names = ", ".join(sorted({full_name(type(each)) for each in estimators}))
+        raise TypeError(f"skops cannot store one of {names}: {error}") from error
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    numbers: dict[int, int] = {}
+    schema = _renumbered(json.loads(parts.pop(SCHEMA)), numbers)
+    files = {_renamed(name, numbers): part for name, part in parts.items()}
+    text = json.dumps(schema, separators=(",", ":")).encode()
+    return write_parts({**dict(sorted(files.items())), SCHEMA: text}, compressed=False)
+
+
+def load_estimators(content: bytes, trusted: list[str]) -> Any:
+    """Return the objects of these bytes, unless they name a type that is not trusted."""
+    try:
+        import skops.io
+        from skops.io.exceptions import UntrustedTypesFoundException
+    except ImportError as error:
+        raise ImportError(f"it holds what skops reads: {REMEDY}") from error
+    import sklearn
+
+    read_parts(content)  # refuses what would not fit into memory
+    try:
+        return skops.io.loads(content, trusted=trusted)
+    except UntrustedTypesFoundException as error:
+        raise ValueError(
+            f"it holds what no rule needs, so do not use it, unless you trust the code of all it "
+            f"names and pass the classes to load(path, trusted=[...]) ({error})"
+        ) from error
+    except Exception as error:  # whatever a scikit-learn other than the writer's may stumble over
+        raise ValueError(
+            f"scikit-learn {sklearn.__version__} cannot make its models ({type(error).__name__}): "
+            "use the version that it was made with, or make it again"
+        ) from error
+
+
+def _renumbered(node: Any, numbers: dict[int, int]) -> Any:
+    if isinstance(node, list):
+        return [_renumbered(item, numbers) for item in node]
+    if not isinstance(node, dict):
+        return node
+    own = node.get("__id__")
+    if own is not None:
+        number = numbers.setdefault(own, len(numbers))
+        node = node | {"__id__": number}
+        if "file" in node:
+            node["file"] = _renamed(node["file"], numbers)
+    return {key: _renumbered(value, numbers) for key, value in node.items()}
+
+
+def _renamed(file: str, numbers: dict[int, int]) -> str:
+    path = PurePosixPath(file)
+    return f"{numbers[int(path.stem)]:07d}{path.suffix}"
+
+
+KINDS = (Kind("estimator", _is_foreign, _dump, _load),)

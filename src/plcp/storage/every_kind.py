@@ -1,0 +1,16 @@
+"""All kinds of values, in the order in which they are asked."""
+
+from plcp.storage import (
+    arrays,
+    arrow,
+    containers,
+    estimators,
+    functions,
+    light,
+    networks,
+    objects,
+)
+from plcp.storage.kinds import Kind
+
+MODULES = (containers, arrays, functions, light, arrow, networks, estimators, objects)
+KINDS: tuple[Kind, ...] = tuple(kind for module in MODULES for kind in module.KINDS)

@@ -1,0 +1,38 @@
+"""Models of LightGBM, by the text that it keeps them in itself."""
+
+import sys
+from typing import Any
+
+from plcp.indices.light_trees import check_text
+from plcp.storage.kinds import Kind
+from plcp.storage.reader import Reader
+from plcp.storage.writer import Writer
+
+
+def _is_booster(value: Any) -> bool:
+    """Whether this is a booster of LightGBM; whoever has one has imported it already."""
+    lightgbm = sys.modules.get("lightgbm")
+    return lightgbm is not None and type(value) is lightgbm.Booster
+
+
+def _dump_booster(booster: Any, writer: Writer) -> list[Any]:
+    writer.packages.add("lightgbm")
+    name = f"lightgbm/{len(writer.texts)}.txt"
+    writer.texts[name] = booster.model_to_string(num_iteration=-1).encode()
+    return [name, booster.best_iteration]
+
+
+def _load_booster(content: Any, reader: Reader) -> Any:
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise ImportError("it needs LightGBM: pip install 'plcp[boosting]'") from error
+    name, best = content
+    text = reader.parts[name].decode()
+    check_text(text)
+    booster = lightgbm.Booster(model_str=text)
+    booster.best_iteration = int(best)
+    return booster
+
+
+KINDS = (Kind("lightgbm", _is_booster, _dump_booster, _load_booster),)

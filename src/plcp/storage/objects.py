@@ -1,0 +1,123 @@
+"""Estimators, and other objects that are all in their attributes."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from plcp.indices import packed_trees
+from plcp.storage.kinds import Kind
+from plcp.storage.names import can_be_found
+from plcp.storage.reader import Reader
+from plcp.storage.types import found, name_of
+from plcp.storage.writer import Writer
+
+WRITTEN_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE: nothing is hidden from its attributes
+REMEDY = (
+    "define its class at the top of a module that both programs import, and name it in "
+    "load(path, trusted=[...])"
+)
+
+
+def dump_class(value: Any, writer: Writer) -> str:
+    """Return the name of an object's class."""
+    cls = type(value)
+    if hasattr(cls, "to_local"):
+        raise writer.refused(value, "store what its to_local() gives, which needs no cluster")
+    if not can_be_found(cls):
+        raise writer.refused(value, REMEDY)
+    return name_of(cls)
+
+
+def dump_state(state: dict[str, Any], writer: Writer) -> dict[str, Any]:
+    """Return attributes by their names."""
+    return {name: writer.value(value, f".{name}") for name, value in state.items()}
+
+
+def load_state(content: Any, reader: Reader) -> dict[str, Any]:
+    """Return attributes by their names."""
+    return {name: reader.value(value) for name, value in content.items()}
+
+
+def kept(value: Any) -> dict[str, Any]:
+    """Return the attributes that new rows need.
+
+    What is made anew when asked for is left out, and what speaks of the rows of calibration alone,
+    as a class says in ``_of_rows``: a file does not grow with them.
+    """
+    cls, left_out = type(value), getattr(value, "_of_rows", ())
+    return {
+        name: attribute
+        for name, attribute in vars(value).items()
+        if name not in left_out and not isinstance(getattr(cls, name, None), cached_property)
+    }
+
+
+def _dump_object(value: Any, writer: Writer) -> list[Any]:
+    return [dump_class(value, writer), dump_state(kept(value), writer)]
+
+
+def _load_object(content: Any, reader: Reader) -> Any:
+    name, state = content
+    made = object.__new__(_class(name, reader))
+    vars(made).update(load_state(state, reader))
+    return made
+
+
+def _dump_named(value: Any, writer: Writer) -> list[Any]:
+    items = zip(value._fields, value, strict=True)
+    return [dump_class(value, writer), dump_state(dict(items), writer)]
+
+
+def _load_named(content: Any, reader: Reader) -> Any:
+    name, state = content
+    cls, items = _class(name, reader), load_state(state, reader)
+    if not issubclass(cls, tuple) or tuple(items) != cls._fields:
+        raise ValueError(f"{name} has other fields")
+    return tuple.__new__(cls, items.values())
+
+
+def _class(name: Any, reader: Reader) -> Any:
+    cls = found(name, reader.trusted)
+    if not isinstance(cls, type):
+        raise ValueError(f"{name} is no class")
+    return cls
+
+
+def _load_booster(content: Any, reader: Reader) -> Any:
+    name, state = content
+    return packed_trees.unpack(name, load_state(state, reader))
+
+
+def _dump_booster(value: Any, writer: Writer) -> list[Any]:
+    writer.packages.add("scikit-learn")
+    return [type(value).__name__, dump_state(packed_trees.pack(value), writer)]
+
+
+def _load_random(content: Any, reader: Reader) -> np.random.RandomState:
+    made = np.random.RandomState()
+    made.set_state(reader.value(content))
+    return made
+
+
+def is_object(value: Any) -> bool:
+    """Whether an object is all in its attributes, as far as can be told."""
+    has_state = (
+        hasattr(value, "__dict__") and type(value).__basicsize__ <= object.__basicsize__ + 16
+    )
+    return has_state and not isinstance(value, BaseException)
+
+
+KINDS = (
+    Kind("booster", packed_trees.is_packable, _dump_booster, _load_booster),
+    Kind(
+        "random",
+        lambda v: type(v) is np.random.RandomState,
+        lambda v, w: w.value(v.get_state(), ""),
+        _load_random,
+    ),
+    Kind(
+        "named", lambda v: isinstance(v, tuple) and hasattr(v, "_fields"), _dump_named, _load_named
+    ),
+    Kind("object", is_object, _dump_object, _load_object),
+)

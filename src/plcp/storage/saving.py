@@ -1,0 +1,73 @@
+"""``save``: a model as one file, whole or not at all."""
+
+from pathlib import Path
+from typing import Any
+
+from plcp.files.atomic import check_output, write_atomically
+from plcp.storage.archive import write_parts
+from plcp.storage.estimators import estimator_parts
+from plcp.storage.every_kind import KINDS
+from plcp.storage.manifest import describe, sealed
+from plcp.storage.networks import tensor_parts
+from plcp.storage.writer import MODEL, Writer
+
+SUFFIX = ".plcp"
+
+
+def save(model: Any, path: str | Path) -> None:
+    """Write a model to a file, which `load` reads without running code.
+
+    The file is a zip archive: a manifest in JSON (versions, class, parameters, features, alpha,
+    guarantee, seed, digests), and the numbers. A file that is there is replaced, when the new one
+    is complete. The same model gives the same bytes. Models of scikit-learn other than what rules
+    are made of need the extra ``files``, and so do networks.
+
+    What only speaks of the rows of calibration (``out_of_fold_``) is left out, so that a file does
+    not grow with them, except for the rules that look at those rows anew for every prediction:
+    ``LocalCP``, ``RLCP``, ``PosteriorConformal`` and ``ConditionalCalibration``.
+
+    Parameters
+    ----------
+    model : estimator
+        A rule, a conformal estimator, a partition, an index or a score, fitted or not.
+    path : str or Path
+        A file that ends in ``.plcp``.
+
+    Raises
+    ------
+    TypeError
+        Where the model holds what cannot be stored, such as a lambda; it says where.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from plcp import SplitConformal, load
+    >>> rule = SplitConformal(alpha=0.5).fit([[0.0]] * 3, [1.0, 2.0, 3.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(rule, f"{folder}/rule.plcp")
+    ...     load(f"{folder}/rule.plcp").threshold_
+    2.0
+    """
+    write(model, path, force=True)
+
+
+def write(model: Any, path: str | Path, *, force: bool) -> None:
+    """Write a model; with ``force`` in place of a file that is there."""
+    check_output(path, force, ending=SUFFIX)
+    content = model_bytes(model)
+    with write_atomically(path, force=force) as temporary:
+        temporary.write_bytes(content)
+
+
+def model_bytes(model: Any) -> bytes:
+    """Return a model as the bytes of its file."""
+    writer = Writer(KINDS)
+    writer.value(model, type(model).__name__)
+    parts = {
+        MODEL: writer.entries(),
+        **writer.arrays.parts(),
+        **writer.texts,
+        **tensor_parts(writer.tensors),
+        **estimator_parts(writer.estimators),
+    }
+    return write_parts(sealed(describe(model, writer.met, writer.packages), parts))
