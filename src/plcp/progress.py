@@ -1,16 +1,19 @@
 """A bar on long work, for those who asked for one, and independent jobs in threads."""
 
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.utils.parallel import Parallel
+from joblib import Parallel, delayed
+from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 Item = TypeVar("Item")
 FEW = 1_000_000  # values of a table: trees of fewer grow faster in one thread than in two
+_LIMITED = Lock()
 
 
 def counted(
@@ -28,12 +31,41 @@ def counted(
     return tqdm(items, total=total, desc=label, initial=done)
 
 
-def in_threads(jobs: list[Any], n_jobs: int | None, verbose: bool, label: str) -> list[Any]:
-    """Results of delayed ``jobs``, in order; a progress bar called ``label`` if ``verbose``."""
-    # several threads that each multiply matrices in several threads stall each other
-    with nullcontext() if n_jobs in (None, 1) else threadpool_limits(1, user_api="blas"):
-        results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
+def in_threads(
+    jobs: Iterable[Callable[[], Item]], n_jobs: int | None, verbose: bool, label: str
+) -> list[Item]:
+    """Results of ``jobs``, in order; a progress bar called ``label`` if ``verbose``.
+
+    scikit-learn's own ``Parallel`` puts filters of warnings in place around every job, and out of
+    place where several threads do so at once.
+    """
+    config, jobs = get_config(), list(jobs)
+
+    def done(job: Callable[[], Item]) -> Item:
+        with config_context(**config):
+            return job()
+
+    with nullcontext() if n_jobs in (None, 1) else _one_thread_for_matrices():
+        parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        results = parallel(delayed(done)(job) for job in jobs)
         return list(counted(results, len(jobs), verbose, label))
+
+
+@contextmanager
+def _one_thread_for_matrices() -> Iterator[None]:
+    """Several threads that each multiply matrices in several threads stall each other.
+
+    Who comes while another has limited the process finds it done, and leaves it to him to undo it:
+    restored by each in turn, it would end as the last had found it.
+    """
+    if not _LIMITED.acquire(blocking=False):
+        yield
+        return
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        _LIMITED.release()
 
 
 def one_thread_for_few(X: Any) -> AbstractContextManager[Any]:

@@ -1,6 +1,6 @@
 """An index fitted on all folds but one, over and over: honest on its own rows, averaged on new."""
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.estimator import Estimator
@@ -107,7 +106,7 @@ class CrossFitted(RegressorMixin, Estimator):
         index = seeded(self.index, rng)
         if hasattr(index, "tune"):  # what can be chosen once is not chosen anew in each fold
             index = index.tune(X, scores, weights)
-        jobs = [delayed(_fit_fold)(index, X, scores, weights, fold) for fold in folds]
+        jobs = [partial(_fit_fold, index, X, scores, weights, fold) for fold in folds]
         fitted = in_threads(jobs, self.n_jobs, self.verbose, type(index).__name__)
         total = np.zeros(len(scores))
         for (_, hold), (_, values) in zip(folds, fitted, strict=True):

@@ -1,12 +1,12 @@
 """A partition fitted on all folds but one, over and over, and averaged."""
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import delayed
 
 from plcp.indices.crossfit import Fold, histories, make_folds
 from plcp.indices.levels import seeded
@@ -70,7 +70,7 @@ class CrossFittedPartition(Partition):
         rng = check_random_state(self.random_state)
         folds = make_folds(len(scores), self.cv, 1, rng)
         template = seeded(self.partition, rng)
-        jobs = [delayed(_fit_fold)(template, X, scores, weights, fold) for fold in folds]
+        jobs = [partial(_fit_fold, template, X, scores, weights, fold) for fold in folds]
         fitted = in_threads(jobs, self.n_jobs, self.verbose, type(template).__name__)
         self.partitions_ = [partition for partition, _ in fitted]
         self.thresholds_, self._owners = match_groups([p.thresholds_ for p in self.partitions_])

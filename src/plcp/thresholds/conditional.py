@@ -1,11 +1,11 @@
 """Conditional calibration: coverage under every shift of a class, from the dual path."""
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state, gen_batches
-from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.locality.space import numbers
@@ -163,7 +163,7 @@ class ConditionalCalibration(ThresholdRule):
         if isinstance(self._program, KernelProgram):
             seen.append(numbers(X))
         jobs = [
-            delayed(self._program.thresholds)(targets[rows], *(part[rows] for part in seen))
+            partial(self._program.thresholds, targets[rows], *(part[rows] for part in seen))
             for rows in gen_batches(len(columns), self._program.rows_at_once)
         ]
         parts = in_threads(jobs, self.n_jobs, self.verbose, type(self).__name__)

@@ -2,13 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.locality.kernels import BoxKernel, GaussianKernel, check_automatic, check_bandwidth
@@ -89,7 +89,7 @@ class WeightedRule(ThresholdRule):
 
     def _by_block(self, job: Callable[[slice], NDArray[Any]], n: int) -> NDArray[Any]:
         """``job`` of each block of n rows, in threads, put together again."""
-        jobs = [delayed(job)(rows) for rows in blocks(n, len(self.scores_), self._block)]
+        jobs = [partial(job, rows) for rows in blocks(n, len(self.scores_), self._block)]
         return np.concatenate(
             in_threads(jobs, self.n_jobs, self.verbose, type(self).__name__), axis=-1
         )
