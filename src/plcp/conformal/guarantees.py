@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-EXACT = "in finite samples"  # what every rule says of a guarantee that needs no large n
+from plcp.thresholds.guarantees import EXACT
+
 ALL_LABELS = "Every set holds all labels"
 
 

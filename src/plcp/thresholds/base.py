@@ -13,6 +13,7 @@ from plcp.estimator import Estimator
 from plcp.quantiles import FloatArray, IntArray, pinball_loss
 from plcp.thresholds.levels import check_levels, guarantee_at_levels
 from plcp.thresholds.members import Members
+from plcp.thresholds.watching import Watchable
 
 
 class Assigned(NamedTuple):
@@ -22,7 +23,7 @@ class Assigned(NamedTuple):
     thresholds: FloatArray
 
 
-class ThresholdRule(RegressorMixin, Estimator, ABC):
+class ThresholdRule(Watchable, RegressorMixin, Estimator, ABC):
     """Turns calibration pairs (x, s) into a threshold function x ↦ q(x).
 
     A rule is a scikit-learn regressor whose target is the score: ``fit(X, scores)`` learns,

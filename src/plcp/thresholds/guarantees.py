@@ -5,6 +5,8 @@ from typing import Any
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import conformal_rank
 
+EXACT = "in finite samples"  # what every rule says of a guarantee that needs no large n
+
 
 def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> str:
     """Sentence that says what holds for a rule calibrated on n rows, and when."""

@@ -64,6 +64,8 @@ class Mondrian(ThresholdRule):
     array([19.,  9.])
     """
 
+    _reads_ranks = True
+
     def __init__(
         self,
         groups: Source | None = None,

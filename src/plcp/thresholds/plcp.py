@@ -123,6 +123,7 @@ class PLCP(ThresholdRule):
     True
     """
 
+    _reads_ranks = True
     partition_: Partition
     thresholds_: FloatArray
     group_sizes_: FloatArray
@@ -216,8 +217,11 @@ class PLCP(ThresholdRule):
     @asks_any_level
     def members(self, X: Any) -> Members:
         """Rows of each learned group, by name."""
-        names = (f"learned group {i}" for i in range(self.n_groups_))
-        return members_of_codes(names, self.groups(X))
+        return members_of_codes(self.group_names(), self.groups(X))
+
+    def group_names(self) -> list[str]:
+        """Return the names of the learned groups, in the order of ``thresholds_``."""
+        return [f"learned group {i}" for i in range(self.n_groups_)]
 
     @asks_any_level
     def memberships(self, X: Any) -> FloatArray:

@@ -32,6 +32,7 @@ from plcp.validation import (
     too_few,
     warn_infinite,
 )
+from plcp.validation.effective import telling_rows
 
 ADJUSTMENTS = ("auto", "ratio", "difference")
 FLOOR = 1e-3  # of a typical score: what a model may say at least where scores are divided by it
@@ -89,6 +90,8 @@ class Rectified(ThresholdRule):
     True
     """
 
+    _reads_ranks = True
+
     def __init__(
         self,
         index: Any = None,
@@ -120,6 +123,7 @@ class Rectified(ThresholdRule):
         # A choice by all signs stays exact: a test score below zero is covered by any ratio.
         self.adjustment_ = _adjustment(self.adjustment, pairs.scores)
         held = self._learn(pairs, alpha)
+        self._n_calibration, _ = telling_rows(len(held.scores), held.weights)
         self.level_ = conformal_quantile(self._adjusted(held), alpha, held.weights)
         if np.isinf(self.level_):
             warn_infinite(self._why_infinite(held, alpha))

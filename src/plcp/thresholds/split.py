@@ -54,6 +54,8 @@ class SplitConformal(ThresholdRule):
     array([18., 18.])
     """
 
+    _reads_ranks = True
+
     def __init__(self, alpha: Alpha = 0.1) -> None:
         self.alpha = alpha
 
@@ -74,6 +76,7 @@ class SplitConformal(ThresholdRule):
         ranks = Ranks(scores.then(_in_one_group), 1)
         n = int(ranks.sizes[0])
         check_some(n)
+        self._n_calibration = n
         return self._settled(float(ranks.at([conformal_rank(n, alpha) - 1])[0]), n, None)
 
     def _settled(self, threshold: float, n: int, weights: FloatArray | None) -> Self:

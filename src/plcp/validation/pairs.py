@@ -9,6 +9,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from plcp.quantiles import FloatArray
 from plcp.rows import plain, take
+from plcp.validation.effective import telling_rows
 from plcp.validation.features import check_features
 from plcp.validation.values import check_at_hand, first_not_finite
 
@@ -20,7 +21,9 @@ def check_pairs(
     X = check_features(estimator, X, reset=True, allow_nan=allow_nan)
     scores = check_scores(y)
     check_lengths(X, scores)
-    return X, scores, check_weights(sample_weight, X)
+    weights = check_weights(sample_weight, X)
+    estimator._n_calibration, estimator._rows_a_weight = telling_rows(len(scores), weights)
+    return X, scores, weights
 
 
 def check_scores(scores: ArrayLike) -> FloatArray:

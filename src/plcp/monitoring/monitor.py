@@ -1,0 +1,249 @@
+"""A monitor of a fitted rule: coverage of each group as labels come in, and alarms."""
+
+import hashlib
+import json
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from plcp.monitoring.bounds import anytime_bounds
+from plcp.monitoring.evidence import log_start
+from plcp.monitoring.origins import Rows
+from plcp.monitoring.report import Drift, GroupReport, Report, verdict_of
+from plcp.monitoring.stamps import stamps_of
+from plcp.monitoring.state import as_plain, check_keys, checked, from_plain, parse, refuse
+from plcp.monitoring.stream import Alarm, Stream
+from plcp.monitoring.watched import Sighting, Watch, Watched
+from plcp.quantiles import FloatArray, IntArray
+from plcp.rows import count
+from plcp.validation import check_share
+
+FORMAT = "plcp monitor 1"
+EVERYBODY = "all"
+LARGEST = 700.0  # logarithm of about the largest number there is
+
+
+class Monitor:
+    """Watches whether a rule still covers each of its groups, on rows whose labels came later.
+
+    Made by ``rule.monitor()``, of a fitted threshold rule or conformal estimator. Misses of each
+    group, and of all rows together, are compared with what calibration foretells of them, chance
+    in the calibration included: evidence of more misses, since any row, is a martingale while
+    nothing drifts. So the probability of any false alarm, ever, however often one looks, is at
+    most ``rate``. What is remembered does not grow with the rows.
+
+    Parameters
+    ----------
+    rule : fitted threshold rule, ConformalRegressor or ConformalClassifier
+        What to watch.
+    rate : float, default=0.05
+        Probability of a false alarm that is put up with, for all groups together.
+
+    Attributes
+    ----------
+    n_rows_ : int
+        Number of rows seen.
+    guarantee_ : str
+        What alarms and bounds hold, and when.
+
+    References
+    ----------
+    Ville (1939). Étude critique de la notion de collectif.
+    Vovk (2021). Testing randomness online. Statistical Science.
+    Shin, Ramdas, Rinaldo (2024). E-detectors: a nonparametric framework for sequential change
+    detection. New England Journal of Statistics in Data Science.
+
+    Examples
+    --------
+    >>> from plcp import Mondrian
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(2, size=(4000, 1))
+    >>> scores = rng.exponential(1 + X[:, 0])
+    >>> rule = Mondrian(0).fit(X[:1000], scores[:1000])
+    >>> scores[3000:] *= 1 + X[3000:, 0]  # the scores of group 1 double
+    >>> monitor = rule.monitor().update(X[1000:], scores[1000:])
+    >>> monitor.report().drifting
+    ['all', '1']
+    >>> monitor.report().groups[2].drift.since_row  # it was row 2,000 of those watched
+    2010
+    >>> again = Monitor.from_json(rule, monitor.to_json())
+    """
+
+    def __init__(self, rule: Watched, rate: float = 0.05) -> None:
+        self.rule = rule
+        self.rate = check_share("rate", rate, ": 0.05 is one false alarm in twenty monitors")
+        self.n_rows_ = 0
+        self._watches = rule.watches()
+        self._streams = [Stream.start() for _ in self._names()]
+        self.guarantee_ = _guarantee(self.rate, self._watches)
+
+    def update(
+        self, X: Any, y: ArrayLike, *, at: Any = None, rule_groups: ArrayLike | None = None
+    ) -> Self:
+        """Take rows whose labels are known by now, in any number; an error leaves all as it was.
+
+        Batches make no difference: the same rows in the same order give the same state.
+
+        Parameters
+        ----------
+        X : rows
+            As for ``predict``.
+        y : array-like
+            Labels, for a conformal estimator; scores, for a threshold rule.
+        at : str, date, number, or one of them a row; optional
+            Time of the rows, told with alarms.
+        rule_groups : array-like, optional
+            What ``rule.predict`` takes as ``groups``, for a rule that was fitted with such.
+        """
+        n = _check_rows(X, y)
+        stamps = stamps_of(at, n)
+        if n == 0:
+            return self
+        numbers = self.n_rows_ + np.arange(n)
+        found: list[Stream] = []
+        for watch, sighting in zip(self._watches, self.rule.sight(X, y, rule_groups), strict=True):
+            streams = self._streams[len(found) : len(found) + 1 + len(watch.groups)]
+            found += self._after(watch, sighting, streams, numbers, stamps)
+        self._streams, self.n_rows_ = found, self.n_rows_ + n
+        return self
+
+    def _after(
+        self,
+        watch: Watch,
+        sighting: Sighting,
+        streams: list[Stream],
+        numbers: IntArray,
+        stamps: NDArray[Any],
+    ) -> list[Stream]:
+        """Streams of all rows and of each group, after more rows."""
+        everybody, missed = streams[0], sighting.missed
+        chances: FloatArray = np.zeros(len(missed))  # a group never seen is never missed
+        found = []
+        of_groups = zip(watch.groups.values(), sighting.members, streams[1:], strict=True)
+        for urn, rows, stream in of_groups:
+            chances[rows] = urn.chances(missed[rows], stream.n, stream.misses)
+            seen = Rows(missed[rows], chances[rows], numbers[rows], stamps[rows])
+            found.append(stream.after(seen, self._bar))
+        if not sighting.disjoint:
+            chances = watch.everybody.chances(missed, everybody.n, everybody.misses)
+        return [everybody.after(Rows(missed, chances, numbers, stamps), self._bar), *found]
+
+    @property
+    def _bar(self) -> float:
+        """What log M must reach for an alarm: each group has its share of the rate."""
+        return math.log(len(self._streams) / self.rate)
+
+    def report(self) -> Report:
+        """Return coverage so far, bounds and a verdict for all rows and for each group."""
+        told = zip(self._names(), self._targets(), self._streams, strict=True)
+        groups = tuple(self._report(name, target, stream) for name, target, stream in told)
+        return Report(self.n_rows_, self.rate, groups, self.guarantee_)
+
+    def _report(self, name: str, target: float, stream: Stream) -> GroupReport:
+        tail = self.rate / 2 / len(self._streams)
+        hits = stream.n - stream.misses
+        low, high = anytime_bounds(hits, stream.n, tail)
+        return GroupReport(
+            group=name,
+            n=stream.n,
+            hits=hits,
+            coverage=hits / stream.n if stream.n else None,
+            low=low,
+            high=high,
+            target=target,
+            evidence=math.exp(min(stream.height, LARGEST)),
+            p_value=min(1.0, len(self._streams) * math.exp(-stream.height)),
+            verdict=verdict_of(low, high, target, stream.alarm is not None),
+            drift=None if stream.alarm is None else _drift(stream, stream.alarm, tail),
+        )
+
+    def to_json(self) -> str:
+        """Return all that is remembered, as JSON: `from_json` goes on from there, to the bit."""
+        streams = zip(self._names(), self._streams, strict=True)
+        state = {
+            "format": FORMAT,
+            "digest": self._digest(),
+            "rate": self.rate,
+            "n_rows": self.n_rows_,
+            "groups": {name: as_plain(stream) for name, stream in streams},
+        }
+        return json.dumps(state, allow_nan=False, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, rule: Watched, state: str) -> Self:
+        """Return the monitor of this rule that `to_json` told; refuse one of another rule."""
+        values = parse(state)
+        check_keys(values, {"format", "digest", "rate", "n_rows", "groups"})
+        if values["format"] != FORMAT:
+            refuse(f"of format {values['format']!r}")
+        monitor = cls(rule, values["rate"])
+        if values["digest"] != monitor._digest():
+            raise ValueError(
+                "the state is that of a monitor of other thresholds: give the rule it was made of, "
+                "or begin anew with rule.monitor()"
+            )
+        monitor.n_rows_ = checked(values["n_rows"], int)
+        check_keys(values["groups"], {*monitor._names()})
+        monitor._streams = [from_plain(values["groups"][name]) for name in monitor._names()]
+        return monitor
+
+    def _names(self) -> list[str]:
+        return [
+            f"{watch.title}{name}" for watch in self._watches for name in (EVERYBODY, *watch.groups)
+        ]
+
+    def _targets(self) -> list[float]:
+        return [1 - watch.alpha for watch in self._watches for _ in range(1 + len(watch.groups))]
+
+    def _digest(self) -> str:
+        told = "\n".join(watch.digest for watch in self._watches)
+        return hashlib.sha256(told.encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        return f"Monitor({self.rule!r}, rate={self.rate:g}, n_rows_={self.n_rows_})"
+
+
+def _drift(stream: Stream, alarm: Alarm, tail: float) -> Drift:
+    """Coverage since a drift began; bounds hold for every row at which it may have begun."""
+    n, misses = stream.n - alarm.n, stream.misses - alarm.misses
+    share = math.exp(float(log_start(np.array(alarm.n + 1))))
+    low, high = anytime_bounds(n - misses, n, tail * share)
+    return Drift(
+        row=alarm.row,
+        at=alarm.stamp,
+        since_row=alarm.since_row,
+        since_at=alarm.since_stamp,
+        n=n,
+        coverage=(n - misses) / n,
+        low=low,
+        high=high,
+    )
+
+
+def _check_rows(X: Any, y: Any) -> int:
+    """Return the number of rows, which must be that of the labels."""
+    n, labels = count(X), count(y)
+    if n != labels:
+        raise ValueError(f"X has {n} rows and y has {labels}: give one label or score a row")
+    return n
+
+
+def _guarantee(rate: float, watches: list[Watch]) -> str:
+    n = sum(1 + len(watch.groups) for watch in watches)
+    which = "all rows" if n == 1 else f"all rows and {n - 1} groups together"
+    bounds = (
+        f"Bounds on coverage hold for {which}, at all times at once, with probability "
+        f"{1 - rate:g}, whatever drifts."
+    )
+    if all(watch.exact for watch in watches):
+        return (
+            f"The probability of any alarm, ever, is at most {rate:g}, for {which}, if rows are "
+            f"exchangeable with those that calibrated and no scores tie. {bounds}"
+        )
+    return (
+        f"Approximate: the probability of any alarm, ever, is about {rate:g}, for {which}, if rows "
+        "are exchangeable with those that calibrated. Misses of thresholds that are not ranks "
+        f"among held-out scores are only about as many as calibration foretells. {bounds}"
+    )

@@ -1,0 +1,162 @@
+"""What a monitor tells: coverage of each group so far, and whether it still holds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+DRIFTS, SHORT, ABOVE = "drifts", "falls short", "above"
+IN_KEEPING, TOO_FEW = "in keeping", "too few rows"
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A change for the worse: when it was seen, since when, and coverage since.
+
+    Parameters
+    ----------
+    row, at : int, str or None
+        Row at which the alarm was raised, and the caller's time of it. Rows count from zero, those
+        of all groups together, in the order of the updates.
+    since_row, since_at : int, str or None
+        Row with which the drift most likely began.
+    n, coverage : int, float
+        Number of the group's rows since then, and the share of them that was covered.
+    low, high : float
+        Bounds on that coverage, whenever the drift began: they are wider than those of a group.
+    """
+
+    row: int
+    at: str | None
+    since_row: int
+    since_at: str | None
+    n: int
+    coverage: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return (
+            f"since row {_dated(self.since_row, self.since_at)}: {self.coverage:.3f} covered, "
+            f"{self.low:.3f} to {self.high:.3f}; seen at row {_dated(self.row, self.at)}"
+        )
+
+
+@dataclass(frozen=True)
+class GroupReport:
+    """Coverage of one group since the monitor began.
+
+    Parameters
+    ----------
+    group : str
+        Its name; "all" is all rows.
+    n, hits : int
+        Number of its rows, and of those covered.
+    coverage : float or None
+        The share covered; None of no rows.
+    low, high : float
+        Bounds on the mean probability of its rows to be covered. Those of all groups hold at all
+        times at once with probability 1 - rate.
+    target : float
+        Coverage that was asked for, 1 - alpha.
+    evidence : float
+        How many times as likely the rows have been, at most, under a drift as under none.
+    p_value : float
+        Bound on the probability that evidence of any group ever gets so high if nothing drifts.
+    verdict : str
+        "drifts": misses are more than calibration and chance explain. Else what the bounds say of
+        the target: "falls short", "above", "in keeping", or "too few rows" to tell it from twice
+        the misses. A group may fall short without a drift, from an unlucky calibration.
+    drift : Drift or None
+        Of a group that drifts.
+    """
+
+    group: str
+    n: int
+    hits: int
+    coverage: float | None
+    low: float
+    high: float
+    target: float
+    evidence: float
+    p_value: float
+    verdict: str
+    drift: Drift | None
+
+    def __str__(self) -> str:
+        told = self.verdict if self.drift is None else f"{self.verdict} {self.drift}"
+        covered = "–" if self.coverage is None else f"{self.coverage:.3f}"
+        bounds = f"{self.low:.3f} to {self.high:.3f}"
+        return f"{self.n:>12,}{covered:>9}{bounds:>16}{self.p_value:>9.2g}  {told}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a monitor tells of all rows so far; it prints as a table.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows seen.
+    rate : float
+        Probability of any false alarm, ever.
+    groups : tuple of GroupReport
+        All rows first, then each group.
+    guarantee : str
+        What alarms and bounds hold, and when.
+    """
+
+    n_rows: int
+    rate: float
+    groups: tuple[GroupReport, ...]
+    guarantee: str
+
+    @property
+    def drifting(self) -> list[str]:
+        """Names of the groups that drift."""
+        return [group.group for group in self.groups if group.drift is not None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python values."""
+        return {**asdict(self), "groups": [asdict(group) for group in self.groups]}
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas frame, one row a group; columns of drifts begin with ``drift_``."""
+        import pandas
+
+        rows = [asdict(group) for group in self.groups]
+        nothing = dict.fromkeys(Drift.__dataclass_fields__)
+        for row in rows:
+            drift = row.pop("drift") or nothing
+            row.update({f"drift_{name}": value for name, value in drift.items()})
+        return pandas.DataFrame(rows)
+
+    def __str__(self) -> str:
+        width = max(5, *(len(group.group) for group in self.groups))
+        head = f"{'group':{width}}{'rows':>12}{'covered':>9}{'between':>16}{'p':>9}  verdict"
+        return "\n".join([head, *(f"{group.group:{width}}{group}" for group in self.groups)])
+
+
+def verdict_of(low: float, high: float, target: float, drifts: bool) -> str:
+    """Return the verdict on a group, in the words of an audit.
+
+    Examples
+    --------
+    >>> [verdict_of(*ends, 0.9, False) for ends in ((0.91, 0.95), (0.85, 0.95), (0.7, 0.95))]
+    ['above', 'in keeping', 'too few rows']
+    >>> verdict_of(0.7, 0.8, 0.9, False), verdict_of(0.85, 0.95, 0.9, True)
+    ('falls short', 'drifts')
+    """
+    if drifts:
+        return DRIFTS
+    if low >= target or high < target:
+        return ABOVE if low >= target else SHORT
+    is_told = low > 0 and low >= 2 * target - 1
+    return IN_KEEPING if is_told else TOO_FEW
+
+
+def _dated(row: int, at: str | None) -> str:
+    return f"{row:,}" if at is None else f"{row:,} ({at})"
