@@ -3,6 +3,7 @@
 import io
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
@@ -37,11 +38,11 @@ def write_parts(parts: Mapping[str, bytes], *, compressed: bool = True) -> bytes
     return content.getvalue()
 
 
-def read_parts(content: bytes) -> dict[str, bytes]:
+def read_parts(content: bytes, *, most_parts: int = MOST_PARTS) -> dict[str, bytes]:
     """Return the parts of an archive, unless they are too many, too large or damaged."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = archive.infolist()
-        _check_names([info.filename for info in members])
+        _check_names([info.filename for info in members], most_parts)
         _check_sizes(members, len(content))
         try:
             return {info.filename: archive.read(info) for info in members}
@@ -49,16 +50,16 @@ def read_parts(content: bytes) -> dict[str, bytes]:
             raise zipfile.BadZipFile(str(error)) from error
 
 
-def _check_names(names: list[str]) -> None:
-    if len(names) > MOST_PARTS:
-        raise ValueError(f"it has {len(names):,} parts, more than the {MOST_PARTS} of a model")
+def _check_names(names: list[str], most_parts: int) -> None:
+    if len(names) > most_parts:
+        raise ValueError(f"it has {len(names):,} parts, more than the {most_parts:,} of a model")
     for name in names:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
             raise ValueError(f"its part {name!r} would lie outside of it: do not use it")
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"it has two parts {twice!r}, and nobody knows which one counts")
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise ValueError(f"it has two parts {twice[0]!r}, and nobody knows which one counts")
 
 
 def _check_sizes(members: list[zipfile.ZipInfo], n_bytes: int) -> None:

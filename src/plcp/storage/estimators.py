@@ -11,10 +11,11 @@ from plcp.storage.archive import read_parts, write_parts
 from plcp.storage.kinds import Kind
 from plcp.storage.names import full_name
 from plcp.storage.reader import Reader
-from plcp.storage.types import HOME_OF, is_known
+from plcp.storage.types import HOME_OF, is_known, unknown
 from plcp.storage.writer import Writer
 
 PART, SCHEMA = "estimators.skops", "schema.json"
+MOST_ARRAYS = 2**20  # skops gives each a part of its own
 REMEDY = "pip install 'plcp[files]'"
 # beside what skops trusts itself: all that is within scikit-learn's boosting
 TRUSTED = (
@@ -89,14 +90,12 @@ def load_estimators(content: bytes, trusted: list[str]) -> Any:
         raise ImportError(f"it holds what skops reads: {REMEDY}") from error
     import sklearn
 
-    read_parts(content)  # refuses what would not fit into memory
+    read_parts(content, most_parts=MOST_ARRAYS)  # refuses what would not fit into memory
     try:
         return skops.io.loads(content, trusted=trusted)
     except UntrustedTypesFoundException as error:
-        raise ValueError(
-            f"it holds what no rule needs, so do not use it, unless you trust the code of all it "
-            f"names and pass the classes to load(path, trusted=[...]) ({error})"
-        ) from error
+        names = [name for name in skops.io.get_untrusted_types(data=content) if name not in trusted]
+        raise ValueError(unknown(names)) from error
     except Exception as error:  # whatever a scikit-learn other than the writer's may stumble over
         raise ValueError(
             f"scikit-learn {sklearn.__version__} cannot make its models ({type(error).__name__}): "

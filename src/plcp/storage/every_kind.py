@@ -4,6 +4,7 @@ from plcp.storage import (
     arrays,
     arrow,
     containers,
+    decision_trees,
     estimators,
     functions,
     light,
@@ -12,5 +13,15 @@ from plcp.storage import (
 )
 from plcp.storage.kinds import Kind
 
-MODULES = (containers, arrays, functions, light, arrow, networks, estimators, objects)
+MODULES = (
+    containers,
+    arrays,
+    functions,
+    light,
+    arrow,
+    networks,
+    decision_trees,
+    estimators,
+    objects,
+)
 KINDS: tuple[Kind, ...] = tuple(kind for module in MODULES for kind in module.KINDS)

@@ -67,9 +67,10 @@ def load_manifest(path: str | Path) -> Mapping[str, Any]:
 
 def read_file(path: str | Path) -> dict[str, bytes]:
     """Return the parts of a file, whatever they are."""
-    if not str(path).lower().endswith(SUFFIX):
+    file = check_input(path)
+    if not file.name.lower().endswith(SUFFIX):
         raise ValueError(f"a model's name ends in {SUFFIX}: name such a file")
-    return read_parts(check_input(path).read_bytes())
+    return read_parts(file.read_bytes())
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from plcp.indices import packed_trees
+from plcp.storage.decision_trees import check_trees
 from plcp.storage.kinds import Kind
 from plcp.storage.names import can_be_found
 from plcp.storage.reader import Reader
@@ -61,6 +62,7 @@ def _load_object(content: Any, reader: Reader) -> Any:
     name, state = content
     made = object.__new__(_class(name, reader))
     vars(made).update(load_state(state, reader))
+    check_trees(made)
     return made
 
 

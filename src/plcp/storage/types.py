@@ -1,5 +1,6 @@
 """The classes and functions that a file may name, and where they live: it can name no others."""
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -54,14 +55,20 @@ _HOMES = {
     "plcp.thresholds.rectified": "Rectified",
     "plcp.thresholds.rlcp": "RLCP",
     "plcp.thresholds.split": "SplitConformal",
-    # of scikit-learn what rules are put together from; skops keeps all else of it
+    # of scikit-learn what rules are put together from, and trees; skops keeps all else of it
     "sklearn.compose._column_transformer": "ColumnTransformer",
     "sklearn.dummy": "DummyRegressor",
+    "sklearn.ensemble._forest": (
+        "ExtraTreesClassifier ExtraTreesRegressor RandomForestClassifier RandomForestRegressor"
+    ),
     "sklearn.frozen._frozen": "FrozenEstimator",
     "sklearn.pipeline": "Pipeline",
     "sklearn.preprocessing._encoders": "OrdinalEncoder",
     "sklearn.preprocessing._function_transformer": "FunctionTransformer",
     "sklearn.preprocessing._label": "LabelEncoder",
+    "sklearn.tree._classes": (
+        "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor"
+    ),
     "sklearn.utils.validation": "check_array",
     "lightgbm.sklearn": "LGBMClassifier LGBMRegressor",
 }
@@ -94,7 +101,13 @@ def stranger(name: Any, trusted: Any) -> Any:
         # what a script defined has another module in every other program
         if name == full_name(thing) or name == f"__main__.{thing.__qualname__}":
             return thing
-    raise ValueError(
-        f"it names {name}, which plcp does not know: if you trust its code, import it and call "
-        f"load(path, trusted=[{str(name).rpartition('.')[2]}])"
+    raise ValueError(unknown([str(name)]))
+
+
+def unknown(names: Sequence[str]) -> str:
+    """Say that a file names what plcp does not know, and what can be done about it."""
+    short = ", ".join(name.rpartition(".")[2] for name in names)
+    return (
+        f"it names {', '.join(names)}, which plcp does not know: if you trust the code and whoever "
+        f"made the file, import it and call load(path, trusted=[{short}])"
     )

@@ -1,7 +1,7 @@
 """A calibrated table: all that is needed to give new rows their sets."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,25 @@ class TabularModel:
     def guarantee(self) -> str:
         """What holds, and when, in the words of this table's user."""
         return self.rule.guarantee_.replace('calibration="split"', "the method plcp-split")
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What a file says of this model, for whoever reads it without the rules."""
+        classes = self.classes
+        return {
+            "method": self.method,
+            "alpha": self.alpha,
+            "guarantee": self.guarantee,
+            "seed": self.about.get("seed"),
+            "roles": asdict(self.roles),
+            "columns": [asdict(feature) for feature in self.features],
+            "left_out": [asdict(left) for left in self.left_out],
+            "classes": None if classes is None else classes.cast(pa.string()).to_pylist(),
+            "label_type": None if classes is None else str(classes.type),
+            "explanation": self.explanation,
+            "about": dict(self.about),
+            "notes": list(self.notes),
+        }
 
     @property
     def conformity(self) -> Score | None:
