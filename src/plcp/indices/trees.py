@@ -74,6 +74,12 @@ class Booster:
         return not hasattr(self.model, "feature_names_in_")
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether categories, if there are any, are known by numbers, as arrays hold them."""
+        known = self._categories.values()
+        return all(np.asarray(categories).dtype.kind in "biuf" for categories in known)
+
+    @property
     def n_trees(self) -> int:
         """Number of trees."""
         return len(self._predictors)

@@ -1,1 +1,11 @@
-"""Fitted rules as ONNX graphs, to be served without Python."""
+"""Fitted rules as ONNX graphs, to be served without Python (needs the extra ``onnx``)."""
+
+try:
+    import onnx as _onnx  # noqa: F401
+except ImportError as error:
+    raise ImportError("plcp.onnx needs onnx: pip install 'plcp[onnx]'") from error
+
+from plcp.onnx.exporting import export
+from plcp.onnx.refusal import NotExportableError
+
+__all__ = ["NotExportableError", "export"]

@@ -1,0 +1,156 @@
+"""A fitted rule or model as one ONNX graph."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from onnx import ModelProto, checker, helper
+from sklearn.utils.validation import check_is_fitted
+
+from plcp.conformal import ConformalClassifier, ConformalRegressor
+from plcp.conformal.base import witness
+from plcp.files.atomic import check_output, write_atomically
+from plcp.onnx.graph import IR_VERSION, VERSIONS, Graph
+from plcp.onnx.inputs import inputs_of, place_of
+from plcp.onnx.intervals import check_score, ends, point, prediction
+from plcp.onnx.refusal import refused
+from plcp.onnx.rules import Answer, answers
+from plcp.onnx.words import Words, told
+from plcp.thresholds import ThresholdRule
+
+
+def export(model: Any, path: str | Path | None = None) -> ModelProto:
+    """Write a fitted threshold rule or ``ConformalRegressor`` as an ONNX graph.
+
+    The graph gives each row its ``threshold`` and learned ``group``, and for a
+    ``ConformalRegressor`` also ``prediction``, ``lower`` and ``upper``: the same as Python's, but
+    for the rounding of sums in another order.
+
+    Rows go in as one table ``X`` of doubles, (n, d), columns as in fit: cast single precision to
+    double first, as scikit-learn does. Gaps are nan, codes of categories numbers, dates days since
+    1970. Where the rule was fitted to a data frame with text, each column is an input of its own
+    name, (n, 1), of strings or doubles, and text that was not seen in fit counts as missing. Rows
+    that ``predict`` would refuse (infinite numbers, or nan where the rule takes none) are given an
+    infinite threshold and group -1.
+
+    A model that has no graph here (any but linear ones, ``HistGradientBoostingRegressor``,
+    LightGBM's and networks within ``TorchQuantile``) stays where it is: its prediction is then a
+    second input, ``prediction``, (n,), or (n, 2) for scores that read a band or a scale.
+
+    Rules: ``PLCP`` with ordered (linear, boosted, mixed, neural), softmax, tree and neural
+    partitions, ``SplitConformal``, ``Rectified``, and ``Mondrian`` of one column. Several levels
+    give one column each.
+
+    Parameters
+    ----------
+    model : ThresholdRule or ConformalRegressor
+        Fitted.
+    path : str or Path, default=None
+        A file ``.onnx`` to write as well; one that is there is replaced, whole or not at all.
+
+    Returns
+    -------
+    onnx.ModelProto
+        The graph. Its ``doc_string`` says what goes in and comes out, its metadata hold alpha, the
+        guarantee, the names of the features and the version of plcp.
+
+    Examples
+    --------
+    >>>     >>> import onnxruntime
+    >>> from plcp import SplitConformal
+    >>> from plcp.onnx import export
+    >>> rule = SplitConformal(alpha=0.1).fit(np.zeros((19, 1)), np.arange(1, 20))
+    >>> session = onnxruntime.InferenceSession(export(rule).SerializeToString())
+    >>> session.run(["threshold"], {"X": np.array([[0.0], [5.0]])})
+    [array([18., 18.])]
+    """
+    if path is not None:
+        check_output(path, force=True, ending=".onnx")
+    if not isinstance(model, ConformalRegressor | ThresholdRule):
+        raise _unknown(model)
+    check_is_fitted(model)
+    graph = Graph()
+    if isinstance(model, ConformalRegressor):
+        _add_model(graph, model)
+        words = told(graph, model, model.thresholds_, witness(model))
+    else:
+        _give(graph, [answers(inputs_of(graph, model, model), model)])
+        words = told(graph, model, [model], model)
+    exported = _finished(graph, words)
+    if path is not None:
+        with write_atomically(path, force=True) as temporary:
+            temporary.write_bytes(exported.SerializeToString())
+    return exported
+
+
+def _add_model(graph: Graph, model: ConformalRegressor) -> None:
+    """Add the model, the rule of each tail, and the ends of intervals."""
+    score, rules, shown = model.conformity_, model.thresholds_, witness(model)
+    check_score(score)
+    kept = _kept(model)
+    rows = inputs_of(graph, shown, rules[0], kept)
+    given = prediction(rows, model.estimator_, score)
+    seen = rows if kept is None else rows.select(kept)
+    tails = [answers(seen, rule) for rule in rules]
+    levels = len(tails[0])
+    _give(graph, tails)
+    joined = [graph.side_by_side([answer.threshold for answer in tail]) for tail in tails]
+    lower, upper = ends(graph, score, given, joined)
+    if "prediction" not in graph.inputs:
+        graph.output("prediction", point(graph, score, given), "double", 1)
+    graph.output("lower", lower, "double", levels)
+    graph.output("upper", upper, "double", levels)
+
+
+def _kept(model: ConformalRegressor) -> list[int] | None:
+    """Places of the columns that the rule is shown; None for all."""
+    if model.features is None:
+        return None
+    if callable(model.features):
+        raise refused(
+            "features",
+            "a function of X has no graph",
+            "name columns, or export the rule, model.thresholds_[0], and give it features(X)",
+        )
+    given = [model.features] if isinstance(model.features, str | int) else list(model.features)
+    return [place_of(model, column) for column in given]
+
+
+def _give(graph: Graph, tails: Sequence[Sequence[Answer]]) -> None:
+    """Name thresholds and groups: a vector, or one column for each tail and level."""
+    found = [answer for tail in tails for answer in tail]
+    threshold = graph.side_by_side([answer.threshold for answer in found])
+    graph.output("threshold", threshold, "double", len(found))
+    groups = [answer.group for answer in found if answer.group is not None]
+    if groups:
+        graph.output("group", graph.side_by_side(groups), "int64", len(groups))
+
+
+def _finished(graph: Graph, words: Words) -> ModelProto:
+    inner = helper.make_graph(
+        graph.nodes, "plcp", graph.used_inputs(), graph.outputs, graph.constants
+    )
+    versions = [helper.make_opsetid(domain, version) for domain, version in VERSIONS.items()]
+    exported = helper.make_model(
+        inner,
+        opset_imports=versions,
+        ir_version=IR_VERSION,
+        producer_name="plcp",
+        producer_version=words.facts["plcp_version"],
+        doc_string=words.text,
+    )
+    helper.set_model_props(exported, words.facts)
+    checker.check_model(exported)
+    return exported
+
+
+def _unknown(model: Any) -> ValueError:
+    if isinstance(model, ConformalClassifier):
+        return refused(
+            model,
+            "sets of labels have no graph here",
+            "export its rule, model.thresholds_[0], and compare scores with thresholds",
+        )
+    return refused(
+        model, "only threshold rules and ConformalRegressor are", "give one of these, fitted"
+    )

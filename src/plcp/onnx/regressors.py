@@ -1,0 +1,154 @@
+"""Fitted regressors, of scores or of labels, as one number a row."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.dummy import DummyRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import (
+    BayesianRidge,
+    ElasticNet,
+    ElasticNetCV,
+    HuberRegressor,
+    Lasso,
+    LassoCV,
+    LinearRegression,
+    QuantileRegressor,
+    Ridge,
+    RidgeCV,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from plcp.indices import ColorfulQuantile, CrossFitted, LinearQuantile, MixedIndex, SparseScale
+from plcp.indices.averaged import taken_apart
+from plcp.onnx.forests import averaged
+from plcp.onnx.refusal import refused
+from plcp.onnx.rows import Rows, Table
+from plcp.onnx.scales import mean_scale
+
+LINEAR = (
+    BayesianRidge,
+    ElasticNet,
+    ElasticNetCV,
+    HuberRegressor,
+    Lasso,
+    LassoCV,
+    LinearQuantile,
+    LinearRegression,
+    QuantileRegressor,
+    Ridge,
+    RidgeCV,
+)
+
+
+def regressor(rows: Rows, model: Any) -> str:
+    """One number a row, (n, 1), as ``model.predict`` gives it."""
+    return mean_of(rows, [model])
+
+
+def mean_of(rows: Rows, models: Sequence[Any]) -> str:
+    """Mean of several models of one kind, one number a row."""
+    first, graph = models[0], rows.graph
+    if type(first) is SparseScale:
+        return mean_scale(rows, models)
+    apart = [taken_apart(model) for model in models]
+    parts = [part for part in apart if part is not None]
+    if len(parts) == len(models):
+        _check_columns(parts)
+        return averaged(graph, rows.numbers(first), rows.width, parts)
+    columns = [_one(rows, model) for model in models]
+    if len(columns) == 1:
+        return columns[0]
+    return graph.reduce("ReduceMean", graph.side_by_side(columns))
+
+
+def _one(rows: Rows, model: Any) -> str:
+    """One number a row, by a model that stands alone."""
+    kind, graph = type(model), rows.graph
+    if kind is FrozenEstimator:
+        return regressor(rows, model.estimator)
+    if kind is CrossFitted:
+        return mean_of(rows, model.models_)
+    if kind is MixedIndex:
+        return _mixed(rows, model)
+    if kind is ColorfulQuantile:
+        return regressor(
+            rows.encoded(model.encoder_) if model.index is None else rows, model.index_
+        )
+    if kind in LINEAR:
+        return _linear(rows, model)
+    if kind is DummyRegressor:
+        return graph.constant_like(rows.column(0), model.constant_)
+    if kind is Pipeline:
+        return _pipeline(rows, model)
+    if is_torch_quantile(model):
+        from plcp.onnx.networks import network_quantile
+
+        return network_quantile(rows, model)
+    raise refused(
+        model,
+        "its kind is not known here",
+        "use the default index, LinearQuantile, HistGradientBoostingRegressor, LGBMRegressor or "
+        "TorchQuantile, or serve the model from Python",
+    )
+
+
+def _mixed(rows: Rows, index: MixedIndex) -> str:
+    graph = rows.graph
+    table = rows.encoded(index.encoder_) if index.members is None else rows
+    mixed = graph.constant_like(rows.column(0), index.weights_[-1] * index.constant_)
+    parts = zip(index.weights_[:-1], index.members_, index.adjustments_, strict=True)
+    for weight, member, adjustment in parts:
+        if weight > 0:
+            raw = regressor(table, member)
+            values = graph.add("Max", raw, graph.constant(float(index.floor_)))
+            put = "Mul" if index.is_scale_ else "Add"
+            adjusted = graph.add(put, values, graph.constant(float(adjustment)))
+            share = graph.add("Mul", adjusted, graph.constant(float(weight)))
+            mixed = graph.add("Add", mixed, share)
+    return mixed
+
+
+def _linear(rows: Rows, model: Any) -> str:
+    coef = np.asarray(model.coef_, dtype=float)
+    if coef.ndim != 1:
+        raise refused(model, f"it predicts {len(coef)} numbers a row", "fit it to one")
+    return rows.graph.line(rows.numbers(model), coef, float(model.intercept_))
+
+
+def _pipeline(rows: Rows, model: Pipeline) -> str:
+    graph = rows.graph
+    for _, step in model.steps[:-1]:
+        if type(step) is not StandardScaler:
+            raise refused(
+                step,
+                "of the steps before a regressor only StandardScaler is known here",
+                "fit the rule to rows that have passed it",
+            )
+        table = rows.numbers(step)
+        if step.mean_ is not None:
+            table = graph.add("Sub", table, graph.constant(step.mean_))
+        if step.scale_ is not None:
+            table = graph.add("Div", table, graph.constant(step.scale_))
+        rows = Table(graph, table, (rows.width,))
+    return regressor(rows, model.steps[-1][1])
+
+
+def is_torch_quantile(model: Any) -> bool:
+    """Whether this is a network of ours; whoever has one has imported torch already."""
+    torch = sys.modules.get("plcp.partitions.torch")
+    return torch is not None and type(model) is torch.TorchQuantile
+
+
+def _check_columns(parts: Sequence[Any]) -> None:
+    for booster in (booster for part in parts for booster in part.boosters):
+        if not booster.has_numbers:
+            raise refused(
+                booster.model,
+                "it asks about categories by text, or its objective is not the prediction itself",
+                "use the default index, or HistGradientBoostingRegressor on codes with "
+                "categorical_features",
+            )

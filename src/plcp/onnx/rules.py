@@ -1,0 +1,139 @@
+"""Fitted threshold rules: a threshold and a group for each row."""
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plcp.onnx.graph import Graph
+from plcp.onnx.inputs import place_of
+from plcp.onnx.partitions import interval, joined, likeliest, memberships
+from plcp.onnx.refusal import refused
+from plcp.onnx.regressors import regressor
+from plcp.onnx.rows import Rows
+from plcp.partitions import OrderedPartition
+from plcp.thresholds import PLCP, Mondrian, Rectified, SplitConformal
+from plcp.thresholds.levels import check_levels
+from plcp.thresholds.several import has_levels
+from plcp.validation import takes_nan
+
+
+class Answer(NamedTuple):
+    """Thresholds, (n, 1), and groups, whole numbers (n, 1), of a rule that has groups."""
+
+    threshold: str
+    group: str | None
+
+
+def answers(rows: Rows, rule: Any) -> list[Answer]:
+    """What a fitted rule gives to rows, one answer a level; thresholds never cross."""
+    if not has_levels(rule):
+        return [answer(rows, rule)]
+    found = [answer(rows, own) for own in rule.rules_]
+    falling = np.argsort(check_levels(rule.alpha))[::-1].tolist()
+    for larger, smaller in pairwise(falling):
+        raised = rows.graph.add("Max", found[smaller].threshold, found[larger].threshold)
+        found[smaller] = found[smaller]._replace(threshold=raised)
+    return found
+
+
+def answer(rows: Rows, rule: Any) -> Answer:
+    """What a rule of one level gives to rows."""
+    kind, graph = type(rule), rows.graph
+    if kind is SplitConformal:
+        return Answer(graph.constant_like(rows.column(0), rule.threshold_), None)
+    if kind is Rectified:
+        return _rectified(rows, rule)
+    if kind is Mondrian:
+        return _mondrian(rows, rule)
+    if kind is PLCP:
+        return _plcp(rows, rule)
+    raise refused(
+        rule,
+        "its thresholds are no function that a graph can hold",
+        "serve it from Python, or use PLCP, Rectified, Mondrian or SplitConformal",
+    )
+
+
+def _plcp(rows: Rows, rule: PLCP) -> Answer:
+    graph, partition = rows.graph, rule.partition_
+    if isinstance(partition, OrderedPartition):
+        index = base = regressor(rows, partition.index_)
+        place = interval(graph, index, partition.cuts_)
+        groups = rule._rank[rule._owner[partition.interval_groups]]
+        level = graph.look_up(rule.levels_[groups][:, None], place)
+    else:
+        if rule.assignment == "sample":
+            raise refused(
+                rule, 'assignment="sample" draws groups by chance', 'fit with assignment="mode"'
+            )
+        raw = base = memberships(rows, partition)
+        index = graph.line(raw, partition.thresholds_)
+        merged = joined(graph, raw, rule._owner, int(rule._owner.max()) + 1)
+        place, groups = likeliest(graph, merged), rule._rank
+        if rule.assignment == "mean":
+            level = _mean_level(graph, merged, rule.levels_[groups])
+        else:
+            level = graph.look_up(rule.levels_[groups][:, None], place)
+    threshold = graph.add("Add", index, level) if rule._follow else level
+    if np.isfinite(rule._least):
+        threshold = graph.add("Max", threshold, graph.constant(float(rule._least)))
+    group = graph.look_up(groups.astype(np.int64)[:, None], place)
+    return _where_known(rows, rule, base, Answer(threshold, group))
+
+
+def _rectified(rows: Rows, rule: Rectified) -> Answer:
+    graph = rows.graph
+    raw = tau = regressor(rows, rule.index_)
+    ratio = rule.adjustment_ == "ratio"
+    if ratio:
+        tau = graph.add("Max", tau, graph.constant(float(rule.floor_)))
+    threshold = graph.add("Mul" if ratio else "Add", tau, graph.constant(float(rule.level_)))
+    return _where_known(rows, rule, raw, Answer(threshold, None))
+
+
+def _mondrian(rows: Rows, rule: Mondrian) -> Answer:
+    graph = rows.graph
+    if not isinstance(rule.groups, str | int):
+        raise refused(
+            rule,
+            f"groups={rule.groups!r} is no single column",
+            "put the label of the group into a column and name that",
+        )
+    column, labels = rows.column(place_of(rule, rule.groups)), rule.groups_
+    known = labels.astype(float) if labels.dtype.kind in "biuf" else labels.astype(object)
+    numbers = np.arange(len(known), dtype=float)
+    group = graph.cast(graph.encoded(column, known, numbers, -1.0), "int64")
+    threshold = graph.encoded(column, known, rule.thresholds_, np.inf)
+    return Answer(threshold, group)
+
+
+def _mean_level(graph: Graph, merged: str, levels: np.ndarray) -> str:
+    """Mean level of each row; infinite where an infinite one has any share."""
+    finite = np.isfinite(levels)
+    mean = graph.line(merged, np.where(finite, levels, 0.0))
+    if finite.all():
+        return mean
+    share = graph.line(merged, ~finite)
+    some = graph.add("Greater", share, graph.constant(0.0))
+    return graph.add("Where", some, graph.constant(np.inf), mean)
+
+
+def _where_known(rows: Rows, rule: Any, values: str, found: Answer) -> Answer:
+    """Infinite thresholds, and group -1, for rows that ``predict`` would refuse.
+
+    A graph cannot complain of an infinite number, or of a gap where the rule takes none.
+    """
+    graph, zero = rows.graph, rows.graph.constant(0.0)
+    doubts = [graph.reduce("ReduceSum", graph.add("Mul", values, zero))]  # nan if not finite
+    table = rows.all_numbers()
+    if table is not None:
+        if takes_nan(rule):
+            table = graph.add("Where", graph.add("IsNaN", table), zero, table)
+        doubts.append(graph.reduce("ReduceSum", graph.add("Mul", table, zero)))
+    doubt = doubts[0] if len(doubts) == 1 else graph.add("Add", *doubts)
+    known = graph.add("Equal", doubt, zero)
+    threshold = graph.add("Where", known, found.threshold, graph.constant(np.inf))
+    if found.group is None:
+        return Answer(threshold, None)
+    return Answer(threshold, graph.add("Where", known, found.group, graph.constant(np.array(-1))))
