@@ -90,6 +90,9 @@ RULES = [
     PosteriorConformal(LINEAR, precision=2),
     RLCP("box", effective_size=5),
     Rectified(LinearQuantile(), adjustment="difference"),
+    SplitConformal([0.1, 0.5]),
+    PLCP(LINEAR, n_groups=2, alpha=[0.3, 0.5]),
+    PLCP(LINEAR, n_groups=2, alpha=[0.3, 0.5], share_partition=True),
 ]
 PARTITIONS = [
     LINEAR,
@@ -113,6 +116,7 @@ INDICES = [
 CONFORMAL = [
     ConformalRegressor(LinearRegression(), threshold=SplitConformal()),
     ConformalRegressor(LinearRegression()),
+    ConformalRegressor(LinearRegression(), threshold=SplitConformal([0.1, 0.5])),
     ConformalClassifier(LogisticRegression(), threshold=SplitConformal()),
 ]
 GROUPS = [Groups(sign), Groups([sign]), GroupProbabilities()]
@@ -120,6 +124,8 @@ EVERY = [*RULES, *PARTITIONS, *INDICES, *CONFORMAL, *GROUPS]
 TESTED_ELSEWHERE = {"KernelShifts", "LinearQuantile", "MeanScalePair", "QuantilePair"}
 
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+ORDER = "check_dataframe_column_names_consistency"
+BY_NAME = "columns in another order are put in order by their names, with a ColumnOrderWarning"
 RANDOM_ROWS = "rows are divided at random: a row twice and a row of weight 2 fall differently"
 NUMBER_OF_FOLDS = "the check hands in folds of its own as cv, which is a number of folds here"
 CALIBRATION_WEIGHTS = "weights are those of calibration rows, and rows are divided at random"
@@ -127,6 +133,11 @@ CALIBRATION_WEIGHTS = "weights are those of calibration rows, and rows are divid
 
 def known(estimator):
     """Checks that cannot hold, each with the reason why."""
+    return {ORDER: BY_NAME} | known_weights(estimator)
+
+
+def known_weights(estimator):
+    """Checks of weights that cannot hold."""
     if isinstance(estimator, ConformalRegressor | ConformalClassifier):
         return {WEIGHTS: CALIBRATION_WEIGHTS}
     if isinstance(estimator, PLCP | ColorfulQuantile):
