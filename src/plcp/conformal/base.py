@@ -24,6 +24,7 @@ from plcp.conformal.guarantees import set_guarantee
 from plcp.conformal.nested import NestedSets
 from plcp.conformal.parts import check_parts, tags_of
 from plcp.conformal.tails import tails_of
+from plcp.conformal.watching import WatchableModel
 from plcp.estimator import Estimator
 from plcp.indices.levels import seeded
 from plcp.indices.tables import is_missing
@@ -51,7 +52,7 @@ class Examined(NamedTuple):
     thresholds: FloatArray
 
 
-class Conformal(MetaEstimatorMixin, Estimator, ABC):
+class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
     """What both tasks share: fit a model, score held-out rows, learn thresholds."""
 
     _task: ClassVar[str]
@@ -164,6 +165,10 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         prediction, thresholds = self._answers(X)
         sets = self._sets(prediction, thresholds)
         return Examined(sets, self._scores(prediction, codes), thresholds)
+
+    def _scored(self, X: Any, y: ArrayLike) -> tuple[FloatArray, Any]:
+        codes = self._encode(check_labels(y))
+        return self._scores(self._ask(X), codes), self._select(X)
 
     def members(self, X: Any) -> Members:
         """Rows of each group that the rule of each tail learned or was given, by name."""

@@ -232,7 +232,7 @@ def _check_rows(X: Any, y: Any) -> int:
 
 def _guarantee(rate: float, watches: list[Watch]) -> str:
     n = sum(1 + len(watch.groups) for watch in watches)
-    which = "all rows" if n == 1 else f"all rows and {n - 1} groups together"
+    which = "all rows" if n == 1 else f"{n} groups together, all rows among them"
     bounds = (
         f"Bounds on coverage hold for {which}, at all times at once, with probability "
         f"{1 - rate:g}, whatever drifts."

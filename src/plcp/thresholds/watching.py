@@ -1,6 +1,7 @@
 """What a rule answers to a monitor: what it foretells of misses, and which rows it missed."""
 
 import hashlib
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,6 +47,8 @@ class Watchable:
     def sight(self, X: Any, y: ArrayLike, rule_groups: ArrayLike | None = None) -> list[Sighting]:
         """Return which rows with scores ``y`` were missed, and the rows of each group."""
         given = () if rule_groups is None else (rule_groups,)
+        if given:
+            _check_takes_groups(self)
         rules = self.rules_ if hasattr(self, "rules_") else [self]
         scores = check_scores(y)
         return [_sighting_of(rule, X, scores, *given) for rule in rules]
@@ -53,6 +56,14 @@ class Watchable:
     def group_names(self) -> list[str]:
         """Return the names of the groups that were learned or given, in their order."""
         return distinct(shown(group) for group in getattr(self, "groups_", ()))
+
+
+def _check_takes_groups(rule: Any) -> None:
+    if "groups" not in signature(rule.predict).parameters:
+        raise ValueError(
+            f"rule_groups are for rules whose predict takes groups, which {type(rule).__name__} "
+            "does not: leave them out"
+        )
 
 
 def _watch_of(rule: Any) -> Watch:
