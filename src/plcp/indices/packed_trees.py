@@ -76,7 +76,8 @@ def unpack(name: str, state: dict[str, Any]) -> Any:
 
 def _packed(trees: list[TreePredictor]) -> Arrays:
     """Nodes of all trees one after the other; children by their distance, in few bytes."""
-    nodes = np.concatenate([tree.nodes for tree in trees])
+    # as bytes: numpy takes long to see that records are of one type
+    nodes = np.frombuffer(b"".join([tree.nodes for tree in trees]), dtype=PREDICTOR_RECORD_DTYPE)
     places = np.concatenate([np.arange(len(tree.nodes)) for tree in trees])
     leaf, categorical = nodes["is_leaf"] == 1, nodes["is_categorical"] == 1
     flags = LEAF * leaf + GAPS_LEFT * (nodes["missing_go_to_left"] == 1) + CATEGORICAL * categorical
@@ -109,8 +110,9 @@ def _unpacked(arrays: Arrays, is_categorical: NDArray[np.bool_]) -> list[TreePre
     nodes = _nodes(arrays)
     _check_nodes(nodes, arrays, is_categorical)
     starts, bitset_starts = ends - sizes, bitset_ends - bitset_sizes
+    of_bins = np.zeros_like(bitsets)  # asked for by nobody
     return [
-        TreePredictor(nodes[a:b], np.zeros_like(bitsets[c:d]), bitsets[c:d])
+        TreePredictor(nodes[a:b], of_bins[c:d], bitsets[c:d])
         for a, b, c, d in zip(starts, ends, bitset_starts, bitset_ends, strict=True)
     ]
 

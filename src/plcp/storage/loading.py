@@ -5,14 +5,13 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from plcp.files.inputs import check_input
 from plcp.storage.archive import read_parts
 from plcp.storage.every_kind import KINDS
-from plcp.storage.manifest import check_sums, read_format
+from plcp.storage.manifest import check_sums, read_format, version_of
 from plcp.storage.reader import Reader
 from plcp.storage.saving import SUFFIX
 
@@ -101,7 +100,7 @@ def _other_versions(manifest: Mapping[str, Any]) -> str:
     """Say which packages that compute its predictions had another version, up to repairs."""
     others = []
     for package in manifest["depends_on"]:
-        made, here = manifest["versions"][package], version(package)
+        made, here = manifest["versions"][package], version_of(package)
         if made.split(".")[:2] != here.split(".")[:2]:
             others.append(f"{package} {made}, and this is {here}")
     return "; ".join(others)

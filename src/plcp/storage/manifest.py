@@ -3,16 +3,17 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-import plcp
 from plcp.storage.names import full_name
 
 FORMAT = 2
 MANIFEST, SEAL = "manifest.json", "manifest.sha256"
+version_of = cache(version)  # it looks for a file each time
 ALWAYS = ("numpy", "scipy", "scikit-learn")
 
 
@@ -31,8 +32,10 @@ def describe(model: Any, met: Iterable[Any], packages: Iterable[str]) -> dict[st
     rule = _rule(model)
     return {
         "format": FORMAT,
-        "plcp": plcp.__version__,
-        "versions": {name: version(name) for name in (*ALWAYS, *sorted({*packages} - {*ALWAYS}))},
+        "plcp": version_of("plcp"),
+        "versions": {
+            name: version_of(name) for name in (*ALWAYS, *sorted({*packages} - {*ALWAYS}))
+        },
         "depends_on": sorted(packages),
         "class": full_name(type(model)),
         "parameters": _parameters(model),
@@ -61,7 +64,7 @@ def read_format(parts: Mapping[str, bytes]) -> tuple[Mapping[str, Any], Any]:
     if type(found) is not int or not 1 <= found <= FORMAT:
         raise ValueError(
             f"it was made by plcp {manifest['plcp']}, format {found}, and this is plcp "
-            f"{plcp.__version__}, which reads format {FORMAT}: upgrade plcp"
+            f"{version_of('plcp')}, which reads format {FORMAT}: upgrade plcp"
         )
     return manifest, found
 
