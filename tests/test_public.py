@@ -14,6 +14,7 @@ import plcp
 
 MODULES = [
     "plcp",
+    "plcp.adapters",
     "plcp.certificate",
     "plcp.conformal",
     "plcp.experiments",
