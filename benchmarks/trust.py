@@ -1,0 +1,35 @@
+"""How fast models are kept and served, and what hostile input, faults and streams do to them.
+
+Parts, each kept in results/trust.json with the commit it was measured on: ``files``, ``onnx``,
+``inputs``, ``faults``, ``streams``, ``levels``. The tables of docs/reliability.md are drawn anew at
+the end.
+
+    pip install -e '.[dev]' -c constraints.txt
+    python benchmarks/trust.py [--part files --part onnx …] [--quick]
+"""
+
+import argparse
+import json
+from importlib import import_module
+
+from records import save
+
+PARTS = ("files", "onnx", "inputs", "faults", "streams", "levels")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", action="append", choices=PARTS, help="all by default")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes; nothing is written")
+    options = parser.parse_args(arguments)
+    for part in options.part or PARTS:
+        found = import_module(f"trust_{part}").measure(options.quick)
+        print(part, json.dumps(found, indent=1), flush=True)
+        if not options.quick:
+            save("trust", part, found)
+    if not options.quick:
+        import_module("trust_page").draw()
+
+
+if __name__ == "__main__":
+    main()
