@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from plcp.blocks.passes import Block
 from plcp.dask.cluster import Spread, layer, naming_the_part
+from plcp.dask.kinds import check_kinds
 from plcp.rows import count, is_frame, plain
 from plcp.validation import check_lengths, check_names, check_scores
 
@@ -27,17 +28,15 @@ def pairs_of(
     """Blocks (X, y, *others) of a collection of rows and of one or more values a row.
 
     Blocks are numpy arrays, or pandas frames where X is a frame of Dask. Each part is checked by
-    the task that makes it: it must have the columns that the collection promises, and as many rows
-    in X as in all others. ``check(X, y)`` may give back a better y, or refuse it; errors name the
-    part. Without Dask, all rows are one part.
+    the task that makes it: it must have the columns that the collection promises, of the same
+    kinds, and as many rows in X as in all others. ``check(X, y)`` may give back a better y, or
+    refuse it; errors name the part. Without Dask, all rows are one part.
     """
     X, like = whole_rows(X), promised(X)
-    columns = list(like.columns) if is_frame(like) else None
-    width = None if columns is not None else like.shape[1:]
     others = {"y": y, **others}
     parts = _parts([X, *(aligned(name, values, X) for name, values in others.items())])
     n = len(parts[0])
-    common = delayed(_Part, pure=False)(n, columns, width, check)
+    common = delayed(_Part, pure=False)(n, like, check)
     numbered = enumerate(zip(*parts, strict=True))
     calls = [(_checked, [common, number, *part]) for number, part in numbered]
     return Spread(layer("pairs", calls), client)
@@ -83,16 +82,16 @@ def whole_rows(X: Any) -> Any:
 
 
 class _Part:
-    """What every part is to be."""
+    """What every part is to be: one of n, like one without rows."""
 
-    def __init__(self, n: int, columns: Any, width: Any, check: Check | None) -> None:
-        self.n, self.columns, self.width, self.check = n, columns, width, check
+    def __init__(self, n: int, like: Any, check: Check | None) -> None:
+        self.n, self.like, self.check = n, like, check
 
 
 def _checked(common: _Part, number: int, X: Any, *values: Any) -> Block:
     """One block, as it was promised."""
     with naming_the_part(number, common.n):
-        X = _with_columns(X, common.columns, common.width)
+        X = _as_promised(X, common.like)
         arrays = [value if is_frame(value) else np.asarray(value) for value in values]
         for array in arrays:
             check_lengths(X, array)
@@ -101,18 +100,20 @@ def _checked(common: _Part, number: int, X: Any, *values: Any) -> Block:
         return X, *arrays
 
 
-def _with_columns(X: Any, columns: Any, width: Any) -> Any:
-    if columns is None:
-        X = plain(X)
+def _as_promised(X: Any, like: Any) -> Any:
+    if not is_frame(like):
+        X, width = plain(X), like.shape[1:]
         if np.shape(X)[1:] != width:
             raise ValueError(f"rows of X have shape {np.shape(X)[1:]} here, and {width} elsewhere")
         return X
+    columns = list(like.columns)
     missing = [name for name in columns if name not in X.columns]
     if missing:
         raise ValueError(
             f"X has no column {missing[0]!r} here, only {list(X.columns)}: add it, or leave it out "
             "of all parts"
         )
+    check_kinds(X, like)
     return X if list(X.columns) == columns else X[columns]
 
 

@@ -13,6 +13,7 @@ from plcp.estimator import Estimator
 from plcp.indices.repeated import one_row_each, same_text
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import is_frame, take
+from plcp.validation import is_gap, is_missing
 
 MAX_CATEGORIES = 254  # the histogram trees tell apart 255 codes, one of them "missing"
 NUMBERS, DATES, DURATIONS, TEXT = "numbers", "dates", "durations", "categories"
@@ -74,7 +75,7 @@ class TableEncoder(TransformerMixin, Estimator):
             self.kinds_: list[str | None] = [NUMBERS] * X.shape[1]
             self.categories_: list[NDArray[Any] | None] = [None] * X.shape[1]
         else:
-            columns = [_read(X, name) for name in X.columns]
+            columns = [read_column(X, name) for name in X.columns]
             self.kinds_ = [column.kind for column in columns]
             self.categories_ = [
                 _categories(column, self.keep_rare) if column.kind == TEXT else None
@@ -92,7 +93,7 @@ class TableEncoder(TransformerMixin, Estimator):
         encoded = np.full(X.shape, np.nan, order="F")
         learned = zip(X.columns, self.kinds_, self.categories_, strict=True)
         for i, (name, expected, known) in enumerate(learned):
-            column = _read(X, name)
+            column = read_column(X, name)
             if expected is None:
                 encoded[:, i] = 0.0
                 continue
@@ -121,26 +122,7 @@ def without_rare(codes: FloatArray, columns: NDArray[np.bool_]) -> FloatArray:
     return np.where(columns & (codes >= MAX_CATEGORIES), np.nan, codes)
 
 
-def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each value is None, NaN, NaT or a library's own NA.
-
-    Examples
-    --------
-    >>> is_missing(np.array(["a", None, float("nan")], dtype=object))
-    array([False,  True,  True])
-    """
-    if values.dtype.kind != "O":
-        return np.asarray(values != values)
-    return np.fromiter((_is_gap(value) for value in values), dtype=bool, count=len(values))
-
-
-def _is_gap(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | Decimal | np.generic) and bool(value != value)
-
-
-def _read(X: Any, name: Any) -> Read:
+def read_column(X: Any, name: Any) -> Read:
     """Read a column of a frame, each of its texts once."""
     column = X[name]
     numbers = same_text(column)
@@ -215,7 +197,7 @@ def _numbers(values: NDArray[Any]) -> FloatArray:
         days = values.astype("datetime64[s]" if values.dtype.kind == "M" else "timedelta64[s]")
         return np.where(np.isnat(days), np.nan, days.astype(np.int64) / 86400.0)
     if values.dtype.kind == "O":
-        return np.array([np.nan if _is_gap(value) else _number(value) for value in values])
+        return np.array([np.nan if is_gap(value) else _number(value) for value in values])
     return values.astype(float)
 
 
