@@ -77,8 +77,8 @@ class ConditionalCalibration(ThresholdRule):
         Dimension of the class, the constant included and a kernel's functions not.
     l2_ : float or None
         Penalty of a kernel's functions.
-    groups_ : list of str
-        Names of the groups.
+    groups_, group_sizes_ : list of str, ndarray
+        Names of the groups, and the number of calibration points of each, or what they weigh.
     guarantee_ : str
         What holds, and when.
 
@@ -142,6 +142,8 @@ class ConditionalCalibration(ThresholdRule):
             check_rank(feature_columns(X, self.features))
         rng, columns = check_random_state(self.random_state), self._columns(X, groups)
         self._width = columns.shape[1]
+        counts = np.ones(len(scores)) if weights is None else weights
+        self.group_sizes_ = counts @ columns[:, self._width - len(self.groups_) :]
         exact = self._solve(X, columns, scores, weights, rng)
         self._seed = rng.randint(np.iinfo(np.int32).max)
         self.guarantee_ = conditional_guarantee(self, exact)
