@@ -6,6 +6,7 @@ from sklearn.base import BaseEstimator
 import plcp
 import plcp.indices
 import plcp.partitions.torch
+import plcp.scores
 from plcp.estimator import Estimator
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from plcp.validation import naming_the_boosted_index
 
 ROWS_TO_READ = 1024  # at once where nothing is learned,
 BYTES_TO_READ = 2**25  # and never more than this
+# held while a network is in another mode than its owner left it, as somebody else may be asking it
+_MODES = RLock()
 
 
 def as_rows(X: Any) -> Any:
@@ -119,13 +122,20 @@ def moments(X: Any) -> tuple[Tensor, Tensor]:
 
 def outputs_of(network: torch.nn.Module, X: Any, device: torch.device) -> FloatArray:
     """Outputs of a network for all rows, as an array of doubles; its modes stay as they were."""
-    training = [part for part in network.modules() if part.training]
+    with _MODES:
+        training = [part for part in network.modules() if part.training]
+        if training:
+            network.eval()
+            try:
+                return _outputs(network, X, device)
+            finally:
+                for part in training:
+                    part.training = True
+    return _outputs(network, X, device)
+
+
+def _outputs(network: torch.nn.Module, X: Any, device: torch.device) -> FloatArray:
     dtype = next((p.dtype for p in network.parameters()), torch.float32)
-    network.eval()
-    try:
-        with torch.no_grad():
-            blocks = [network(block.to(dtype)).cpu().double() for block in in_order(X, device)]
-    finally:
-        for part in training:
-            part.training = True
+    with torch.no_grad():
+        blocks = [network(block.to(dtype)).cpu().double() for block in in_order(X, device)]
     return torch.cat(blocks).numpy()

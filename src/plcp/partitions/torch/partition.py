@@ -154,7 +154,7 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
             return self._adopt(self.spelled_out().fit(X, scores, given))
         X, weights = as_rows(X), np.ones(len(scores)) if given is None else given
         groups = self._learn(X, scores, weights, plan)
-        self.network_ = groups.cpu()
+        self.network_ = groups.cpu().eval()
         memberships = self._raw(X)
         found = weighted_quantiles(scores, memberships * weights[:, None], 1 - self.alpha)
         last = self.scale_.invert(groups.thresholds.detach().double().numpy())

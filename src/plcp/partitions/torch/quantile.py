@@ -156,7 +156,7 @@ class TorchQuantile(RegressorMixin, Estimator):
             self._row_shape = row_shape(learn.X)
             descent = Descent(network, plan, len(learn), rng, EPOCHS)
             self.history_ = descend_pinball(descent, learn, hold, 1 - level)
-        self.network_ = network.cpu()
+        self.network_ = network.cpu().eval()
         return self
 
     def predict(self, X: Any) -> FloatArray:
