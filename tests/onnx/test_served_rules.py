@@ -1,0 +1,192 @@
+"""Every rule that can be exported answers as it does in Python."""
+
+import numpy as np
+import pytest
+from lightgbm import LGBMRegressor
+from served import CLOSE, Served, assert_served, on_a_cut
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from plcp import (
+    PLCP,
+    LinearQuantile,
+    Mondrian,
+    OrderedPartition,
+    Rectified,
+    SoftmaxPartition,
+    SplitConformal,
+    TreePartition,
+)
+from plcp.indices import ColorfulQuantile, CrossFitted, MixedIndex, ScaledQuantile, SparseScale
+from plcp.validation import takes_nan
+
+
+def boosted(**options):
+    return HistGradientBoostingRegressor(loss="quantile", max_iter=8, min_samples_leaf=5, **options)
+
+
+def light():
+    return LGBMRegressor(objective="quantile", alpha=0.9, n_estimators=8, n_jobs=1, verbose=-1)
+
+
+def ordered(index, **options):
+    return PLCP(OrderedPartition(index), n_groups=4, random_state=0, **options)
+
+
+RULES = {
+    "split": SplitConformal(),
+    "linear": ordered(LinearQuantile()),
+    "linear, cut at its own rows": ordered(LinearQuantile(), calibration="joint"),
+    "linear, held out": ordered(LinearQuantile(), calibration="split"),
+    "linear, constants": ordered(LinearQuantile(), within="constant"),
+    "linear, best cuts": PLCP(
+        OrderedPartition(LinearQuantile(), cuts="optimal"), n_groups=3, random_state=0
+    ),
+    "linear, one group": PLCP(OrderedPartition(LinearQuantile()), n_groups=1, random_state=0),
+    "scaled, then linear": ordered(make_pipeline(StandardScaler(), LinearRegression())),
+    "sparse": ordered(SparseScale()),
+    "boosted": ordered(boosted()),
+    "boosted scale": ordered(ScaledQuantile()),
+    "light": ordered(light()),
+    "mixed, given members": ordered(MixedIndex(members=[LinearQuantile(), boosted()])),
+    "mixed": PLCP(random_state=0),
+    "softmax": PLCP(SoftmaxPartition(), n_groups=3, random_state=0),
+    "softmax, joint": PLCP(SoftmaxPartition(), n_groups=3, calibration="joint", random_state=0),
+    "softmax, mean": PLCP(SoftmaxPartition(), n_groups=3, assignment="mean", random_state=0),
+    "softmax, index": PLCP(SoftmaxPartition(), n_groups=3, within="index", random_state=0),
+    "tree": PLCP(TreePartition(min_samples_leaf=20), n_groups=4, random_state=0),
+    "tree, held out": PLCP(TreePartition(), calibration="split", n_groups=3, random_state=0),
+    "rectified": Rectified(boosted(), random_state=0),
+    "rectified, difference": Rectified(LinearQuantile(), adjustment="difference", random_state=0),
+    "colourful": Rectified(ColorfulQuantile(random_state=0), random_state=0),
+    "averaged": Rectified(CrossFitted(LinearQuantile(), random_state=0), random_state=0),
+}
+
+
+def world(rng, n, gaps):
+    X = rng.normal(size=(n, 3)).round(1)  # rounded: many values lie on the cuts of trees
+    scores = np.abs(rng.normal(size=n)) * (1.0 + (X[:, 0] > 0) + np.abs(X[:, 1]))
+    if gaps:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    return X, scores
+
+
+def takes_gaps(rule):
+    """A pipeline is left to answer for itself, and the one here does not take any."""
+    return takes_nan(rule) and rule is not RULES["scaled, then linear"]
+
+
+@pytest.fixture(scope="module", params=RULES, ids=str)
+def fitted(request):
+    rule = RULES[request.param]
+    return rule.fit(*world(np.random.default_rng(5), 600, takes_gaps(rule)))
+
+
+@pytest.fixture(scope="module")
+def served(fitted):
+    return Served(fitted)
+
+
+def test_new_rows_have_the_same_thresholds_and_groups(fitted, served, rng):
+    X, _ = world(rng, 2000, takes_gaps(fitted))
+    assert_served(fitted, X, served)
+
+
+def test_rows_that_taught_the_rule_have_them_too(fitted, served):
+    X, _ = world(np.random.default_rng(5), 600, takes_gaps(fitted))
+    assert_served(fitted, X, served)
+
+
+def test_a_row_alone_is_answered_as_among_others(fitted, served, rng):
+    X, _ = world(rng, 50, takes_gaps(fitted))
+    together = served(X)
+    for name, values in together.items():
+        alone = np.concatenate([served(X[[row]])[name] for row in range(len(X))])
+        np.testing.assert_allclose(alone, values, rtol=CLOSE)
+
+
+def test_numbers_of_any_size_are_answered_alike(fitted, served):
+    sizes = np.array([0.0, -0.0, 5e-324, -5e-324, 1e-35, -1e-35, 1e30, -1e30, 1e150, -1e150])
+    X = np.stack(np.meshgrid(sizes, sizes, [0.5], indexing="ij"), axis=-1).reshape(-1, 3)
+    assert_served(fitted, X, served)
+
+
+def test_rows_that_predict_refuses_get_every_label_and_no_group(fitted, served, rng):
+    X, _ = world(rng, 4, takes_gaps(fitted))
+    bad = X.copy()
+    bad[1, 2] = np.inf
+    bad[2, 0] = -np.inf if takes_gaps(fitted) else np.nan
+    if isinstance(fitted, SplitConformal):
+        np.testing.assert_array_equal(served(bad)["threshold"], fitted.threshold_)
+        return  # which looks at no number
+    for row in (1, 2):
+        with pytest.raises(ValueError, match=r"(?i)infinity|nan"):
+            fitted.predict(bad[[row]])
+    good, found = served(X), served(bad)
+    assert np.isposinf(found["threshold"][1:3]).all()
+    assert "group" not in found or (found["group"][1:3] == -1).all()
+    for name, values in found.items():
+        np.testing.assert_array_equal(values[[0, 3]], good[name][[0, 3]])
+
+
+def test_no_rows_have_no_thresholds(fitted, served):
+    assert [values.shape for values in served(np.empty((0, 3))).values()] in ([(0,)], [(0,), (0,)])
+
+
+@pytest.mark.filterwarnings("ignore::plcp.InfiniteThresholdWarning")
+def test_too_few_points_give_infinite_thresholds(rng):
+    X, scores = world(rng, 5, gaps=False)
+    rule = PLCP(alpha=0.1, random_state=0).fit(X, scores)
+    found = assert_served(rule, X)(X)
+    assert np.isposinf(found["threshold"]).all()
+    assert (found["group"] == 0).all()
+
+
+@pytest.mark.filterwarnings("ignore::plcp.InfiniteThresholdWarning")
+def test_a_mean_with_an_infinite_level_is_infinite_where_that_has_a_share(rng):
+    X, scores = world(rng, 300, gaps=False)
+    rule = PLCP(
+        SoftmaxPartition(), n_groups=2, calibration="joint", assignment="mean", random_state=0
+    ).fit(X, scores)
+    rule.levels_ = np.array([rule.levels_[0], np.inf])
+    assert np.isposinf(assert_served(rule, X)(X)["threshold"]).all()
+    rule.levels_ = np.array([-5.0, rule.levels_[0]])  # and no threshold is below the least score
+    assert (assert_served(rule, X)(X)["threshold"] >= 0).all()
+
+
+@pytest.mark.filterwarnings("ignore::plcp.InfiniteThresholdWarning")
+def test_mondrian_knows_numbers_in_a_column_and_no_others(rng):
+    X = rng.integers(0, 4, size=(400, 2)).astype(float)
+    rule = Mondrian(1).fit(X, rng.exponential(size=400))
+    new = np.array([[9.0, 0.0], [0.0, 3.0], [0.0, 4.0], [0.0, 1.5]])
+    found = assert_served(rule, new)(new)
+    assert found["group"].tolist() == [0, 3, -1, -1]
+    assert np.isposinf(found["threshold"][2:]).all()
+
+
+@pytest.mark.parametrize("index", [LinearQuantile(), boosted()], ids=["linear", "boosted"])
+def test_signed_scores_may_have_negative_thresholds(index, rng):
+    X, scores = world(rng, 600, gaps=False)
+    rule = ordered(index).fit(X, scores - 10.0)
+    assert (assert_served(rule, X)(X)["threshold"] < 0).all()
+
+
+def test_the_default_rule_of_signed_scores_is_served(rng):
+    X, scores = world(rng, 600, gaps=True)
+    assert_served(PLCP(random_state=0).fit(X, scores - 1.0), X)
+
+
+@pytest.mark.parametrize("rule", [SplitConformal(), ordered(LinearQuantile())], ids=["one", "many"])
+def test_several_levels_are_columns_that_never_cross(rule, rng):
+    X, scores = world(rng, 600, gaps=False)
+    rule = clone(rule).set_params(alpha=[0.2, 0.05, 0.1]).fit(X, scores)
+    served = Served(rule)
+    found = served(X)
+    np.testing.assert_allclose(found["threshold"], rule.predict(X), rtol=CLOSE)
+    assert (np.diff(found["threshold"][:, [0, 2, 1]], axis=1) >= 0).all()
+    for own, groups in zip(rule.rules_, found.get("group", np.empty((0, 0))).T, strict=False):
+        kept = ~on_a_cut(own, X)
+        np.testing.assert_array_equal(groups[kept], own.groups(X)[kept])
