@@ -6,6 +6,8 @@ from sklearn.base import clone
 
 from plcp.estimator import Estimator
 
+WITHIN = ("threshold", "partition", "index")  # where an estimator may hold another
+
 
 class Connected(Estimator):
     """An estimator with a ``client``, the connection to whoever computes."""
@@ -21,3 +23,22 @@ class Connected(Estimator):
 
     def __getstate__(self) -> Any:
         return {**super().__getstate__(), "client": None}
+
+
+def client_of(estimator: Any) -> Any:
+    """Return the one client of a fit: the estimator's, else that of the rule or index within it."""
+    given = [client for client in _clients(estimator) if client is not None]
+    for other in given[1:]:
+        if other is not given[0]:
+            raise ValueError(
+                f"one fit has one client, but {given[0]} and {other} are given: give the same to "
+                "the estimator and to what is within it, or give it once"
+            )
+    return given[0] if given else None
+
+
+def _clients(estimator: Any) -> list[Any]:
+    if estimator is None:
+        return []
+    within = (_clients(getattr(estimator, name, None)) for name in WITHIN)
+    return [getattr(estimator, "client", None), *(client for some in within for client in some)]

@@ -82,7 +82,7 @@ def anew(estimator: Any, **changed: Any) -> Any:
 def _taught_without(index: Any, X: Any, rows: Passes, fold: Fold, rule: PLCP) -> Any:
     """Local model, taught where the rows of other folds lie."""
     left = cast(Spread, rows.keep(_other_folds, fold, rule.cv, rule.random_state))
-    with default_client(index.client or left.client).as_current():  # LightGBM asks for it
+    with default_client(left.client).as_current():  # LightGBM asks for it
         return anew(index).fit(*_collections(X, left.blocks)).to_local()
 
 

@@ -13,7 +13,7 @@ from plcp.conformal.parts import check_rule
 from plcp.conformal.tails import tails_of
 from plcp.dask.blockwise import blockwise
 from plcp.dask.collections import check_columns, is_lazy, pairs_of
-from plcp.dask.connected import Connected
+from plcp.dask.connected import Connected, client_of
 from plcp.dask.mondrian import DaskMondrian
 from plcp.dask.plcp import DaskPLCP
 from plcp.dask.scoring import check_score, kept_scores, rows_for_rule, scores_of
@@ -44,15 +44,15 @@ class DaskConformal(Connected):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Calibrate on all rows of ``X`` and labels ``y``, collections of Dask cut alike."""
-        rule = self._rule()
+        rule, client = self._rule(), client_of(self)
         model = self._unfitted()
         check_columns(self, X, reset=True)
         if is_lazy(X):
-            pairs = pairs_of(X, y, self.client)
+            pairs = pairs_of(X, y, client)
             columns, rows = kept_scores(pairs, model, X), rows_for_rule(pairs, self.features, X)
         else:
             columns, rows = list(scores_of(X, y, model).T), model._select(X)
-        tails = [self._connected(tail) for tail in tails_of(rule, len(columns))]
+        tails = [tail.set_params(client=client) for tail in tails_of(rule, len(columns))]
         fitted = [tail.fit(rows, column) for tail, column in zip(tails, columns, strict=True)]
         model._take_over([tail.to_local() for tail in fitted], rule.alpha)
         model.threshold = clone(model.thresholds_[0]).set_params(alpha=rule.alpha)
@@ -93,10 +93,6 @@ class DaskConformal(Connected):
         check_alpha(rule.alpha)
         check_rule(rule, DaskMondrian)
         return rule
-
-    def _connected(self, rule: Any) -> Any:
-        """Rule with a client of its own, or else the one of this estimator."""
-        return rule if rule.client is not None else rule.set_params(client=self.client)
 
     def _unfitted(self) -> Conformal:
         """Ordinary estimator with model and score in place, ready to score rows."""

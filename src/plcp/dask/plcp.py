@@ -11,6 +11,7 @@ from plcp.blocks.passes import Block
 from plcp.blocks.sample import in_hash_order, joined, largest_draw, look_at
 from plcp.dask.blockwise import blockwise
 from plcp.dask.collections import check_columns, check_parts, pairs_of
+from plcp.dask.connected import client_of
 from plcp.dask.rule import DaskRule
 from plcp.dask.teaching import Taught, taught_on_dask
 from plcp.partitions.ordered import OrderedPartition
@@ -107,7 +108,7 @@ class DaskPLCP(DaskRule):
         """Learn groups and thresholds from features ``X`` and scores ``y``, collections of Dask."""
         rule = self._unfitted()
         check_columns(rule, X, reset=True)
-        pairs = pairs_of(X, y, self.client, CheckPart(takes_nan(rule)))
+        pairs = pairs_of(X, y, client_of(self), CheckPart(takes_nan(rule)))
         look, numbers = look_at(pairs, self.random_state)
         check_some(look.n)
         if conformal_rank(look.n, self.alpha) > look.n:

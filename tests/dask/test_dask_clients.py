@@ -1,0 +1,84 @@
+"""One client a fit, whoever holds it: every row is made on its workers."""
+
+import warnings
+
+import dask.array as da
+import pytest
+from dask_models import Bare
+from dask_rules import rows
+from distributed import get_worker
+from lightgbm import DaskLGBMRegressor
+
+from plcp import OrderedPartition
+from plcp.dask import (
+    DaskConformalRegressor,
+    DaskLinearQuantile,
+    DaskMondrian,
+    DaskPLCP,
+    DaskSplitConformal,
+)
+
+
+def lines(**own):
+    return OrderedPartition(DaskLinearQuantile(**own))
+
+
+def trees(**own):
+    return OrderedPartition(
+        DaskLGBMRegressor(objective="quantile", n_estimators=3, verbose=-1, **own)
+    )
+
+
+def plcp(index, **own):
+    return DaskPLCP(index, 2, 0.2, **own)
+
+
+HOLDERS = {
+    "a rule": lambda own: DaskMondrian(0, 0.2, **own),
+    "a rule with an index": lambda own: plcp(lines(), **own),
+    "an index": lambda own: plcp(lines(**own)),
+    "an index of LightGBM": lambda own: plcp(trees(**own)),
+    "a model": lambda own: DaskConformalRegressor(Bare(), threshold=DaskSplitConformal(0.2), **own),
+    "the rule of a model": lambda own: DaskConformalRegressor(
+        Bare(), threshold=DaskSplitConformal(0.2, **own)
+    ),
+    "the index of a model": lambda own: DaskConformalRegressor(
+        Bare(), threshold=plcp(lines(**own))
+    ),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_all_rows_are_made_by_the_client_that_is_given_once(client_of_threads, holder, tmp_path):
+    X, y = rows(120)
+    lazy = da.from_array(X, chunks=(40, 2)).map_blocks(witnessed, tmp_path, dtype=float, meta=X[:0])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")
+        HOLDERS[holder]({"client": client_of_threads}).fit(lazy, da.from_array(y, chunks=40))
+    assert [path.name for path in tmp_path.iterdir()] == ["a worker"]
+
+
+def witnessed(block, folder):
+    """Return the block, after saying where it was made."""
+    try:
+        get_worker()
+        (folder / "a worker").touch()
+    except ValueError:
+        (folder / "nowhere").touch()
+    return block
+
+
+@pytest.mark.parametrize(
+    "both",
+    [
+        lambda one, other: plcp(lines(client=one), client=other),
+        lambda one, other: DaskConformalRegressor(
+            Bare(), threshold=DaskSplitConformal(client=one), client=other
+        ),
+    ],
+)
+def test_two_clients_in_one_fit_are_refused(client, client_of_threads, both):
+    X, y = (da.from_array(values, chunks=-1) for values in rows(120))
+    with pytest.raises(ValueError, match=r"one fit has one client, but .* and .* are given"):
+        both(client, client_of_threads).fit(X, y)
+    both(client_of_threads, client_of_threads).fit(X, y)
