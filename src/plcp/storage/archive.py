@@ -45,9 +45,18 @@ def read_parts(content: bytes, *, most_parts: int = MOST_PARTS) -> dict[str, byt
         _check_names([info.filename for info in members], most_parts)
         _check_sizes(members, len(content))
         try:
-            return {info.filename: archive.read(info) for info in members}
+            return {info.filename: _read(archive, info) for info in members}
         except DAMAGE as error:
             raise zipfile.BadZipFile(str(error)) from error
+
+
+def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Return a part, of which no more is unpacked than it declares."""
+    with archive.open(info) as file:
+        part = file.read(info.file_size)
+    if len(part) != info.file_size:
+        raise zipfile.BadZipFile(f"{info.filename} is shorter than it declares")
+    return part
 
 
 def _check_names(names: list[str], most_parts: int) -> None:

@@ -1,0 +1,367 @@
+"""A file that is no model, or not the one that was written, is refused in one sentence."""
+
+import io
+import json
+import os
+import struct
+import tracemalloc
+import zipfile
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from opened_files import closed, entry, opened, resealed, with_entries
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
+
+import plcp
+from plcp.storage import archive
+from plcp.storage.archive import read_parts, write_parts
+from plcp.storage.manifest import FORMAT, MANIFEST, SEAL
+from plcp.storage.saving import model_bytes
+from plcp.storage.writer import MODEL
+
+X = np.arange(60.0).reshape(20, 3)
+
+
+@pytest.fixture(scope="module")
+def rule():
+    """A model that is quick to write."""
+    return plcp.Mondrian(0, alpha=0.4).fit(X // 20, X[:, 0])
+
+
+@pytest.fixture
+def parts(rule):
+    return opened(rule)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "m.plcp"
+
+
+@contextmanager
+def in_little_memory():
+    """Fail where more is taken than even a small file may unpack to."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < archive.FREE_BYTES
+    finally:
+        tracemalloc.stop()
+
+
+def refused(path, words, **options):
+    """See to it that a file is refused, with these words and all that belongs to them."""
+    with pytest.raises(ValueError, match=words) as told:
+        plcp.load(path, **options)
+    said = str(told.value)
+    assert said.startswith(f"{path} cannot be read: ")
+    assert "\n" not in said
+    return said
+
+
+@pytest.mark.parametrize("cut", [0, 10, 700, -1])
+def test_a_file_that_is_not_whole(rule, path, cut):
+    path.write_bytes(model_bytes(rule)[:cut])
+    refused(path, "no model, or not a whole one: copy it again")
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04", os.urandom(999)])
+def test_a_file_of_something_else(path, content):
+    path.write_bytes(content)
+    refused(path, "no model, or not a whole one")
+
+
+def test_a_file_of_another_name(rule, tmp_path):
+    with pytest.raises(ValueError, match=r"end its name in \.plcp"):
+        plcp.save(rule, tmp_path / "m.pkl")
+    (tmp_path / "m.zip").write_bytes(model_bytes(rule))
+    refused(tmp_path / "m.zip", r"name ends in \.plcp")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is the path right"):
+        plcp.load(tmp_path / "none.plcp")
+
+
+@pytest.mark.parametrize("name", [MANIFEST, MODEL, "arrays/float64.npy"])
+def test_a_part_that_was_changed(parts, path, name):
+    changed = bytearray(parts[name])
+    changed[-3] ^= 1
+    refused(closed(parts | {name: bytes(changed)}, path), "was changed since|is damaged")
+
+
+@pytest.mark.parametrize("name", [MANIFEST, MODEL, SEAL])
+def test_a_part_that_is_missing(parts, path, name):
+    del parts[name]
+    refused(closed(parts, path), "has no part|was changed since")
+
+
+def test_a_part_that_was_added(parts, path):
+    refused(closed(parts | {"more.txt": b"?"}, path), r"more\.txt was not written with it")
+
+
+def test_a_format_of_tomorrow_says_what_to_do(parts, path):
+    newer = json.loads(parts[MANIFEST]) | {"format": FORMAT + 1, "plcp": "9.1.0"}
+    wanted = rf"made by plcp 9\.1\.0, format {FORMAT + 1}, .* reads format {FORMAT}: upgrade plcp"
+    refused(closed({MANIFEST: json.dumps(newer).encode(), "new": b"?"}, path), wanted)
+
+
+@pytest.mark.parametrize("told", [b"{", b"\xff", b"[]", b"{}", b"3", b"[" * 100_000])
+def test_a_manifest_that_is_none(parts, path, told):
+    refused(closed(parts | {MANIFEST: told}, path), "is damaged|nested deeper")
+
+
+@pytest.mark.parametrize("told", [b"[" * 100_000, b"[]", b"{}", b"[{}]", b'[{"a":1,"b":2}]', b"7"])
+def test_entries_that_are_none(parts, path, told):
+    refused(
+        resealed(parts | {MODEL: told}, path),
+        "is damaged|nested deeper|not enough|too many|more numbers",
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["/etc/passwd", "../m.json", "a/../../b", "C:\\m", "..\\m", "arrays/../../x"]
+)
+def test_a_path_that_escapes(parts, path, name):
+    refused(closed(parts | {name: b"?"}, path), "would lie outside of it")
+
+
+def test_a_part_that_is_there_twice(rule, path):
+    path.write_bytes(model_bytes(rule))
+    with zipfile.ZipFile(path, "a") as file, pytest.warns(UserWarning, match="Duplicate"):
+        file.writestr(MODEL, "[]")
+    refused(path, "has two parts 'model.json'")
+
+
+def test_too_many_parts(parts, path):
+    many = {f"{i}": b"" for i in range(archive.MOST_PARTS)}
+    refused(closed(parts | many, path), "parts, more than the 256 of a model")
+
+
+def bomb(n):
+    """A file of n zeros, as small as they can be made."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
+        file.writestr("zeros", b"\0" * n)
+    return content.getvalue()
+
+
+def test_a_bomb_is_not_unpacked(path):
+    path.write_bytes(bomb(4 * archive.FREE_BYTES))
+    with in_little_memory():
+        refused(path, "bytes, more than the .* of a model")
+
+
+def test_a_bomb_that_tells_a_small_size_is_not_unpacked(path):
+    content = bytearray(bomb(4 * archive.FREE_BYTES))
+    at = content.rindex(b"PK\x01\x02")  # what the list of parts says of it
+    struct.pack_into("<L", content, at + 24, 1000)
+    path.write_bytes(bytes(content))
+    with in_little_memory():
+        refused(path, "no model, or not a whole one")
+
+
+def test_what_shrinks_like_a_bomb_is_still_read(path):
+    zeros = plcp.SplitConformal()
+    zeros.much = np.zeros(archive.FREE_BYTES // 4)
+    plcp.save(zeros, path)
+    assert (plcp.load(path).much == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("os.system", r"names os\.system, which plcp does not know: .* trusted=\[system\]"),
+        ("builtins.eval", "which plcp does not know"),
+        ("plcp.cli.main", "which plcp does not know"),
+        ("Popen", "which plcp does not know"),
+        (7, "which plcp does not know"),
+        ("without_rare", "is no class"),
+    ],
+)
+def test_a_type_that_nobody_knows(parts, path, name, words):
+    def change(entries):
+        entry(entries, "object")[0] = name
+
+    refused(resealed(with_entries(parts, change), path), words)
+
+
+def test_nothing_of_a_strange_name_is_imported(parts, path, tmp_path, monkeypatch):
+    (tmp_path / "trap.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def change(entries):
+        entry(entries, "object")[0] = "trap.Rule"
+
+    refused(resealed(with_entries(parts, change), path), r"names trap\.Rule")
+
+
+@pytest.mark.parametrize("kind", ["pickle", "__reduce__", ""])
+def test_a_kind_that_nobody_knows(parts, path, kind):
+    changed = with_entries(parts, lambda entries: entries.insert(0, {kind: "cos\nsystem\n"}))
+    refused(resealed(changed, path), "no value is of the kind")
+
+
+@pytest.mark.parametrize("function", ["ndarray", "load", "os", "fromfile", None])
+def test_a_function_of_numpy_is_one_of_its_universal_ones(parts, path, function):
+    changed = with_entries(parts, lambda entries: entries.insert(0, {"ufunc": function}))
+    refused(resealed(changed, path), "names no function of numpy")
+
+
+@pytest.mark.parametrize("place", [-1, 10_000, True, "a", None, 1.5])
+def test_an_entry_that_refers_to_none_before_it(parts, path, place):
+    def change(entries):
+        state = entry(entries, "object")[1]
+        state["groups_"] = [place]
+
+    refused(resealed(with_entries(parts, change), path), "there is no entry")
+
+
+def test_tuples_within_tuples_cost_nothing(parts, path):
+    doubled = [{"tuple": []}, *({"tuple": [[i], [i]]} for i in range(60))]
+
+    def change(entries):
+        entries[:] = [*doubled, {"dict": [[[60], 1]]}]
+
+    refused(resealed(with_entries(parts, change), path), "a key is a tuple")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ["<f8", [10**12], "C"],
+        ["<f8", [-1], "C"],
+        ["<f8", [2, "3"], "C"],
+        ["<f8", [1.5], "C"],
+        ["<f8", [3], "X"],
+        ["<f8", [10**30, 10**30], "C"],
+        ["V8", [1], "C"],
+        ["|O", [2], "C", [1]],
+        ["<U1000000000", [1], "C", ["a"]],
+        ["<M8[ns]", [10**9], "C"],
+        ["(1000000,)f8", [1], "C"],
+        ["x" * 99, [1], "C"],
+        [None, [1], "C"],
+        [],
+    ],
+)
+def test_an_array_that_claims_more_than_is_there(parts, path, told):
+    changed = with_entries(parts, lambda entries: entries.append({"array": told}))
+    resealed(changed, path)
+    with in_little_memory():
+        refused(path, ": ")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }",
+        "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }",
+        "__import__('os').system('true')",
+    ],
+)
+def test_numbers_whose_header_claims_what_is_not_there(parts, path, header):
+    text = header.ljust(117) + "\n"
+    content = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + b"\0" * 8
+    refused(resealed(parts | {"arrays/float64.npy": content}, path), "an array|header|Header")
+
+
+def test_numbers_that_belong_to_nothing(parts, path):
+    def change(entries):
+        entry(entries, "array")[1] = [0]
+
+    refused(resealed(with_entries(parts, change), path), "more numbers of type|reshape")
+
+
+def packed(model, path, change):
+    """Write a model with a boosted one in it whose arrays were changed."""
+    model.fit(X, X[:, 0])
+    parts = opened(model)
+    entries = json.loads(parts[MODEL])
+    numbers = {name: np.load(io.BytesIO(part)) for name, part in parts.items() if "npy" in name}
+    change(entries, numbers)
+    for name, array in numbers.items():
+        content = io.BytesIO()
+        np.save(content, array)
+        parts[name] = content.getvalue()
+    return resealed(parts | {MODEL: json.dumps(entries).encode()}, path)
+
+
+@pytest.mark.parametrize("value", [0, 7, 200, 255])
+def test_trees_that_lead_nowhere(path, value):
+    """All narrow arrays of a booster (children, columns, flags, sizes) set to one number."""
+    model = HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=2)
+
+    def change(entries, numbers):
+        numbers["arrays/uint8.npy"][:] = value
+
+    refused(packed(model, path, change), "do not go together|lead nowhere|is damaged|trees")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_booster_of_changed_numbers_is_refused_or_predicts(path, seed):
+    """Compiled code looks at no bounds: what is not refused must not crash either."""
+    model = HistGradientBoostingRegressor(max_iter=3, min_samples_leaf=2)
+    rng = np.random.default_rng(seed)
+
+    def change(entries, numbers):
+        small = numbers["arrays/uint8.npy"]
+        small[rng.integers(len(small), size=1 + seed % 4)] = rng.integers(0, 256, 1 + seed % 4)
+
+    try:
+        loaded = plcp.load(packed(model, path, change))
+    except ValueError:
+        return
+    assert loaded.predict(X).shape == (20,)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_decision_tree_of_changed_numbers_is_refused_or_predicts(path, seed):
+    rng = np.random.default_rng(seed)
+
+    def change(entries, numbers):
+        whole = numbers["arrays/int64.npy"]
+        whole[rng.integers(len(whole))] = rng.integers(-3, 99)
+
+    try:
+        loaded = plcp.load(packed(DecisionTreeRegressor(max_depth=3), path, change))
+    except ValueError:
+        return
+    assert loaded.predict(X).shape == (20,)
+
+
+def test_models_of_scikit_learn_that_name_a_stranger(path):
+    parts = opened(LinearRegression().fit(X, X[:, 0]))
+    inner = read_parts(parts["estimators.skops"], most_parts=999)
+    inner["schema.json"] = inner["schema.json"].replace(b"sklearn.linear_model._base", b"os")
+    parts["estimators.skops"] = write_parts(inner, compressed=False)
+    refused(resealed(parts, path), r"names os\.LinearRegression, which plcp does not know")
+
+
+def test_models_of_scikit_learn_that_it_cannot_make(path):
+    parts = opened(LinearRegression().fit(X, X[:, 0]))
+    inner = read_parts(parts["estimators.skops"], most_parts=999)
+    inner["schema.json"] = inner["schema.json"].replace(b"ObjectNode", b"NoSuchNode")
+    parts["estimators.skops"] = write_parts(inner, compressed=False)
+    refused(resealed(parts, path), r"scikit-learn .* cannot make its models")
+
+
+def test_a_bomb_within_skops_is_not_unpacked(path):
+    parts = opened(LinearRegression().fit(X, X[:, 0]))
+    refused(resealed(parts | {"estimators.skops": bomb(4 * archive.FREE_BYTES)}, path), "more than")
+
+
+def test_each_flipped_byte_is_noticed_or_harmless(rule, path):
+    content, wanted = model_bytes(rule), rule.predict(X // 20)
+    for place in range(0, len(content), 23):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 64]) + content[place + 1 :])
+        try:
+            again = plcp.load(path)
+        except ValueError:
+            continue
+        np.testing.assert_array_equal(again.predict(X // 20), wanted)
