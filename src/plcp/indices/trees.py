@@ -118,16 +118,18 @@ class Booster:
         """Trees in order, as they ask about ``seen`` values of the columns of X."""
         for tree in self._predictors:
             nodes = tree.nodes
-            asked = np.flatnonzero((nodes["is_categorical"] == 1) & (nodes["is_leaf"] == 0))
+            by_code = (nodes["is_categorical"] == 1) & (nodes["is_leaf"] == 0)
+            places = np.flatnonzero(by_code).tolist()
+            sets = {i: np.flatnonzero(_left_bits(tree, nodes[i])) for i in places}
             yield Branches(
                 column=self._order[nodes["feature_idx"]],
-                cut=nodes["num_threshold"],
+                cut=np.where(by_code, -np.inf, nodes["num_threshold"]),
                 gaps_left=nodes["missing_go_to_left"] == 1,
                 left=nodes["left"].astype(np.intp),
                 right=nodes["right"].astype(np.intp),
                 is_leaf=nodes["is_leaf"] == 1,
                 value=nodes["value"],
-                sets={i: np.flatnonzero(_left_bits(tree, nodes[i])) for i in asked.tolist()},
+                sets={i: codes for i, codes in sets.items() if len(codes)},  # or gaps alone go left
             )
 
     @property

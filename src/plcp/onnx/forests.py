@@ -16,6 +16,10 @@ from plcp.onnx.graph import ML, Graph
 from plcp.quantiles import FloatArray, IntArray
 
 AT_MOST, ONE_OF = 0, 6  # modes of a node
+FIRST = 1  # code of a category: some runtimes take a zero for the end of a set
+# Leaves before the first: else a root could ask on at a number that its other side has as a leaf,
+# and some releases of onnxruntime would take it for a leaf.
+UNUSED = 2
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,10 @@ def predictions(
     table, places = seen_by(graph, table, width, boosters)
     grown = [
         Grown(
-            branches._replace(column=place[branches.column]),
+            branches._replace(
+                column=place[branches.column],
+                sets={i: codes + FIRST for i, codes in branches.sets.items()},
+            ),
             np.full(len(branches.left), output),
             branches.value,
         )
@@ -78,17 +85,28 @@ def seen_by(
             continue
         views: dict[bytes, FloatArray] = {}
         for booster, place in zip(boosters, places, strict=True):
-            seen = booster.seen(i, column.samples) if isinstance(booster, Booster) else None
-            assert seen is not None  # only those of scikit-learn have codes
-            views.setdefault(seen.tobytes(), seen)
-            place[i] = width + list(views).index(seen.tobytes())
-        known = np.append(column.known, np.nan)
-        numbers = np.append(np.arange(len(column.known)), len(column.known) + 1.0)
-        one = graph.add("Gather", table, graph.constant(np.array(i)), axis=1)
-        code = graph.encoded(one, known, numbers, float(len(column.known)))
-        tables.append(graph.look_up(np.column_stack([*views.values()]), graph.cast(code, "int64")))
+            view = _view(booster, i, column.samples)
+            views.setdefault(view.tobytes(), view)
+            place[i] = width + list(views).index(view.tobytes())
+        number = _number(graph, graph.columns(table, i), column.known)
+        tables.append(graph.look_up(np.column_stack([*views.values()]), number))
         width += len(views)
     return graph.side_by_side(tables), places
+
+
+def _view(booster: AnyBooster, column: int, samples: FloatArray) -> FloatArray:
+    """What a booster sees of samples of a column of codes."""
+    assert isinstance(booster, Booster)  # others have none
+    seen = booster.seen(column, samples)
+    return seen if column in booster.means else seen + FIRST
+
+
+def _number(graph: Graph, values: str, known: FloatArray) -> str:
+    """Place of each value among those known; two more are those of others, and of gaps."""
+    k = len(known)
+    place = graph.encoded(values, known, np.arange(k, dtype=float), float(k))
+    gaps = graph.add("IsNaN", values)
+    return graph.cast(graph.add("Where", gaps, graph.constant(k + 1.0), place), "int64")
 
 
 def forest(graph: Graph, table: str, trees: Sequence[Grown], n_outputs: int) -> str:
@@ -102,9 +120,9 @@ def forest(graph: Graph, table: str, trees: Sequence[Grown], n_outputs: int) -> 
         return np.concatenate([getattr(tree.branches, name) for tree in whole])
 
     left, right, is_leaf = joined("left") + shift, joined("right") + shift, joined("is_leaf")
-    asked, leaves = _numbering(roots, left, right, is_leaf)
+    asked, leaves = np.flatnonzero(~is_leaf), np.flatnonzero(is_leaf)
     number = np.empty(len(left), dtype=np.int64)
-    number[asked], number[leaves] = np.arange(len(asked)), np.arange(len(leaves))
+    number[asked], number[leaves] = np.arange(len(asked)), UNUSED + np.arange(len(leaves))
     sets = {
         start + place: codes
         for start, tree in zip(roots.tolist(), whole, strict=True)
@@ -112,8 +130,8 @@ def forest(graph: Graph, table: str, trees: Sequence[Grown], n_outputs: int) -> 
     }
     modes = np.array([ONE_OF if place in sets else AT_MOST for place in asked.tolist()])
     cuts = np.where(modes == ONE_OF, 0.0, joined("cut")[asked])
-    weights = np.concatenate([tree.weights for tree in whole])[leaves]
-    outputs = np.concatenate([tree.outputs for tree in whole])[leaves]
+    weights = np.pad(np.concatenate([tree.weights for tree in whole])[leaves], (UNUSED, 0))
+    outputs = np.pad(np.concatenate([tree.outputs for tree in whole])[leaves], (UNUSED, 0))
     members = [np.append(sets[place], np.nan) for place in asked.tolist() if place in sets]
     optional = {"membership_values": _tensor(np.concatenate(members))} if members else {}
     return graph.add(
@@ -134,21 +152,6 @@ def forest(graph: Graph, table: str, trees: Sequence[Grown], n_outputs: int) -> 
         leaf_weights=_tensor(weights),
         **optional,
     )
-
-
-def _numbering(
-    roots: IntArray, left: IntArray, right: IntArray, is_leaf: NDArray[np.bool_]
-) -> tuple[IntArray, IntArray]:
-    """Questions and leaves, each in the order in which they are numbered.
-
-    Roots come first, and so do leaves beside which a root asks on: where both children of a root
-    have one number, some releases of onnxruntime take the root for a leaf.
-    """
-    asked, leaves = np.flatnonzero(~is_leaf), np.flatnonzero(is_leaf)
-    alone = is_leaf[left[roots]] != is_leaf[right[roots]]
-    only = np.where(is_leaf[left[roots]], left[roots], right[roots])[alone]
-    first = np.argsort(~np.isin(asked, roots), kind="stable")
-    return asked[first], leaves[np.argsort(~np.isin(leaves, only), kind="stable")]
 
 
 def _with_a_question(tree: Grown) -> Grown:

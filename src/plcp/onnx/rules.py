@@ -75,6 +75,8 @@ def _plcp(rows: Rows, rule: PLCP) -> Answer:
             level = _mean_level(graph, merged, rule.levels_[groups])
         else:
             level = graph.look_up(rule.levels_[groups][:, None], place)
+    if rule._factor != 1.0:  # learned at another level
+        index = graph.add("Mul", index, graph.constant(rule._factor))
     threshold = graph.add("Add", index, level) if rule._follow else level
     if np.isfinite(rule._least):
         threshold = graph.add("Max", threshold, graph.constant(float(rule._least)))
