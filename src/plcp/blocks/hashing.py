@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plcp.indices.repeated import one_row_each, same_text
-from plcp.rows import is_frame, take
+from plcp.blocks.values import bits_of, by_value
+from plcp.rows import is_frame
 
 Hashes = NDArray[np.uint64]
 
@@ -18,8 +18,10 @@ FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 def hash_rows(X: Any, scores: ArrayLike, seed: int = 0) -> Hashes:
     """Hash of each row of X and its score, the same wherever the row stands.
 
-    Numbers count as what they are worth: 1, 1.0 and True are the same, and so are 0.0 and -0.0,
-    and all kinds of NaN.
+    Values count as what they are worth, in whichever type a part holds them: 1, 1.0, True and
+    Decimal(1) are the same, and so are 0.0 and -0.0, a moment in any unit, a text in any layout,
+    and all that is missing. Numbers are compared as floating-point ones: whole numbers beyond 2^53
+    that are next to each other may count as the same.
 
     Examples
     --------
@@ -27,14 +29,14 @@ def hash_rows(X: Any, scores: ArrayLike, seed: int = 0) -> Hashes:
     >>> bool(a == c), bool(a == b)
     (True, False)
     """
-    columns = [_as_numbers(X[name]) for name in X.columns] if is_frame(X) else np.asarray(X).T
+    columns = [X[name] for name in X.columns] if is_frame(X) else np.asarray(X).T
+    values = [by_value(column) for column in columns]
     scores = np.asarray(scores, dtype=float)
     hashes = np.full(len(scores), mixed(np.uint64(seed % 2**64)), dtype=np.uint64)
     for start in range(0, len(scores), ROWS):
         rows = slice(start, start + ROWS)
-        for column in columns:
-            _take_in(hashes[rows], column[rows])
-        _take_in(hashes[rows], scores[rows])
+        for column in [*values, scores]:
+            hashes[rows] = mixed(hashes[rows] ^ bits_of(column[rows]))
     return hashes
 
 
@@ -45,36 +47,3 @@ def mixed(numbers: Any) -> Any:
         numbers = (numbers ^ (numbers >> np.uint64(30))) * FIRST
         numbers = (numbers ^ (numbers >> np.uint64(27))) * SECOND
         return numbers ^ (numbers >> np.uint64(31))
-
-
-def _take_in(hashes: Hashes, column: NDArray[Any]) -> None:
-    """Take one more column into the hashes, in place."""
-    hashes[:] = mixed(hashes ^ _bits(column))
-
-
-def _bits(column: NDArray[Any]) -> Hashes:
-    if column.dtype == np.uint64:
-        return column
-    values = column.astype(float) + 0.0  # -0.0 becomes 0.0
-    values[np.isnan(values)] = np.nan
-    return values.view(np.uint64)
-
-
-def _as_numbers(column: Any) -> NDArray[Any]:
-    """Numbers as they are; text, categories and anything else as hashes of what they are called."""
-    numbers = same_text(column)
-    if numbers is not None:
-        rows, places = one_row_each(numbers)
-        return np.append(_of_objects(np.asarray(take(column, rows))), np.uint64(0))[places]
-    values = np.asarray(column)
-    if values.dtype.kind in "mM":
-        return values.astype(np.int64).view(np.uint64)
-    if values.dtype.kind in "biuf":
-        return values
-    return _of_objects(values)
-
-
-def _of_objects(values: NDArray[Any]) -> Hashes:
-    from pandas.util import hash_array
-
-    return np.asarray(hash_array(np.array([str(v) for v in values.tolist()], dtype=object)))
