@@ -81,7 +81,10 @@ class PLCP(ThresholdRule):
         Thresholds within a group: one constant (the paper), or the partition's index plus one
         correction a group. "auto": "index" for ordered partitions unless calibrated jointly.
     share_partition : bool, default=False
-        With several levels: learn one partition for all of them, or one for each.
+        Of several levels: whether one partition serves all. False: each learns its own, and gives
+        the thresholds it would give alone. True: the smallest alpha teaches, groups are the same
+        at every level, and fit and predict take as long as one does; where scores are no law times
+        a scale, levels far from the smallest are less sharp.
     calibration_size : float, default=0.5
         Share of rows held out with ``calibration="split"``.
     cv : int, default=3
@@ -98,7 +101,7 @@ class PLCP(ThresholdRule):
     ----------
     partition_ : Partition
         The fitted partition.
-    thresholds_ : ndarray of shape (n_groups_,)
+    thresholds_ : ndarray of shape (n_groups_,), or (levels, n_groups_) with ``share_partition``
         Threshold of each group; with ``within="index"`` the one of its median row. They rise,
         except that ``calibration="split"`` keeps the order in which the groups were learned:
         numbers given after a look at the calibration scores would undo its guarantee.
@@ -106,6 +109,9 @@ class PLCP(ThresholdRule):
         Number of groups, and calibration mass of each.
     history_ : list of dict
         Steps of the descent and of the choice of ``n_groups``.
+    rules_ : list of PLCP
+        One fitted rule a level, where ``alpha`` lists several; without ``share_partition`` all
+        that speaks of groups is there.
     guarantee_ : str
         What holds, and when.
 
@@ -129,6 +135,7 @@ class PLCP(ThresholdRule):
     group_sizes_: FloatArray
     history_: History
     _follow: bool  # whether thresholds follow the index within groups
+    _factor = 1.0  # of the index, where it was learned at another level
     _owner: IntArray  # group that each of the partition's groups joined before calibration
     _rank: IntArray  # number of each calibrated group by rising threshold
 
@@ -194,7 +201,7 @@ class PLCP(ThresholdRule):
         return self._assign_placed(self._place(X))
 
     def _assign_levels(self, X: Any) -> Assigned:
-        if not self.share_partition:
+        if not self._levels_agree():
             return Assigned(None, side_by_side(self.rules_, [r.predict(X) for r in self.rules_]))
         place = self.rules_[0]._place(X)
         parts = [rule._assign_placed(place) for rule in self.rules_]
@@ -202,7 +209,7 @@ class PLCP(ThresholdRule):
 
     def _assign_placed(self, place: Place) -> Assigned:
         groups = self._groups(place)
-        base = place.index if self._follow else 0.0
+        base = self._factor * place.index if self._follow else 0.0
         if self.assignment == "mean" and place.memberships is not None:
             thresholds = base + mean_level(place.memberships, self.levels_[self._rank])
         else:
@@ -249,7 +256,7 @@ class PLCP(ThresholdRule):
             self.thresholds_ = side_by_side(rules, [rule.thresholds_ for rule in rules]).T
 
     def _levels_agree(self) -> bool:
-        return self.share_partition
+        return hasattr(self, "thresholds_")  # which speak of groups that all levels share
 
     def _check(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Pairs:
         """Validate options and data; rows without weight are not there."""

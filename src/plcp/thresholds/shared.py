@@ -10,7 +10,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from plcp.indices.levels import seeded
-from plcp.quantiles import IntArray, conformal_quantile
+from plcp.indices.mixture import quantile_at
+from plcp.quantiles import FloatArray, IntArray, conformal_quantile
 from plcp.thresholds.base import one_seed
 from plcp.thresholds.guarantees import plcp_guarantee
 from plcp.thresholds.learned.learning import Learned, learn
@@ -23,10 +24,11 @@ def fit_shared(
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
 ) -> list[Any]:
-    """Fit one ``PLCP`` a level that all have the partition which one of them learned.
+    """Fit one ``PLCP`` a level, all with the partition that the smallest alpha has learned.
 
-    Groups keep the numbers they were learned with, and are large enough for every level that has
-    a finite threshold at all.
+    Of the levels that have a finite threshold at all: it is where a wrong set costs most, and where
+    an index of another level does worst. Groups keep the numbers they were learned with, and are
+    large enough for each of these levels.
     """
     teacher = clone(rule).set_params(alpha=levels[0], random_state=one_seed(rule.random_state))
     pairs = teacher._check(X, y, sample_weight)
@@ -43,25 +45,42 @@ def fit_shared(
     if not finite:
         rules = [clone(teacher).set_params(alpha=level) for level in levels]
         return [rule.fit(X, y, sample_weight) for rule in rules]
-    teacher.set_params(alpha=teaching_level(finite))
+    teacher.set_params(alpha=min(finite))
     rng = check_random_state(teacher.random_state)
     partition = teacher._begin(pairs.scores.min(), rng)
     learned = learn(teacher, seeded(partition, rng), pairs, teacher._follow, rng)
-    reading = replace(teacher._reading(), alpha=min(finite))
-    owner = reading.joined(learned.partition, learned.seen, learned.honest)
-    return [_at_level(teacher, level, learned, owner) for level in levels]
+    owner = teacher._reading().joined(learned.partition, learned.seen, learned.honest)
+    rules = [_at_level(teacher, level, learned, owner) for level in levels]
+    rules[0]._warn_if_one_group_serves_all(partition, pairs)
+    return rules
 
 
-def teaching_level(levels: list[float]) -> float:
-    """Return the level that the partition is learned at: the smallest alpha."""
-    return min(levels)
+def factor_between(index: FloatArray, scores: FloatArray, weights: Any, level: float) -> float:
+    """Return what an index must be multiplied by to be a quantile of another level.
+
+    If scores were one law times a scale of x, quantiles of two levels would be so; groups mend what
+    is not. One where scores are signed, or the index is, and a factor means nothing.
+
+    Examples
+    --------
+    >>> scores = np.arange(1.0, 10.0)
+    >>> factor_between(np.full(9, 9.0), scores, None, level=0.5)
+    0.5555555555555556
+    """
+    if scores.min() < 0 or index.min() <= 0:
+        return 1.0
+    return quantile_at(scores / index, weights, 1 - level)
 
 
 def _at_level(teacher: Any, level: float, learned: Learned, owner: IntArray) -> Any:
     """Return a copy of the rule that taught, read at another level."""
     rule = copy(teacher).set_params(alpha=level)
+    if rule._follow and level != teacher.alpha:
+        seen = learned.seen  # rows that taught: a factor of honest ones would undo a guarantee
+        rule._factor = factor_between(seen.index, seen.scores, seen.weights, level)
     reading = rule._reading()
-    found = reading.read_as_learned(reading.grouped(learned.honest, owner))
+    honest = replace(learned.honest, index=rule._factor * learned.honest.index)
+    found = reading.read_as_learned(reading.grouped(honest, owner))
     rule._settle(learned.partition, learned.history, found, owner)
     weighted = learned.honest.weights is not None
     n = len(learned.honest.scores)

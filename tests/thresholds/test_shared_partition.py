@@ -1,0 +1,155 @@
+"""One partition for several levels: the same groups at each, and exact by held-out rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from bands import beta_binomial_band
+from plcp import PLCP, LinearQuantile, OrderedPartition, SoftmaxPartition, TreePartition
+from plcp.quantiles import conformal_rank
+from plcp.thresholds.shared import factor_between
+from plcp.validation import InfiniteThresholdWarning
+from strategies import few
+
+LEVELS = [0.2, 0.05, 0.5]
+LINEAR = OrderedPartition(LinearQuantile())
+SOFT = SoftmaxPartition(n_starts=1, max_rounds=3)
+KINDS = {
+    "cross": PLCP(LINEAR, 4),
+    "split": PLCP(LINEAR, 4, calibration="split"),
+    "constant": PLCP(LINEAR, 4, within="constant"),
+    "automatic": PLCP(LINEAR, within="constant"),
+    "tree": PLCP(TreePartition(min_samples_leaf=20), 3),
+    "drawn": PLCP(SOFT, 2, assignment="sample"),
+    "mean": PLCP(SOFT, 2, assignment="mean", calibration="split"),
+    "soft index": PLCP(SOFT, 2, within="index"),
+}
+over_kinds = pytest.mark.parametrize("name", KINDS)
+
+
+def make(name, alpha=LEVELS, **options):
+    rule = KINDS[name].__class__(**KINDS[name].get_params(deep=False))
+    return rule.set_params(alpha=alpha, share_partition=True, random_state=0, **options)
+
+
+def draw(rng, n=1200):
+    X = rng.uniform(-1, 1, size=(n, 2))
+    return X, (2 + X[:, 0]) * rng.exponential(size=n)
+
+
+@over_kinds
+def test_levels_have_one_partition_and_thresholds_that_fall(rng, name):
+    X, scores = draw(rng)
+    rule = make(name).fit(X, scores)
+    thresholds = rule.predict(X)
+    assert (np.diff(thresholds[:, np.argsort(LEVELS)], axis=1) <= 0).all()
+    assert all(each.partition_ is rule.partition_ for each in rule.rules_)
+    assert rule.thresholds_.shape == (3, rule.n_groups_)
+    assert rule.memberships(X).shape == (len(X), rule.n_groups_)
+    assert_array_equal(rule.group_sizes_, rule.rules_[2].group_sizes_)
+
+
+@over_kinds
+def test_groups_are_those_of_every_level(rng, name):
+    X, scores = draw(rng)
+    rule = make(name).fit(X, scores)
+    groups, thresholds = rule.assign(X)
+    assert_array_equal(thresholds, rule.predict(X))
+    assert_array_equal(groups, rule.groups(X))
+    for each in rule.rules_:
+        assert_array_equal(each.groups(X), groups)
+    for i, rows in enumerate(rule.members(X).values()):
+        assert_array_equal(rows, np.flatnonzero(groups == i))
+
+
+def test_the_smallest_alpha_teaches_and_has_the_thresholds_it_would_have_alone(rng):
+    X, scores = draw(rng)
+    for name in ("cross", "split", "constant", "drawn"):
+        shared = make(name).fit(X, scores).predict(X)
+        alone = make(name, alpha=min(LEVELS)).fit(X, scores).predict(X)
+        raised = np.maximum(shared[:, [0, 2]].max(axis=1), alone)
+        assert_array_equal(shared[:, 1], raised)
+
+
+@pytest.mark.parametrize("within", ["index", "constant"])
+def test_every_group_covers_by_its_law_at_every_level(rng, within):
+    X, scores = draw(rng, 2000)
+    rule = make("split", within=within).fit(X, scores)
+    X, scores = draw(rng, 20_000)
+    groups, thresholds = rule.assign(X)
+    for group, size in enumerate(rule.group_sizes_.astype(int)):
+        rows = groups == group
+        for level, column in zip(LEVELS, thresholds[rows].T, strict=True):
+            rank = conformal_rank(size, level)
+            low, high = beta_binomial_band(int(rows.sum()), size, rank)
+            assert low <= (scores[rows] <= column).sum() <= high
+
+
+@few
+@given(st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 0.5]), st.floats(0.1, 10))
+def test_a_factor_carries_an_index_to_the_quantile_of_another_level(seed, level, unit):
+    """Scores of one law times a scale: the scale, times the factor, covers the share asked for."""
+    rng = np.random.default_rng(seed)
+    scale = unit * rng.uniform(1, 3, 99)
+    scores = scale * rng.permutation(np.arange(1.0, 100.0))
+    factor = factor_between(scale, scores, None, level)
+    assert factor == pytest.approx(100 * (1 - level))
+
+
+def test_signed_scores_and_indices_have_no_factor():
+    ones = np.ones(4)
+    assert factor_between(ones, np.array([-1.0, 1, 2, 3]), None, 0.5) == 1.0
+    assert factor_between(ones - 1, np.array([1.0, 1, 2, 3]), None, 0.5) == 1.0
+
+
+def test_signed_scores_share_a_partition_too(rng):
+    X, scores = draw(rng)
+    rule = make("cross").fit(X, scores - 3)
+    assert (np.diff(rule.predict(X)[:, np.argsort(LEVELS)], axis=1) <= 0).all()
+
+
+def test_in_the_sample_every_level_covers_the_rank_it_promises(rng):
+    """Out-of-fold thresholds are at or above ⌈(1 - alpha)(n + 1)⌉ scores, at each level."""
+    X, scores = draw(rng)
+    rule = make("cross").fit(X, scores)
+    for each, level in zip(rule.rules_, LEVELS, strict=True):
+        index = each._factor * rule.partition_.learned_index(X)
+        groups = each._owner[rule.partition_.group_of(rule.partition_.learned_index(X))]
+        covered = (scores <= index + each.levels_[groups]).sum()
+        assert covered >= conformal_rank(len(scores), level)
+
+
+def test_weights_reach_every_level(rng):
+    X, scores = draw(rng)
+    rule = make("cross").fit(X, scores, sample_weight=rng.uniform(0.5, 2, size=len(scores)))
+    assert "In the sample" not in rule.guarantee_
+    assert rule.predict(X).shape == (len(X), 3)
+
+
+def test_a_level_that_few_rows_cannot_reach_leaves_the_others_finite(rng):
+    X, scores = draw(rng, 60)
+    with pytest.warns(InfiniteThresholdWarning, match="alpha = 0.01"):
+        rule = make("cross", alpha=[0.01, 0.2, 0.5]).fit(X, scores)
+    thresholds = rule.predict(X)
+    assert np.isinf(thresholds[:, 0]).all()
+    assert np.isfinite(thresholds[:, 1:]).all()
+    with pytest.warns(InfiniteThresholdWarning):
+        hopeless = make("cross", alpha=[0.01, 0.02], n_groups=2).fit(X[:8], scores[:8])
+    assert np.isinf(hopeless.predict(X)).all()
+    assert hopeless.thresholds_.shape == (2, 1)
+
+
+def test_joint_calibration_is_refused_in_words(rng):
+    with pytest.raises(ValueError, match='choose "cross" or "split"'):
+        make("cross", calibration="joint").fit(*draw(rng))
+    alone = make("cross", alpha=0.1, calibration="joint").fit(*draw(rng))
+    assert alone.thresholds_.ndim == 1
+
+
+def test_one_level_is_not_touched(rng):
+    X, scores = draw(rng)
+    shared = make("cross", alpha=0.1).fit(X, scores)
+    own = PLCP(LINEAR, 4, alpha=0.1, random_state=0).fit(X, scores)
+    assert_array_equal(shared.predict(X), own.predict(X))
