@@ -12,6 +12,8 @@ from plcp.blocks.sample import in_hash_order, joined, largest_draw, look_at
 from plcp.dask.blockwise import blockwise
 from plcp.dask.collections import check_columns, check_parts, pairs_of
 from plcp.dask.connected import client_of
+from plcp.dask.learners import learner_of
+from plcp.dask.linear import DaskLinearQuantile
 from plcp.dask.rule import DaskRule
 from plcp.dask.teaching import Taught, taught_on_dask
 from plcp.partitions.ordered import OrderedPartition
@@ -33,26 +35,28 @@ class DaskPLCP(DaskRule):
     """``PLCP`` learned from rows on a cluster: the same answer, to the last bit.
 
     At most ``sample_size`` rows teach the partition; they are drawn by what stands in them, and
-    meet on one worker. Thresholds are read off all rows, by counting. What is learned depends on
-    the rows alone: not on their order, nor on how they are cut into parts, nor on the number of
-    workers. Up to ``sample_size`` rows it is what ``PLCP`` learns from
-    ``plcp.blocks.in_hash_order(X, scores)``. Beyond, two rows that are equal in all of X and in
-    the score may change that, as only copies in the same part are told apart.
+    meet on one worker (a ``DaskLinearQuantile`` is taught by all, where they lie). Thresholds are
+    read off all rows, by counting. What is learned depends on the rows alone: not on their order,
+    nor on how they are cut into parts, nor on the number of workers. Up to ``sample_size`` rows it
+    is what ``PLCP`` learns from ``plcp.blocks.in_hash_order(X, scores)``. Beyond, two rows that are
+    equal in all of X and in the score may change that, as only copies in the same part are told
+    apart.
 
     Parameters
     ----------
     partition : OrderedPartition or None, default=None
         As in ``PLCP``. An index that learns in memory is taught by the sample, on one worker; a
-        ``DaskLinearQuantile`` by all rows, where they lie; a ``lightgbm.DaskLGBMRegressor(
-        objective="quantile")`` by the sample, where it lies (its trees depend on which worker has
-        which rows, thresholds given the trees do not).
+        ``DaskLinearQuantile`` by all rows, block by block, whatever ``sample_size``; a
+        ``lightgbm.DaskLGBMRegressor(objective="quantile")`` by the sample, where it lies (its trees
+        depend on which worker has which rows, thresholds given the trees do not).
     n_groups, alpha, within, calibration_size, cv :
         As in ``PLCP``.
     calibration : {"cross", "split"}, default="cross"
-        As in ``PLCP``. "split": the sample teaches, and only the other rows give thresholds. That
+        As in ``PLCP``. "split": the rows that do not teach are the only ones to give thresholds;
+        they are the share ``calibration_size`` of all rows, or more where the sample is small. That
         is exact where no two parts hold the same row and score: such copies are drawn together.
     sample_size : int, default=1_000_000
-        How many rows teach the partition, at most.
+        How many rows teach the partition, at most; a ``DaskLinearQuantile`` learns from all.
     random_state : int, default=0
         Seed of the sample, folds and models.
     client : distributed.Client or None, default=None
@@ -114,7 +118,7 @@ class DaskPLCP(DaskRule):
         if conformal_rank(look.n, self.alpha) > look.n:
             rule = pairs.fetch(pairs.gather(_fitted, rule))
         else:
-            largest = largest_draw(numbers, self._rows_to_teach(look.n), look.n)
+            largest = largest_draw(numbers, self._rows_to_teach(rule, look.n), look.n)
             del numbers  # they can go before the work begins
             rule = self._calibrated(taught_on_dask(rule, X, pairs, largest), look.least)
         self._learned(rule)
@@ -153,10 +157,11 @@ class DaskPLCP(DaskRule):
             calibrate(taught.rule, taught.all_rows, taught.all_rows, least)
         return taught.rule
 
-    def _rows_to_teach(self, n: int) -> int:
-        if self.calibration == "cross":
-            return min(n, self.sample_size)
-        return min(n - math.ceil(self.calibration_size * n), self.sample_size)
+    def _rows_to_teach(self, rule: PLCP, n: int) -> int:
+        free = n if self.calibration == "cross" else n - math.ceil(self.calibration_size * n)
+        if isinstance(learner_of(rule), DaskLinearQuantile):  # sums over blocks: no row is kept
+            return free
+        return min(free, self.sample_size)
 
 
 class CheckPart:

@@ -33,7 +33,7 @@ def taught_on_dask(rule: PLCP, X: Any, pairs: Spread, largest: float) -> Taught:
     Pairs are blocks of X and scores.
     """
     choice = rule.random_state, largest
-    rows = pairs.then(drawn, *choice)
+    rows = pairs if largest == 1.0 else pairs.then(drawn, *choice)  # all need no draws
     if learner_of(rule) is None:
         reference, seen = _by_one_worker(rule, rows, pairs.client)
     else:
