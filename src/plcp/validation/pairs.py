@@ -9,6 +9,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from plcp.quantiles import FloatArray
 from plcp.rows import plain, take
+from plcp.validation.digest import data_digest
 from plcp.validation.effective import telling_rows
 from plcp.validation.features import check_features
 from plcp.validation.values import check_at_hand, first_not_finite
@@ -23,6 +24,8 @@ def check_pairs(
     check_lengths(X, scores)
     weights = check_weights(sample_weight, X)
     estimator._n_calibration, estimator._rows_a_weight = telling_rows(len(scores), weights)
+    if getattr(estimator, "_digests_data", False):
+        estimator.data_digest_ = data_digest(X, scores, weights)
     return X, scores, weights
 
 
