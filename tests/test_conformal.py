@@ -23,6 +23,7 @@ from bands import beta_binomial_band
 from plcp import (
     PLCP,
     AbsoluteResidual,
+    ColumnOrderWarning,
     ConformalClassifier,
     ConformalRegressor,
     CumulativeProbability,
@@ -414,8 +415,9 @@ def test_names_are_kept(fitted):
     model, frame = fitted
     assert_array_equal(model.feature_names_in_, ["a", "b"])
     assert model.n_features_in_ == 2
-    with pytest.raises(ValueError, match="in the same order as they were in fit"):
-        model.predict_interval(frame[["b", "a"]])
+    right = model.predict_interval(frame)
+    with pytest.warns(ColumnOrderWarning, match=r"another order than in fit, \['b', 'a'\]"):
+        assert_array_equal(model.predict_interval(frame[["b", "a"]]), right)
     with pytest.raises(ValueError, match=r"(?s)yet now missing:\n- b"):
         model.predict_set(frame[["a"]])
 

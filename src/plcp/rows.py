@@ -34,12 +34,27 @@ def is_stream(X: Any) -> bool:
 
 
 def plain(X: Any) -> Any:
-    """Return a tensor free of its device, its graph and half precision; all else as it is."""
+    """Return a tensor free of its device, its graph and half precision; all else as it is.
+
+    A masked array loses its mask, and is refused if that would bring a hidden value back.
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        return _unmasked(X)
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(X, torch.Tensor):
         return X
     X = X.detach().cpu()
     return X.float() if X.dtype == torch.bfloat16 else X
+
+
+def _unmasked(X: Any) -> Any:
+    hidden = np.argwhere(np.ma.getmaskarray(X))
+    if len(hidden):
+        raise ValueError(
+            f"a masked array hides {len(hidden)} values, the first of them in row {hidden[0, 0]}, "
+            "and they would count as if they were there: give .filled(np.nan), or drop their rows"
+        )
+    return X.data
 
 
 def is_module(value: Any) -> bool:

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from plcp.indices.tables import MAX_CATEGORIES, TableEncoder, is_missing, without_rare
+from plcp.indices.tables import MAX_CATEGORIES, TableEncoder, without_rare
+from plcp.validation import is_missing
 
 COLUMNS = {
     "number": [1.0, None, 3.0],

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from plcp.indices.tables import is_missing
 from plcp.rows import count, is_dataset, is_frame, plain
 from plcp.shifts.columns import shown
+from plcp.validation import is_missing
 
 
 def fingerprint(X: Any, y: Any) -> str:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import get_tags
 
-from plcp.conformal.base import Conformal, check_labels, check_one_level
+from plcp.conformal.base import Conformal, check_one_level
 from plcp.quantiles import FloatArray
 from plcp.rows import count
 from plcp.thresholds import ThresholdRule
-from plcp.validation import check_scores
+from plcp.validation import check_labels, check_scores
 
 MOST_TIED = 0.05  # share of scores that may tie, and about the chance of a false alarm
 ROUNDING = 4 * np.finfo(float).eps  # of a threshold that is put together from parts

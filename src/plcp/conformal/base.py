@@ -13,9 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils import (
     _safe_indexing,
-    check_array,
     check_random_state,
-    column_or_1d,
     indexable,
 )
 from sklearn.utils.validation import check_is_fitted
@@ -27,16 +25,15 @@ from plcp.conformal.tails import tails_of
 from plcp.conformal.watching import WatchableModel
 from plcp.estimator import Estimator
 from plcp.indices.levels import seeded
-from plcp.indices.tables import is_missing
 from plcp.models import MeanScalePair, QuantilePair
 from plcp.quantiles import FloatArray, IntArray
-from plcp.rows import is_frame, is_module, take
+from plcp.rows import is_frame, is_module, plain, take
 from plcp.scores import Score
 from plcp.thresholds import PLCP, ThresholdRule
 from plcp.thresholds.levels import check_levels, guarantee_at_levels, is_several
 from plcp.thresholds.members import Members
 from plcp.thresholds.several import has_levels
-from plcp.validation import check_at_hand
+from plcp.validation import asking, check_at_hand, check_no_dates, in_order
 
 Features = Callable[[Any], Any] | list[Any] | str | int | None
 
@@ -77,22 +74,26 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
     def _fit(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
         """Fit the model on one part (none, if frozen) and calibrate on the rest."""
         check_at_hand(X=X, sample_weight=sample_weight)
-        X, y, sample_weight = indexable(X, y, sample_weight)
+        check_no_dates(X)
+        X, y, sample_weight = indexable(plain(X), y, plain(sample_weight))
         model, score, rule, rng = self._parts()
         self.estimator_ = model
         if is_frozen(model):
+            X = in_order(model, X)
             if not isinstance(model, FrozenEstimator):
                 model.fit(X, y)  # teaches nothing: it only puts frozen members in place
         else:
             learn, hold = self._divide(y, rng)
-            model.fit(take(X, learn), y[learn])
+            with asking(model):
+                model.fit(take(X, learn), y[learn])
             X, y = take(X, hold), y[hold]
             if sample_weight is not None:
                 sample_weight = take(sample_weight, hold)
         self._calibrate(score, rule, X, y, sample_weight)
         for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+            knows = next((w for w in (self.estimator_, witness(self)) if hasattr(w, name)), None)
+            if knows is not None:
+                setattr(self, name, getattr(knows, name))
 
     def _parts(self) -> tuple[Any, Score, ThresholdRule, np.random.RandomState]:
         """Model, score and rule, checked against each other, copied and seeded."""
@@ -127,7 +128,8 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
         weights: ArrayLike | None,
     ) -> None:
         """Score the rows and fit one rule a tail, each at its share of alpha."""
-        prediction = score.ask(self.estimator_, X)
+        with asking(self.estimator_):
+            prediction = score.ask(self.estimator_, X)
         codes = self._encode(y)
         self.conformity_ = score.fit(prediction, codes)
         columns = self._scores(prediction, codes)
@@ -161,19 +163,18 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
     def examine(self, X: Any, y: ArrayLike) -> Examined:
         """Sets of labelled rows, beside the scores and thresholds that made them."""
         check_is_fitted(self)
-        codes = self._encode(check_labels(y))
+        codes = self._encode(self._labels(y))
         prediction, thresholds = self._answers(X)
         sets = self._sets(prediction, thresholds)
         return Examined(sets, self._scores(prediction, codes), thresholds)
 
     def _scored(self, X: Any, y: ArrayLike) -> tuple[FloatArray, Any]:
-        codes = self._encode(check_labels(y))
+        X, codes = self._rows(X), self._encode(self._labels(y))
         return self._scores(self._ask(X), codes), self._select(X)
 
     def members(self, X: Any) -> Members:
         """Rows of each group that the rule of each tail learned or was given, by name."""
-        check_is_fitted(self)
-        rows = self._select(X)
+        rows = self._select(self._rows(X))
         tails = [tail.members(rows) for tail in self.thresholds_]
         if len(tails) == 1:
             return tails[0]
@@ -185,15 +186,21 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
 
         Several levels lie along a third axis.
         """
-        prediction = self._ask(X)
-        rows = self._select(X)
+        X = self._rows(X)
+        prediction, rows = self._ask(X), self._select(X)
         return prediction, np.stack([tail.predict(rows) for tail in self.thresholds_], axis=1)
 
     def _ask(self, X: Any) -> Any:
         """Prediction of the model, as the score reads it."""
+        with asking(self.estimator_):
+            return self.conformity_.ask(self.estimator_, X)
+
+    def _rows(self, X: Any) -> Any:
+        """New rows, with the columns in the order of fit."""
         check_is_fitted(self)
         check_at_hand(X=X)
-        return self.conformity_.ask(self.estimator_, X)
+        check_no_dates(X)
+        return in_order(self, plain(X))
 
     def _sets(self, prediction: Any, thresholds: FloatArray) -> Any:
         """Prediction set of each row; at several levels one each."""
@@ -223,7 +230,12 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
                 f"{type(rule).__name__} learns no groups; those given to a rule by the user are "
                 "in thresholds_[0].groups_"
             )
-        return rule.groups(self._select(X))
+        return rule.groups(self._select(self._rows(X)))
+
+    @staticmethod
+    @abstractmethod
+    def _labels(y: ArrayLike) -> NDArray[Any]:
+        """Labels of rows, checked."""
 
     @abstractmethod
     def _default_score(self) -> Score:
@@ -256,18 +268,6 @@ def selected(features: Features, X: Any) -> Any:
         if missing:
             raise ValueError(f"features names {missing}, but X has only {names}")
     return _safe_indexing(X, columns, axis=1)
-
-
-def check_labels(y: ArrayLike) -> NDArray[Any]:
-    """Return one finite label a row, of whatever type."""
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
-    check_at_hand(y=y)
-    labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
-    missing = np.flatnonzero(is_missing(labels))
-    if len(missing):
-        raise ValueError(f"y has no label at row {missing[0]}: drop the rows without one")
-    return labels
 
 
 def witness(model: Conformal) -> Any:

@@ -8,11 +8,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.conformal.base import Conformal, check_labels
+from plcp.conformal.base import Conformal
 from plcp.quantiles import FloatArray
 from plcp.scores import LabelProbability, Score
 from plcp.sets import LabelSets
-from plcp.validation import check_at_hand
+from plcp.validation import asking, check_labels
 
 
 class ConformalClassifier(ClassifierMixin, Conformal):
@@ -55,7 +55,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train (unless frozen) and calibrate; weights are those of the calibration rows."""
-        labels = check_labels(y)
+        labels = self._labels(y)
         check_classification_targets(labels)
         self._fit(X, labels, sample_weight)
         return self
@@ -68,15 +68,15 @@ class ConformalClassifier(ClassifierMixin, Conformal):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Likeliest label of each row."""
-        check_is_fitted(self)
-        check_at_hand(X=X)
-        return self.estimator_.predict(X)
+        X = self._rows(X)
+        with asking(self.estimator_):
+            return self.estimator_.predict(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the model, as they are."""
-        check_is_fitted(self)
-        check_at_hand(X=X)
-        return self.estimator_.predict_proba(X)
+        X = self._rows(X)
+        with asking(self.estimator_):
+            return self.estimator_.predict_proba(X)
 
     def predict_set(self, X: Any) -> Any:
         """``LabelSets`` that can be asked: ``contains``, ``size``, ``to_lists``.
@@ -87,6 +87,10 @@ class ConformalClassifier(ClassifierMixin, Conformal):
 
     def _invert(self, prediction: Any, thresholds: FloatArray) -> LabelSets:
         return super()._invert(prediction, thresholds).with_classes(self.classes_)
+
+    @staticmethod
+    def _labels(y: ArrayLike) -> NDArray[Any]:
+        return check_labels(y)
 
     def _default_score(self) -> Score:
         return LabelProbability()

@@ -6,9 +6,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import RegressorMixin
 
-from plcp.conformal.base import Conformal, check_labels
+from plcp.conformal.base import Conformal
 from plcp.scores import AbsoluteResidual, Score
-from plcp.validation import check_option
+from plcp.validation import check_option, check_response
 
 CONTAINERS = ("default", "pandas", "polars")
 
@@ -63,12 +63,12 @@ class ConformalRegressor(RegressorMixin, Conformal):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train (unless frozen) and calibrate; weights are those of the calibration rows."""
-        self._fit(X, check_labels(y), sample_weight)
+        self._fit(X, self._labels(y), sample_weight)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Point predictions of the model."""
-        prediction = self._ask(X)
+        prediction = self._ask(self._rows(X))
         return self.conformity_.point(prediction)
 
     def predict_set(self, X: Any) -> Any:
@@ -99,6 +99,10 @@ class ConformalRegressor(RegressorMixin, Conformal):
     def _container(self) -> str:
         chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
         return str(chosen or get_config()["transform_output"])
+
+    @staticmethod
+    def _labels(y: ArrayLike) -> NDArray[Any]:
+        return check_response(y)
 
     def _default_score(self) -> Score:
         return AbsoluteResidual()

@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from plcp.blocks.passes import Block
 from plcp.conformal import ConformalClassifier
-from plcp.conformal.base import Conformal, Features, check_labels, selected
+from plcp.conformal.base import Conformal, Features, selected
 from plcp.dask.blockwise import blockwise
 from plcp.dask.cluster import Spread, call_of, layer
 from plcp.dask.collections import promised
@@ -39,7 +39,7 @@ def scores_of(X: Any, y: Any, model: Conformal) -> Any:
     """Scores of labelled rows, one column a tail."""
     if count(X) == 0:
         return np.empty((0, model.conformity_.tails))
-    labels = check_labels(y)
+    labels = model._labels(y)
     if isinstance(model, ConformalClassifier):
         check_classification_targets(labels)
     return model._scores(model._ask(X), model._encode(labels))

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plcp.explain.columns import Column, alone
-from plcp.indices.tables import TableEncoder, is_missing
+from plcp.indices.tables import TableEncoder
 from plcp.quantiles import FloatArray, IntArray
+from plcp.validation import is_missing
 
 MOST_CATEGORIES = 12  # so that no list in a rule has more than half a dozen names
 RARE = "a rare one"

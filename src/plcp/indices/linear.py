@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from plcp.estimator import Estimator
 from plcp.indices.lines import line
@@ -22,6 +22,7 @@ from plcp.indices.smoothing import (
     standardisation,
     weighted_quantile,
 )
+from plcp.validation import check_lengths, check_scores, check_table, check_weights
 
 FAR = 1e3  # typical distances from the median: beyond, a value counts only by its side
 
@@ -109,9 +110,10 @@ class LinearQuantile(RegressorMixin, Estimator):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit; a weight of 2 means the row twice, a weight of 0 that it is absent."""
         quantile = self._check_parameters()
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
-        weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
-        X, y, weight = drop_absent(np.asarray(X), np.asarray(y, dtype=float), weight)
+        X, y = check_table(self, X, reset=True), check_scores(y)
+        check_lengths(X, y)
+        given = check_weights(sample_weight, X)
+        X, y, weight = drop_absent(X, y, np.ones(len(y)) if given is None else given)
         centre, gain = standardisation(X, weight, self.fit_intercept)
         unit = float(self.fit_intercept)
         objective = Objective(X, y, weight, quantile, self.l1, self.l2, centre, gain, unit)
@@ -127,8 +129,8 @@ class LinearQuantile(RegressorMixin, Estimator):
     def predict(self, X: ArrayLike) -> Array:
         """Return the fitted quantile of each row."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        prediction = line(np.asarray(X), self.coef_) + self.intercept_
+        X = check_table(self, X, reset=False)
+        prediction = line(X, self.coef_) + self.intercept_
         return prediction.astype(np.result_type(X, self.coef_), copy=False)
 
     def mean_with(self, others: list[Self]) -> Self:

@@ -9,15 +9,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from plcp.estimator import Estimator
 from plcp.indices.lines import line
 from plcp.quantiles import FloatArray, IntArray
-from plcp.validation import check_lengths, check_scores
+from plcp.validation import check_lengths, check_scores, check_table, check_weights
 
 BLOCK = 4096
-FLOATS = [np.float64, np.float32]
 N_PENALTIES = 30
 SMALLEST_PENALTY = 1e-3  # of the one at which every coefficient is zero
 MAX_LEVELS = 20
@@ -67,12 +66,12 @@ class SparseScale(RegressorMixin, Estimator):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the variance of the scores ``y``, then again with the weights it implies."""
-        X = validate_data(
-            self, X, dtype=FLOATS, ensure_all_finite="allow-nan", ensure_min_samples=2
-        )
-        scores = check_scores(y)
+        X, scores = check_table(self, X, reset=True, allow_nan=True), check_scores(y)
         check_lengths(X, scores)
-        given = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if len(scores) < 2:
+            raise ValueError("n_samples=1: one row has no spread, give at least two")
+        weights = check_weights(sample_weight, X)
+        given = np.ones(len(scores)) if weights is None else weights
         self.columns_ = _Columns.learn(X, self.categorical_features)
         unit = float(np.average(np.abs(scores), weights=given)) or 1.0  # no square may overflow
         squares = (scores / unit) ** 2
@@ -92,7 +91,7 @@ class SparseScale(RegressorMixin, Estimator):
     def predict(self, X: Any) -> FloatArray:
         """Scale of the score at each row; at least a tenth of its root mean square."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=FLOATS, ensure_all_finite="allow-nan")
+        X = check_table(self, X, reset=False, allow_nan=True)
         return self.unit_ * np.sqrt(np.maximum(self._line(X), self.least_))
 
     def mean_with(self, others: list[Self]) -> Self:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from plcp.indices.tables import is_missing
 from plcp.locality.kernels import bandwidth_for_size
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import is_frame
+from plcp.validation import is_missing
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.indices.linear import LinearQuantile
 from plcp.partitions.base import Partition, merge_columns, warn_if_collapsed
 from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
-from plcp.validation import check_count, check_features, check_share, naming_the_boosted_index
+from plcp.validation import check_count, check_share, check_table
 
 ROUNDS_WITHOUT_GAIN = 3
 
@@ -99,7 +99,7 @@ class SoftmaxPartition(Partition):
         X, scores, given = self._check_fit(X, y, sample_weight)
         self._check_options()
         rng = check_random_state(self.random_state)
-        X = self._numbers(X)
+        X = check_table(self, X, reset=True)
         weights = np.ones(len(scores)) if given is None else given
         self._center = np.average(X, axis=0, weights=weights)
         spread = np.sqrt(np.average((X - self._center) ** 2, axis=0, weights=weights))
@@ -117,8 +117,8 @@ class SoftmaxPartition(Partition):
     def predict_proba(self, X: Any) -> FloatArray:
         """Memberships h(x), shape (n, n_groups_)."""
         check_is_fitted(self, "thresholds_")
-        X = check_features(self, X, reset=False, allow_nan=False)
-        raw = self._raw(self._standardise(self._numbers(X)))
+        X = check_table(self, X, reset=False)
+        raw = self._raw(self._standardise(X))
         return merge_columns(raw, self._group_of, self.n_groups_)
 
     def _check_options(self) -> None:
@@ -127,11 +127,6 @@ class SoftmaxPartition(Partition):
         check_share("validation_fraction", self.validation_fraction)
         if not self.l2 >= 0:
             raise ValueError(f"l2 must not be negative, got {self.l2}")
-
-    @staticmethod
-    @naming_the_boosted_index()
-    def _numbers(X: Any) -> FloatArray:
-        return check_array(X, dtype=float, input_name="X")
 
     def _standardise(self, X: FloatArray) -> FloatArray:
         Z = np.empty((X.shape[0], X.shape[1] + 1))

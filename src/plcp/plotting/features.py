@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plcp.indices.tables import is_missing
 from plcp.metrics.bins import count_quantiles
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import is_frame
 from plcp.shifts.columns import shown
+from plcp.validation import is_missing
 
 MOST_CATEGORIES = 15  # that are drawn each for itself; the rarest are put together
 SPREAD = 0.5  # of the rows of a category, which is one wide

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plcp.indices.tables import is_missing
 from plcp.rows import is_frame
+from plcp.validation import is_missing
 
 
 def column_title(X: Any, name: Any) -> str:

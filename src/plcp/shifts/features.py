@@ -17,6 +17,13 @@ from plcp.locality.space import numbers
 from plcp.programs.span import span_of
 from plcp.quantiles import FloatArray
 from plcp.rows import count, is_frame
+from plcp.validation import (
+    check_features,
+    check_labels,
+    check_lengths,
+    naming_the_boosted_index,
+    takes_nan,
+)
 
 
 class GroupProbabilities(TransformerMixin, Estimator):
@@ -59,17 +66,29 @@ class GroupProbabilities(TransformerMixin, Estimator):
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learn to tell the groups ``y`` from ``X``."""
-        default = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        self.classifier_ = clone(default if self.classifier is None else self.classifier).fit(X, y)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.classifier_, name):
-                setattr(self, name, getattr(self.classifier_, name))
+        X = check_features(self, X, reset=True, allow_nan=takes_nan(self))
+        labels = check_labels(y)
+        check_lengths(X, labels)
+        with naming_the_boosted_index():
+            self.classifier_ = clone(self._template()).fit(X, labels)
         return self
 
     def transform(self, X: Any) -> FloatArray:
         """Return the probability of each group, shape (n, number of groups)."""
         check_is_fitted(self)
-        return np.asarray(self.classifier_.predict_proba(X))
+        X = check_features(self, X, reset=False, allow_nan=takes_nan(self))
+        with naming_the_boosted_index():
+            return np.asarray(self.classifier_.predict_proba(X))
+
+    def _template(self) -> Any:
+        if self.classifier is not None:
+            return self.classifier
+        return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = takes_nan(self._template())
+        return tags
 
 
 def feature_columns(X: Any, features: Any) -> FloatArray:

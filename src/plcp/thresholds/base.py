@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from plcp.estimator import Estimator
 from plcp.quantiles import FloatArray, IntArray, pinball_loss
 from plcp.thresholds.levels import check_levels, guarantee_at_levels
 from plcp.thresholds.members import Members
 from plcp.thresholds.watching import Watchable
+from plcp.validation import check_features, check_lengths, check_scores, check_weights
 
 
 class Assigned(NamedTuple):
@@ -59,6 +61,8 @@ class ThresholdRule(Watchable, RegressorMixin, Estimator, ABC):
 
     def members(self, X: Any) -> Members:
         """Rows of each group that the rule learned or was given, by name; a rule may have none."""
+        check_is_fitted(self)
+        check_features(self, X, reset=False, allow_nan=True)
         return {}
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -69,11 +73,11 @@ class ThresholdRule(Watchable, RegressorMixin, Estimator, ABC):
         charged as the largest of ``y``, else a single one would decide about all. Of several
         levels, their mean.
         """
-        scores = np.asarray(y, dtype=float)
+        scores, weights = check_scores(y), check_weights(sample_weight, X)
         thresholds = self.predict(X)
+        check_lengths(thresholds, scores)
         bounded = np.clip(thresholds, scores.min(), scores.max())
         finite = np.where(np.isfinite(thresholds), thresholds, bounded)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
         columns = zip(check_levels(self.alpha), finite.reshape(len(scores), -1).T, strict=True)
         losses = [pinball_loss(column, scores, level) for level, column in columns]
         return -float(np.mean([np.average(loss, weights=weights) for loss in losses]))

@@ -2,14 +2,20 @@
 
 from plcp.validation.features import (
     NAN_REMEDY,
+    asking,
     check_dataset,
     check_features,
     check_index,
     check_names,
+    check_no_dates,
+    check_table,
+    in_order,
     naming_the_boosted_index,
     takes_images,
     takes_nan,
 )
+from plcp.validation.labels import check_labels
+from plcp.validation.missing import is_gap, is_missing
 from plcp.validation.options import (
     check_alpha,
     check_count,
@@ -19,12 +25,14 @@ from plcp.validation.options import (
 from plcp.validation.pairs import (
     check_lengths,
     check_pairs,
+    check_response,
     check_scores,
     check_some,
     check_weights,
     drop_weightless,
 )
 from plcp.validation.saying import (
+    ColumnOrderWarning,
     InfiniteThresholdWarning,
     SmallGroupWarning,
     least_points,
@@ -34,30 +42,41 @@ from plcp.validation.saying import (
     warn_infinite,
 )
 from plcp.validation.values import (
+    as_floats,
     check_at_hand,
     first_not_finite,
 )
 
 __all__ = [
     "NAN_REMEDY",
+    "ColumnOrderWarning",
     "InfiniteThresholdWarning",
     "SmallGroupWarning",
+    "as_floats",
+    "asking",
     "check_alpha",
     "check_at_hand",
     "check_count",
     "check_dataset",
     "check_features",
     "check_index",
+    "check_labels",
     "check_lengths",
     "check_names",
+    "check_no_dates",
     "check_option",
     "check_pairs",
+    "check_response",
     "check_scores",
     "check_share",
     "check_some",
+    "check_table",
     "check_weights",
     "drop_weightless",
     "first_not_finite",
+    "in_order",
+    "is_gap",
+    "is_missing",
     "least_points",
     "naming_the_boosted_index",
     "shortened",

@@ -1,17 +1,20 @@
 """Features as they must be: tables, images, data sets, and what an index made of them."""
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import validate_data
 
 from plcp.quantiles import FloatArray
 from plcp.rows import count, is_dataset, is_frame, is_stream, plain
+from plcp.validation.saying import ColumnOrderWarning, shortened
 from plcp.validation.values import check_at_hand, first_not_finite
 
 NAN_REMEDY = (
@@ -19,6 +22,18 @@ NAN_REMEDY = (
     'OrderedPartition(index=HistGradientBoostingRegressor(loss="quantile")), '
     "or put an imputer before it in a pipeline."
 )
+
+TEXT_REMEDY = (
+    "X holds text where numbers are read. Encode it (OneHotEncoder in a pipeline), or give a "
+    "DataFrame to the default index, which reads text and categories."
+)
+LARGEST_FEATURE = 1e150  # sums of a hundred million squares must not overflow
+REMEDIES = {
+    "could not convert string": TEXT_REMEDY,
+    "compatible with arrays of bytes/strings": TEXT_REMEDY,
+    "inhomogeneous": "X must be a table, with rows of one length.",
+    "X contains infinity": "Drop or mend those rows.",
+}
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> Any:
@@ -30,25 +45,50 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> A
     check_at_hand(X=X)
     if is_frame(X):
         check_names(X)
+        X = X if reset else in_order(estimator, X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if X.shape[0] == 0:
-            raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}): X is empty")
+            raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}): give at least one")
         return X
     images = takes_images(estimator)
     if is_dataset(X):
         if reset and hasattr(estimator, "n_features_in_"):
             del estimator.n_features_in_  # of an array fitted before
         return check_dataset(X, images)
+    X = plain(X)
+    check_no_dates(X)
     is_image = len(getattr(X, "shape", ())) > 2
-    with nullcontext() if is_image else naming_the_boosted_index():
+    # sums of numbers near the largest float overflow while they are looked through
+    with naming_the_boosted_index(not is_image), np.errstate(over="ignore", invalid="ignore"):
         return validate_data(
             estimator,
-            plain(X),
+            X,
             reset=reset,
             dtype="numeric",
             ensure_all_finite="allow-nan" if allow_nan else True,
             allow_nd=images,
         )
+
+
+def check_table(estimator: Any, X: Any, *, reset: bool, allow_nan: bool = False) -> FloatArray:
+    """Features as an array of numbers, single or double, whose squares and their sums are finite.
+
+    For those who do sums with them: a frame becomes an array, of numbers alone.
+    """
+    X = check_features(estimator, X, reset=reset, allow_nan=allow_nan)
+    finite = "allow-nan" if allow_nan else True
+    with naming_the_boosted_index():
+        table: FloatArray = check_array(
+            X, dtype=[np.float64, np.float32], ensure_all_finite=finite, input_name="X"
+        )
+    ends = np.fmax.reduce(table, axis=0), -np.fmin.reduce(table, axis=0)
+    largest = np.nan_to_num(np.fmax(*ends).astype(float))  # of a column without a value, nothing
+    column = int(np.argmax(largest))
+    if largest[column] > LARGEST_FEATURE:
+        raise ValueError(
+            f"column {column} of X is too large to be squared, {largest[column]:g}: rescale it"
+        )
+    return table
 
 
 def check_dataset(X: Any, readable: bool) -> Any:
@@ -68,6 +108,15 @@ def check_dataset(X: Any, readable: bool) -> Any:
     return X
 
 
+def check_no_dates(X: Any) -> None:
+    """Refuse an array of dates or durations, which scikit-learn would let pass as numbers."""
+    if getattr(X, "dtype", np.dtype(float)).kind in "mM":
+        raise ValueError(
+            f"X is an array of {X.dtype}, not of numbers: give days as numbers, or a DataFrame to "
+            "the default index, which reads dates"
+        )
+
+
 def check_names(X: Any) -> None:
     """Refuse a frame with two columns of one name."""
     counts = Counter(str(name) for name in X.columns)
@@ -76,17 +125,59 @@ def check_names(X: Any) -> None:
         raise ValueError(f"X has several columns named {', '.join(twice)}: rename them")
 
 
+def in_order(estimator: Any, X: Any) -> Any:
+    """Rows of a frame with the columns in the order that ``estimator`` was fitted to, and say so.
+
+    Columns that are missing, or too many, are for others to refuse.
+    """
+    names = [*getattr(estimator, "feature_names_in_", ())]
+    given = [*X.columns] if names and is_frame(X) else names
+    if given == names or len(given) != len(names) or {*given} != {*names}:
+        return X
+    warnings.warn(
+        f"the columns of X come in another order than in fit, {shortened(given)}, and are put "
+        f"back into that of fit by their names: {shortened(names)}",
+        ColumnOrderWarning,
+        stacklevel=4,
+    )
+    return X[names]
+
+
 @contextmanager
-def naming_the_boosted_index() -> Iterator[None]:
-    """Add the remedy to an index's complaint about missing values."""
+def naming_the_boosted_index(is_table: bool = True) -> Iterator[None]:
+    """Add the remedy to a complaint about missing values, text, infinity or rows cut short."""
     try:
         yield
-    except ValueError as error:
-        told = str(error)
-        missing = "contains NaN" in told or "got NaN" in told
-        if missing and "y contains NaN" not in told and NAN_REMEDY not in told:
-            raise ValueError(f"{error}\n{NAN_REMEDY}") from error
+    except (TypeError, ValueError) as error:
+        remedy = _remedy(str(error)) if is_table else None
+        if remedy is None:
+            raise
+        raise ValueError(f"{error}\n{remedy}") from error
+
+
+@contextmanager
+def asking(model: Any) -> Iterator[None]:
+    """Name the model whose complaint about its rows it is, and not the rule's."""
+    try:
+        yield
+    except NotFittedError:
         raise
+    except ValueError as error:
+        raise ValueError(
+            f"{type(model).__name__} cannot read these rows: {error}\nGive rows as the model was "
+            "made for, or put what makes them so before it in a pipeline."
+        ) from error
+
+
+def _remedy(told: str) -> str | None:
+    """What to do about a complaint, unless it says so itself."""
+    missing = "contains NaN" in told or "got NaN" in told
+    if missing and "y contains NaN" not in told:
+        return None if NAN_REMEDY in told else NAN_REMEDY
+    for complaint, remedy in REMEDIES.items():
+        if complaint in told:
+            return None if remedy in told else remedy
+    return None
 
 
 def check_index(values: Any, n: int) -> FloatArray:

@@ -5,14 +5,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from plcp.quantiles import FloatArray
-from plcp.rows import plain, take
+from plcp.rows import count, plain, take
 from plcp.validation.digest import data_digest
 from plcp.validation.effective import telling_rows
 from plcp.validation.features import check_features
-from plcp.validation.values import check_at_hand, first_not_finite
+from plcp.validation.values import as_floats, check_at_hand, first_not_finite
+
+LARGEST = 2.0**1000  # about 1e301: sums of eight million scores must not overflow
 
 
 def check_pairs(
@@ -30,13 +32,24 @@ def check_pairs(
 
 
 def check_scores(scores: ArrayLike) -> FloatArray:
-    """Scores as a finite float vector."""
-    check_at_hand(y=scores)
+    """Scores as a finite float vector, of numbers whose sums and differences are finite, too."""
+    return _vector("scores", scores, "drop the row or mend the model's prediction")
+
+
+def check_response(y: ArrayLike) -> FloatArray:
+    """Numbers to be predicted, one a row: finite, as sums and differences of them are."""
+    return _vector("y", y, "drop the row")
+
+
+def _vector(name: str, values: ArrayLike, remedy: str) -> FloatArray:
+    check_at_hand(y=values)
+    if values is None:
+        raise ValueError(f"requires y to be passed, but the target y is None: give {name}")
     array = column_or_1d(
         check_array(
-            plain(scores),
+            plain(values),
             ensure_2d=False,
-            dtype="numeric",
+            dtype=None,
             ensure_all_finite=False,
             input_name="y",
             ensure_min_samples=0,
@@ -44,12 +57,16 @@ def check_scores(scores: ArrayLike) -> FloatArray:
         warn=True,
     )
     check_some(len(array))
-    array = array.astype(float, copy=False)
+    array = as_floats(name, array)
     fault = first_not_finite(array)
     if fault:
+        raise ValueError(f"{name} must be finite, but y contains {fault}: {remedy}")
+    sizes = np.abs(array)
+    if sizes.max() > LARGEST:
+        row = int(np.argmax(sizes))
         raise ValueError(
-            f"scores must be finite, but y contains {fault}: "
-            "drop the row or mend the model's prediction"
+            f"{name} must be at most {LARGEST:g} in absolute value, got {array[row]:g} at row "
+            f"{row}: drop the row, or divide all of them by a constant"
         )
     return array
 
@@ -61,19 +78,38 @@ def check_some(n: int) -> None:
 
 
 def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
-    """Non-negative, finite weights with a positive sum, or None."""
+    """Weights, not negative and with a sum that is positive and finite; one number is for all."""
     if sample_weight is None:
         return None
     check_at_hand(sample_weight=sample_weight)
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if weights.sum() <= 0:
-        raise ValueError("sample_weight sums to zero: no calibration point counts")
+    weights, n = as_floats("sample_weight", np.asarray(plain(sample_weight))), count(X)
+    weights = np.full(n, weights) if weights.ndim == 0 else weights
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), one a row, got {weights.shape}")
+    wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
+    if len(wrong):
+        kind = "negative" if weights[wrong[0]] < 0 else "NaN or infinite"
+        raise ValueError(
+            f"sample_weight must be finite and not negative, got the {kind} value "
+            f"{weights[wrong[0]]:g} at row {wrong[0]}: give the row the weight 0 to leave it out"
+        )
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not 0 < total < np.inf:
+        raise ValueError(
+            f"sample_weight sums to {'zero' if total == 0 else 'infinity'}: give each calibration "
+            "point the number of rows that it stands for"
+        )
     return weights
 
 
 def check_lengths(X: Any, scores: Any) -> None:
     """Refuse features and scores of different lengths."""
-    check_consistent_length(X, scores)
+    sizes = [count(X), count(scores)]
+    if sizes[0] != sizes[1]:
+        raise ValueError(
+            f"X and y have inconsistent numbers of samples: {sizes}; give one score for each row"
+        )
 
 
 def drop_weightless(

@@ -12,6 +12,10 @@ class InfiniteThresholdWarning(UserWarning):
     """Too few calibration points for a finite threshold at this alpha."""
 
 
+class ColumnOrderWarning(UserWarning):
+    """Columns came in another order than in ``fit``, and were put back into it by their names."""
+
+
 class SmallGroupWarning(UserWarning):
     """A given group holds too few calibration points to say anything about it."""
 
