@@ -138,15 +138,15 @@ def fit(
 def memory(rule: str, rows: int, repeats: int, points: int, keep: str | None = None) -> Any:
     """Fit in memory on the same rows, in the order of their hashes.
 
-    Time and error are those of the ordinary rule. The line has other folds in memory than on Dask:
-    its thresholds are those of the rule on Dask when it is given the arrays, without a cluster.
+    Time and error are those of the ordinary rule. A rule that has other folds in memory gives the
+    thresholds of the rule on Dask when it is given the arrays, without a cluster.
     """
     make, (X, y) = RULES[rule].in_memory, in_hash_order(*whole(rows))
     make().fit(X[:WARM], y[:WARM])
     fitted, seconds = timed(lambda: make().fit(X, y), repeats)
     found = {"fit_seconds": min(seconds), "all_seconds": seconds, "megabytes": peak_megabytes()}
     found |= asked(fitted, points, keep)
-    if rule == "linear":
+    if RULES[rule].other_folds:
         fitted = RULES[rule].on_dask().fit(X, y).to_local()
         asked(fitted, points, keep)
     return {**found, "thresholds": levels(fitted)}

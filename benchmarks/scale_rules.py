@@ -13,11 +13,21 @@ BINS = 20  # groups of the Mondrian rival: as many as ours has at most
 
 
 class Rule(NamedTuple):
-    """A rule by name: what it is called in tables, and how it is made, on Dask and in memory."""
+    """A rule by name: what it is called in tables, and how it is made, on Dask and in memory.
+
+    Where folds in memory are others, no threshold can be equal: those of the rule on Dask are then
+    compared with what the same rule gives without a cluster.
+    """
 
     title: str
     on_dask: Callable[[], Any]
     in_memory: Callable[[], Any]
+    other_folds: bool = False
+
+    @property
+    def beside(self) -> str:
+        """What thresholds on a cluster are compared with."""
+        return "by the same rule without a cluster" if self.other_folds else "in memory"
 
 
 def _default() -> Any:
@@ -59,6 +69,7 @@ RULES = {
         "PLCP, linear index",
         _linear,
         lambda: PLCP(OrderedPartition(LinearQuantile()), random_state=0),
+        other_folds=True,
     ),
     "lightgbm": Rule("PLCP, LightGBM index", _lightgbm, _lightgbm_in_memory),
     "split": Rule("Split", _split, SplitConformal),

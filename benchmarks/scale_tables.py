@@ -4,7 +4,7 @@ from drawing import Records, pick, table, unique
 from scale_asked import difference
 from scale_data import N_TEST
 from scale_laws import growth, ratio_without_making, total_seconds
-from scale_rules import title
+from scale_rules import RULES, title
 from scale_words import megabytes, power, rate, seconds
 
 
@@ -49,8 +49,8 @@ def growths(records: Records) -> str:
 
 def beside_memory(records: Records) -> str:
     """Dask and memory on the same rows."""
-    header = ["", "rows", "Dask", "memory", "ratio", "… without making rows", "thresholds"]
-    header += ["MSCE ratio", "peak of a worker", "peak in memory"]
+    header = ["", "rows", "Dask", "memory", "ratio", "… without making rows"]
+    header += ["thresholds (and those)", "MSCE ratio", "peak of a worker", "peak in memory"]
     rows = [
         [
             title(run["rule"]),
@@ -59,7 +59,7 @@ def beside_memory(records: Records) -> str:
             seconds(run["memory"]["fit_seconds"]),
             f"{run['time_ratio']:.2f}",
             f"{ratio_without_making(run):.2f}",
-            difference(run),
+            f"{difference(run)} ({RULES[run['rule']].beside})",
             f"{run['msce_ratio']:.4f}",
             megabytes(max(run["dask"]["worker_megabytes"])),
             megabytes(run["memory"]["megabytes"]),

@@ -11,10 +11,12 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import scale  # noqa: E402
+import scale_asked  # noqa: E402
 import scale_data  # noqa: E402
 import scale_jobs  # noqa: E402
 import scale_laws  # noqa: E402
 import scale_page  # noqa: E402
+import scale_rules  # noqa: E402
 import scale_words  # noqa: E402
 
 
@@ -29,6 +31,35 @@ def test_numbers_of_the_guide_are_drawn_from_the_records():
     text = scale_page.PAGE.read_text(encoding="utf-8")
     assert text == scale_page.guide(text, scale_page.load())
     assert text.count("<!-- /") == 6
+
+
+def test_tables_say_what_thresholds_were_compared_with(monkeypatch):
+    """Other folds, other thresholds: none in memory could be those of the rule on Dask."""
+    learned = {"default": [1.0], "linear": [2.0]}
+
+    class Fitted(dict):
+        def fit(self, X, y):
+            return self
+
+        def to_local(self):
+            return self
+
+    def rule(name):
+        on_dask, in_memory = Fitted(threshold=learned[name]), Fitted(threshold=[0.5])
+        return scale_rules.RULES[name]._replace(
+            on_dask=lambda: on_dask, in_memory=lambda: in_memory
+        )
+
+    monkeypatch.setattr(scale_jobs, "RULES", {name: rule(name) for name in learned})
+    monkeypatch.setattr(scale_jobs, "levels", lambda rule: rule["threshold"])
+    monkeypatch.setattr(scale_jobs, "asked", lambda *_, **__: {})
+    for name, thresholds in (("default", [0.5]), ("linear", learned["linear"])):
+        found = scale_jobs.memory(name, 100, 1, 1)
+        assert found["thresholds"] == thresholds
+        told = "in memory" if thresholds == [0.5] else "by the same rule without a cluster"
+        run = {"rule": name, "rows": 100, "same_thresholds": True, "same_predictions": True}
+        ((what, *_), _) = scale_asked.asked_of_memory([{**run, "msce_ratio": 1.0}])
+        assert what.endswith(f"thresholds on a cluster and {told}")
 
 
 def test_rows_are_the_same_however_they_are_cut(monkeypatch):
