@@ -102,6 +102,7 @@ class Mondrian(ThresholdRule):
         alpha = check_alpha(self.alpha)
         self.groups_ = blocks.total(distinct).labels
         check_some(len(self.groups_))
+        self.data_digest_ = None  # the rows were never in one place
         ranks = Ranks(blocks.then(_in_groups, self.groups_), len(self.groups_))
         thresholds = ranks.at([conformal_rank(int(n), alpha) - 1 for n in ranks.sizes])
         return self._settled(thresholds, ranks.sizes, weighted=False)
