@@ -145,6 +145,8 @@ def test_labels_of_another_type_in_one_part():
     _, lazy = world()
     mixed = lazy.map_partitions(as_codes, meta=lazy._meta, enforce_metadata=False)
     with pytest.raises(ValueError, match=r"labels of several types \(int.*, str\)"):
+        DaskMondrian().fit(lazy[["g"]], lazy["s"], groups=mixed["g"])
+    with pytest.raises(ValueError, match=r"part 1 of \d.*column 'g' of X holds numbers"):
         DaskMondrian("g").fit(mixed[["g"]], lazy["s"])
 
 

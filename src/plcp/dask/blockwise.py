@@ -9,7 +9,7 @@ from dask.array import Array
 from dask.array import blockwise as array_blockwise
 
 from plcp.dask.cluster import call_of
-from plcp.dask.collections import aligned, is_lazy, whole_rows
+from plcp.dask.collections import aligned, check_same_index, is_lazy, whole_rows
 from plcp.rows import count
 
 
@@ -38,7 +38,8 @@ def blockwise(
     if isinstance(X, Array):
         return _on_array(call, shape, dtype, X, *others)
     meta = _framed(X._meta, [], name, columns, dtype)
-    return X.map_partitions(_on_frame, *others, call, name, columns, dtype, meta=meta)
+    has_index = not isinstance(beside, Array)
+    return X.map_partitions(_on_frame, *others, call, name, columns, dtype, has_index, meta=meta)
 
 
 def _if_given(beside: Any) -> list[Any]:
@@ -81,7 +82,9 @@ def _unwrapped(part: Any) -> Any:
 
 
 def _on_frame(X: Any, *rest: Any) -> Any:
-    *beside, call, name, columns, dtype = rest
+    *beside, call, name, columns, dtype, has_index = rest
+    for values in beside if has_index else ():
+        check_same_index("the other collection", values, X)
     shape = () if columns is None else (len(columns),)
     return _framed(X, _values(call, shape, dtype, X, *beside), name, columns, dtype)
 

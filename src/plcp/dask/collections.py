@@ -29,14 +29,15 @@ def pairs_of(
 
     Blocks are numpy arrays, or pandas frames where X is a frame of Dask. Each part is checked by
     the task that makes it: it must have the columns that the collection promises, of the same
-    kinds, and as many rows in X as in all others. ``check(X, y)`` may give back a better y, or
-    refuse it; errors name the part. Without Dask, all rows are one part.
+    kinds, and as many rows in X as in all others, with the same index where both have one.
+    ``check(X, y)`` may give back a better y, or refuse it; errors name the part. Without Dask, all
+    rows are one part.
     """
     X, like = whole_rows(X), promised(X)
     others = {"y": y, **others}
     parts = _parts([X, *(aligned(name, values, X) for name, values in others.items())])
     n = len(parts[0])
-    common = delayed(_Part, pure=False)(n, like, check)
+    common = delayed(_Part, pure=False)(n, like, list(others), check)
     numbered = enumerate(zip(*parts, strict=True))
     calls = [(_checked, [common, number, *part]) for number, part in numbered]
     return Spread(layer("pairs", calls), client)
@@ -82,10 +83,10 @@ def whole_rows(X: Any) -> Any:
 
 
 class _Part:
-    """What every part is to be: one of n, like one without rows."""
+    """What every part is to be: one of n, like one without rows, with values that have names."""
 
-    def __init__(self, n: int, like: Any, check: Check | None) -> None:
-        self.n, self.like, self.check = n, like, check
+    def __init__(self, n: int, like: Any, names: list[str], check: Check | None) -> None:
+        self.n, self.like, self.names, self.check = n, like, names, check
 
 
 def _checked(common: _Part, number: int, X: Any, *values: Any) -> Block:
@@ -93,11 +94,22 @@ def _checked(common: _Part, number: int, X: Any, *values: Any) -> Block:
     with naming_the_part(number, common.n):
         X = _as_promised(X, common.like)
         arrays = [value if is_frame(value) else np.asarray(value) for value in values]
-        for array in arrays:
+        for name, value, array in zip(common.names, values, arrays, strict=True):
             check_lengths(X, array)
+            check_same_index(name, value, X)
         if common.check is not None:
             arrays[0] = common.check(X, arrays[0])
         return X, *arrays
+
+
+def check_same_index(name: str, values: Any, X: Any) -> None:
+    """Refuse values that stand in another order than X, or come from elsewhere, by their index."""
+    if hasattr(X, "iloc") and hasattr(values, "iloc") and not X.index.equals(values.index):
+        raise ValueError(
+            f"{name} has another index than X, so its rows may be others: give {name} from the "
+            f"same frame as X; or, if the order is the same, {name}.to_dask_array(), or "
+            "reset_index(drop=True) of both"
+        )
 
 
 def _as_promised(X: Any, like: Any) -> Any:
