@@ -17,11 +17,14 @@ from plcp.storage.writer import Writer
 PART, SCHEMA = "estimators.skops", "schema.json"
 MOST_ARRAYS = 2**20  # skops gives each a part of its own
 REMEDY = "pip install 'plcp[files]'"
-# beside what skops trusts itself: all that is within scikit-learn's boosting
+# beside what skops trusts itself: all that is within scikit-learn's boosting, and its searches
 TRUSTED = (
     "functools.partial",
     "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.model_selection._split.KFold",
+    "sklearn.model_selection._split.StratifiedKFold",
     "sklearn.utils.validation.check_array",
 )
 

@@ -1,0 +1,153 @@
+"""What a model may be made of comes back as it was, and what it may not is named."""
+
+import datetime as dt
+import io
+from functools import partial
+
+import numpy as np
+import pytest
+from saved_examples import over_zero
+from sklearn.preprocessing import FunctionTransformer
+
+import plcp
+
+VALUES = {
+    "plain": [None, True, 1, 2**70, -1.5, "", "naïve ✓", "\ud800"],
+    "containers": [[], (), {}, {"a": [1, (2, {3: [4]})]}, {1, 3, 2}, slice(1, None, 2)],
+    "keys": [{None: 1, True: 2, 2.5: 3, "x": 4, np.str_("y"): 5, np.float64(7.5): 6}],
+    "floats": [0.1, -0.0, 5e-324, 1.7976931348623157e308, float("inf"), -float("inf")],
+    "scalars": [
+        np.float64(0.1), np.float32(0.1), np.float16(0.1), np.int8(-3), np.uint64(2**63),
+        np.bool_(True), np.str_("text"), np.datetime64("2020-02-03T04:05:06.789"),
+        np.timedelta64(5, "D"), np.float64("inf"), np.datetime64("NaT", "D"),
+    ],
+    "arrays": [
+        np.arange(6).reshape(2, 3), np.asfortranarray(np.eye(3)), np.zeros((0, 4)),
+        np.array(3.5), np.array([np.nan, -0.0, np.inf]), np.array([1 + 2j]),
+        np.array(["a", "böse", ""]), np.array([b"a\xff", b""]), np.array([], dtype="<U3"),
+        np.array([None, "a", 1.5, [1, 2]], dtype=object),
+        np.array(["2020-01-01", "NaT"], dtype="M8[D]"), np.array([True, False]),
+        np.arange(10)[::3], np.float32([0.1]), np.array([2**63], dtype=np.uint64),
+    ],
+    "types": [np.float32, np.dtype("<f4"), np.dtype("<U7"), np.log1p, partial(np.add, 1.0)],
+}  # fmt: skip
+
+
+def again(value, tmp_path, **options):
+    carrier = plcp.SplitConformal()
+    carrier.value = value
+    plcp.save(carrier, tmp_path / "m.plcp")
+    return plcp.load(tmp_path / "m.plcp", **options).value
+
+
+def assert_same(one, other):
+    assert type(one) is type(other)
+    if isinstance(one, np.ndarray):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        if other.flags.forc:
+            assert one.flags.f_contiguous == other.flags.f_contiguous
+        if one.dtype == object:
+            for pair in zip(one.ravel(), other.ravel(), strict=True):
+                assert_same(*pair)
+        else:
+            assert one.tobytes() == other.tobytes()
+    elif isinstance(one, np.generic):
+        assert (one.dtype, one.tobytes()) == (other.dtype, other.tobytes())
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other)
+        for pair in zip(one, other, strict=True):
+            assert_same(*pair)
+    elif isinstance(one, dict):
+        assert_same(list(one), list(other))
+        assert_same(list(one.values()), list(other.values()))
+    elif isinstance(one, partial):
+        assert_same([one.func, one.args, one.keywords], [other.func, other.args, other.keywords])
+    else:
+        assert repr(one) == repr(other)
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_values_come_back_as_they_were(kind, tmp_path):
+    for value in VALUES[kind]:
+        assert_same(again(value, tmp_path), value)
+    assert_same(again(VALUES[kind], tmp_path), VALUES[kind])
+
+
+def test_what_is_not_a_number_stays_none(tmp_path):
+    found = again([float("nan"), np.float32("nan")], tmp_path)
+    assert [np.isnan(value) for value in found] == [True, True]
+    assert [type(value) for value in found] == [float, np.float32]
+
+
+def test_what_was_one_object_stays_one(tmp_path):
+    shared, array = [1, 2], np.arange(3)
+    one, two, three, four = again([shared, {"a": shared}, array, (array,)], tmp_path)
+    assert one is two["a"]
+    assert three is four[0]
+
+
+def test_an_array_that_came_back_may_be_written(tmp_path):
+    array = np.arange(3.0)
+    array.setflags(write=False)
+    again(array, tmp_path)[0] = 7.0
+
+
+def local_function():
+    def inside(X):
+        return X
+
+    return inside
+
+
+def itself():
+    value = []
+    value.append(value)
+    return value
+
+
+class Slotted:
+    """An object whose attributes lie elsewhere."""
+
+    __slots__ = ("a",)
+
+
+OPEN = io.StringIO("an open file")
+LOCAL = type("Local", (), {})
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: lambda X: X, r"\.value is a lambda, .* def at the top of a module"),
+        (local_function, r"the function local_function\.<locals>\.inside, .* def at the top"),
+        (lambda: OPEN, r"\.value is a _io\.StringIO, which cannot be stored"),
+        (lambda: {"a": [1, OPEN]}, r"\.value\['a'\]\[1\] is a _io\.StringIO"),
+        (itself, "is part of itself"),
+        (Slotted, "Slotted, which cannot be stored"),
+        (LOCAL, "define its class at the top of a module"),
+        (lambda: {1, "a"}, "give a list in its place"),
+        (lambda: np.zeros(2, dtype=[("a", "<f8")]), "array of numbers or text"),
+        (lambda: dt.date(2020, 1, 1), "cannot be stored"),
+        (lambda: (x for x in "ab"), "cannot be stored"),
+    ],
+)
+def test_what_cannot_be_stored_is_named_with_its_place_and_no_file_is_made(make, words, tmp_path):
+    with pytest.raises(TypeError, match=words) as told:
+        again(make(), tmp_path)
+    assert str(told.value).startswith("SplitConformal.value")
+    assert not list(tmp_path.iterdir())
+
+
+def test_functions_of_the_users_own_come_back_if_they_are_trusted(tmp_path):
+    value = [over_zero, FunctionTransformer(over_zero)]
+    with pytest.raises(ValueError, match=r"names saved_examples\.over_zero, .*trusted=\[over_zero"):
+        again(value, tmp_path)
+    found = again(value, tmp_path, trusted=[over_zero])
+    assert found[0] is over_zero
+    assert found[1].func is over_zero
+
+
+def test_a_function_in_a_model_says_where_it_is(tmp_path):
+    rule = plcp.BatchGCP({"old": lambda X: X[:, 0] > 65})
+    with pytest.raises(TypeError, match=r"^BatchGCP\.groups\['old'\] is a lambda"):
+        plcp.save(rule, tmp_path / "m.plcp")
