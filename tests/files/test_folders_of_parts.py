@@ -200,6 +200,9 @@ def test_a_part_that_is_gone_meanwhile_is_named(tmp_path):
         ("old/part-0.parquet", "not called column=value"),
         ("=1/part-0.parquet", "not called column=value"),
         ("_delta_log/0.json", "is a Delta table"),
+        (".hoodie/hoodie.properties", "is a Hudi table"),
+        ("_spark_metadata/0", "written by a stream of Spark"),
+        ("_temporary/0", "wait for _SUCCESS, or remove _temporary"),
         ("year=2025/part-0.parquet", "folders of different columns"),
     ],
 )

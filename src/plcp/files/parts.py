@@ -6,7 +6,17 @@ from pathlib import Path, PurePath
 
 from plcp.files.formats import format_of
 
-DELTA = "_delta_log"
+# folders that tell that not every file beside them is a part, and what is to be done
+LOGS = {
+    "_delta_log": "is a Delta table, in which old rows lie beside new ones: write its present rows "
+    "to a folder of their own",
+    ".hoodie": "is a Hudi table, in which old rows lie beside new ones: write its present rows to "
+    "a folder of their own",
+    "_spark_metadata": "is written by a stream of Spark, whose log tells which files count: write "
+    "the rows that Spark reads from it to a folder of their own",
+    "_temporary": "is being written by Spark or Hadoop, or was left half-written: wait for "
+    "_SUCCESS, or remove _temporary and write it again",
+}
 MARKERS = ("_SUCCESS", "_metadata", "_common_metadata")
 
 
@@ -49,11 +59,8 @@ def is_marker(name: str) -> bool:
 
 def _files(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
-        if path.name == DELTA:
-            raise ValueError(
-                f"{folder} is a Delta table, in which old rows lie beside new ones: write its "
-                "present rows to a folder of their own"
-            )
+        if path.name in LOGS:
+            raise ValueError(f"{folder} {LOGS[path.name]}")
         if path.name.startswith((".", "_")) or is_marker(path.name):
             continue
         if path.is_dir():
