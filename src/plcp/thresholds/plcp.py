@@ -82,9 +82,9 @@ class PLCP(ThresholdRule):
         correction a group. "auto": "index" for ordered partitions unless calibrated jointly.
     share_partition : bool, default=False
         Of several levels: whether one partition serves all. False: each learns its own, and gives
-        the thresholds it would give alone. True: the smallest alpha teaches, groups are the same
-        at every level, and fit and predict take as long as one does; where scores are no law times
-        a scale, levels far from the smallest are less sharp.
+        the thresholds it would give alone. True: the level in the middle teaches, groups are the
+        same at every level, and fit and predict take as long as one does; where scores are no law
+        times a scale, levels far from it are less sharp.
     calibration_size : float, default=0.5
         Share of rows held out with ``calibration="split"``.
     cv : int, default=3
@@ -114,6 +114,16 @@ class PLCP(ThresholdRule):
         that speaks of groups is there.
     guarantee_ : str
         What holds, and when.
+
+    Notes
+    -----
+    The same data and seed give the same thresholds, whatever ``n_jobs``. Rows are divided by their
+    position: in another order others are held out (``calibration="split"``) or share a fold
+    ("cross", and the default index wherever it learns), which changes thresholds as another
+    ``random_state`` would. Order within the held-out part does not matter, nor does any order with
+    ``calibration="joint"`` and a number of groups that is given, but for what the index makes of
+    it: one that draws nothing, such as ``LinearQuantile``, only adds up in another order. The rules
+    of ``plcp.dask`` divide rows by their content, and know no order.
 
     References
     ----------

@@ -24,11 +24,10 @@ def fit_shared(
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
 ) -> list[Any]:
-    """Fit one ``PLCP`` a level, all with the partition that the smallest alpha has learned.
+    """Fit one ``PLCP`` a level, all with the partition that the one in the middle has learned.
 
-    Of the levels that have a finite threshold at all: it is where a wrong set costs most, and where
-    an index of another level does worst. Groups keep the numbers they were learned with, and are
-    large enough for each of these levels.
+    Groups keep the numbers they were learned with, and are large enough for every level that has
+    a finite threshold at all.
     """
     teacher = clone(rule).set_params(alpha=levels[0], random_state=one_seed(rule.random_state))
     pairs = teacher._check(X, y, sample_weight)
@@ -45,14 +44,29 @@ def fit_shared(
     if not finite:
         rules = [clone(teacher).set_params(alpha=level) for level in levels]
         return [rule.fit(X, y, sample_weight) for rule in rules]
-    teacher.set_params(alpha=min(finite))
+    teacher.set_params(alpha=teaching_level(finite))
     rng = check_random_state(teacher.random_state)
     partition = teacher._begin(pairs.scores.min(), rng)
     learned = learn(teacher, seeded(partition, rng), pairs, teacher._follow, rng)
-    owner = teacher._reading().joined(learned.partition, learned.seen, learned.honest)
+    reading = replace(teacher._reading(), alpha=min(finite))  # which needs the largest groups
+    owner = reading.joined(learned.partition, learned.seen, learned.honest)
     rules = [_at_level(teacher, level, learned, owner) for level in levels]
     rules[0]._warn_if_one_group_serves_all(partition, pairs)
     return rules
+
+
+def teaching_level(levels: list[float]) -> float:
+    """Return the level in the middle, the smaller one of two.
+
+    What is learned far out in the tail is noise at other levels, and what is learned at the median
+    says little of the tail.
+
+    Examples
+    --------
+    >>> teaching_level([0.2, 0.01, 0.1, 0.05])
+    0.05
+    """
+    return sorted(levels)[(len(levels) - 1) // 2]
 
 
 def factor_between(index: FloatArray, scores: FloatArray, weights: Any, level: float) -> float:
