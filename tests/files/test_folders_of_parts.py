@@ -68,7 +68,6 @@ def test_parts_follow_each_other_in_the_natural_order_of_their_names(tmp_path):
 
 def test_what_spark_and_dask_leave_beside_parts_is_no_part(tmp_path):
     parts(tmp_path, numbers(2), numbers(3))
-    (tmp_path / "_temporary").mkdir()
     for name in ("_SUCCESS", "_metadata", ".part-1.parquet.crc", "part-1.parquet.crc", ".hidden"):
         text(tmp_path / name, "whatever")
     assert open_table(tmp_path).n_rows == 5
