@@ -1,0 +1,23 @@
+"""Fit estimators in a process of its own and tell a digest of what each answers.
+
+python told_answers.py [rows] [name …]
+"""
+
+import hashlib
+import json
+import sys
+import warnings
+
+from every_estimator import CASES, answer, make_rows
+
+
+def told(names, n):
+    """Digest of the answers of each estimator, by its name."""
+    rows, X = make_rows(0, n), make_rows(1, 100)[0]
+    answers = {name: answer(CASES[name].fit(rows), X) for name in names}
+    return {name: hashlib.sha256(each.tobytes()).hexdigest() for name, each in answers.items()}
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    print(json.dumps(told(sys.argv[2:] or list(CASES), int(sys.argv[1]))))
