@@ -240,7 +240,8 @@ def _guarantee(rate: float, watches: list[Watch]) -> str:
     if all(watch.exact for watch in watches):
         return (
             f"The probability of any alarm, ever, is at most {rate:g}, for {which}, if rows are "
-            f"exchangeable with those that calibrated and no scores tie. {bounds}"
+            "exchangeable with those that calibrated; ties among scores only make misses and "
+            f"alarms rarer. {bounds}"
         )
     return (
         f"Approximate: the probability of any alarm, ever, is about {rate:g}, for {which}, if rows "
