@@ -56,7 +56,8 @@ def export(model: Any, path: str | Path | None = None) -> ModelProto:
 
     Examples
     --------
-    >>>     >>> import onnxruntime
+    >>> import numpy as np
+    >>> import onnxruntime
     >>> from plcp import SplitConformal
     >>> from plcp.onnx import export
     >>> rule = SplitConformal(alpha=0.1).fit(np.zeros((19, 1)), np.arange(1, 20))
