@@ -85,6 +85,20 @@ def test_nothing_joined_is_nothing():
 def test_one_look_counts_rows_and_finds_the_least_score():
     X, scores = np.zeros((5, 1)), np.array([3.0, -1.0, 2.0, 5.0, 4.0])
     look, numbers = look_at(in_blocks(X, scores, [0, 2]), 0)
-    assert look == (5, -1.0)
+    assert (look.n, look.least) == (5, -1.0)
     assert largest_draw(numbers, 5, 5) == 1.0
-    assert look_at(Held([]), 0)[0] == (0, np.inf)
+
+
+def test_a_look_tells_which_rows_are_drawn_together(monkeypatch):
+    """Those in several blocks, whatever the order in which blocks are added up."""
+    monkeypatch.setattr("plcp.blocks.sample.LEAST_DRAWS", 40)
+    X = np.arange(100.0)[:, None]
+    rows = [X[:50], X[40:70], X[65:], X[:5], X[:0]]
+    looks = [look_at(Held([(part, np.zeros(len(part)))]), 0)[0] for part in rows]
+    times = np.bincount(np.concatenate(rows).ravel().astype(int))
+    least = np.argsort(draws(X, np.zeros(100), 0))[:40]
+    for order in ([0, 1, 2, 3, 4], [4, 2, 3, 1, 0]):
+        look = sum((looks[i] for i in order[1:]), start=looks[order[0]])
+        assert_array_equal(look.parts, times[least])
+        assert look.together == times[least][times[least] > 1].sum() / times[least].sum()
+    assert {0.0} == {look.together for look in looks}

@@ -1,6 +1,7 @@
 """Rows drawn from blocks by what stands in them: the same ones however the blocks are cut."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +10,8 @@ from plcp.blocks.passes import Block, Passes
 from plcp.blocks.ranks import Ranks
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import count, take
+
+LEAST_DRAWS = 2**12  # that tell whether parts share rows
 
 
 def draws(X: Any, scores: FloatArray, seed: int) -> FloatArray:
@@ -32,19 +35,35 @@ def draws(X: Any, scores: FloatArray, seed: int) -> FloatArray:
     return (hashes >> np.uint64(11)) * 2.0**-53
 
 
-class Look(NamedTuple):
-    """What one pass tells of all rows: how many there are, and the least score."""
+@dataclass(frozen=True)
+class Look:
+    """What one pass tells of all rows: how many there are, the least score, and the least draws.
+
+    ``parts`` is the number of blocks in which each of these draws occurs.
+    """
 
     n: int
     least: float
+    draws: FloatArray
+    parts: IntArray
+
+    def __add__(self, other: "Look") -> "Look":
+        """Return what the blocks of both have told."""
+        numbers, which = np.unique(np.append(self.draws, other.draws), return_inverse=True)
+        parts = np.bincount(which.ravel(), np.append(self.parts, other.parts)).astype(np.int64)
+        least = min(self.least, other.least)
+        return Look(self.n + other.n, least, numbers[:LEAST_DRAWS], parts[:LEAST_DRAWS])
+
+    @property
+    def together(self) -> float:
+        """Share of the rows, of those of least draws, that are drawn with a row of another part."""
+        return float(self.parts[self.parts > 1].sum() / max(self.parts.sum(), 1))
 
 
 def look_at(blocks: Passes, seed: int) -> tuple[Look, Passes]:
     """Look at blocks of X and scores; the draws of the rows stay where the rows are."""
     kept = blocks.keep(_looked_at, seed)
-    found = kept.each(_size_and_least)
-    least = min((low for _, low in found), default=np.inf)
-    return Look(sum(size for size, _ in found), least), kept
+    return kept.total(_look), kept
 
 
 def largest_draw(numbers: Passes, size: int, n: int) -> float:
@@ -103,8 +122,11 @@ def _looked_at(X: Any, scores: FloatArray, seed: int) -> Block:
     return draws(X, scores, seed), scores.min(initial=np.inf)
 
 
-def _size_and_least(numbers: FloatArray, least: float) -> tuple[int, float]:
-    return len(numbers), float(least)
+def _look(numbers: FloatArray, least: float) -> Look:
+    n = len(numbers)
+    few = np.partition(numbers, LEAST_DRAWS)[:LEAST_DRAWS] if n > LEAST_DRAWS else numbers
+    own = np.unique(few)
+    return Look(n, float(least), own, np.ones(len(own), dtype=np.int64))
 
 
 def _in_one_group(numbers: FloatArray, least: float) -> Block:

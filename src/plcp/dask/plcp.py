@@ -8,7 +8,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.blocks.passes import Block
-from plcp.blocks.sample import in_hash_order, joined, largest_draw, look_at
+from plcp.blocks.sample import Look, in_hash_order, joined, largest_draw, look_at
 from plcp.dask.blockwise import blockwise
 from plcp.dask.collections import check_columns, check_parts, pairs_of
 from plcp.dask.connected import client_of
@@ -20,6 +20,7 @@ from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import FloatArray, conformal_rank
 from plcp.thresholds import PLCP
 from plcp.thresholds.blockwise import calibrate
+from plcp.thresholds.guarantees import drawn_guarantee
 from plcp.validation import (
     check_count,
     check_option,
@@ -55,9 +56,11 @@ class DaskPLCP(DaskRule):
     calibration : {"cross", "split"}, default="cross"
         As in ``PLCP``. "split": the rows that do not teach are the only ones to give thresholds;
         they are the share ``calibration_size`` of all rows, or more where the sample is small. That
-        is exact where no two parts hold the same row and score: such copies are drawn together.
+        is exact where no two parts hold the same row and score: such copies are drawn together,
+        and ``guarantee_`` says so where it finds any.
     sample_size : int, default=1_000_000
-        How many rows teach the partition, at most; a ``DaskLinearQuantile`` learns from all.
+        How many rows teach the partition, at most (and one for each further part that holds a copy
+        of the last of them); a ``DaskLinearQuantile`` learns from all.
     random_state : int, default=0
         Seed of the sample, folds and models.
     client : distributed.Client or None, default=None
@@ -121,7 +124,7 @@ class DaskPLCP(DaskRule):
         else:
             largest = largest_draw(numbers, self._rows_to_teach(rule, look.n), look.n)
             del numbers  # they can go before the work begins
-            rule = self._calibrated(taught_on_dask(rule, X, pairs, largest), look.least)
+            rule = self._calibrated(taught_on_dask(rule, X, pairs, largest), look)
         self._learned(rule)
         return self
 
@@ -151,12 +154,14 @@ class DaskPLCP(DaskRule):
         rule.check_options()
         return rule
 
-    def _calibrated(self, taught: Taught, least: float) -> PLCP:
+    def _calibrated(self, taught: Taught, look: Look) -> PLCP:
+        rule = taught.rule
         if self.calibration == "split":
-            calibrate(taught.rule, taught.seen, taught.others, least)
+            calibrate(rule, taught.seen, taught.others, look.least)
+            rule.guarantee_ = drawn_guarantee(rule, rule.guarantee_, look.together)
         else:
-            calibrate(taught.rule, taught.all_rows, taught.all_rows, least)
-        return taught.rule
+            calibrate(rule, taught.all_rows, taught.all_rows, look.least)
+        return rule
 
     def _rows_to_teach(self, rule: PLCP, n: int) -> int:
         free = n if self.calibration == "cross" else n - math.ceil(self.calibration_size * n)

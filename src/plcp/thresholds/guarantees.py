@@ -10,8 +10,7 @@ EXACT = "in finite samples"  # what every rule says of a guarantee that needs no
 
 def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> str:
     """Sentence that says what holds for a rule calibrated on n rows, and when."""
-    target, m = f"{1 - rule.alpha:g}", rule.n_groups_
-    each = "the one learned group" if m == 1 else f"each of the {m} learned groups"
+    target, each = f"{1 - rule.alpha:g}", _each(rule.n_groups_)
     if rule.calibration == "joint":
         return (
             "No finite-sample guarantee: thresholds were read off the rows that taught the "
@@ -42,6 +41,24 @@ def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> str:
         "as fold models and their average converge to the same index."
         f"{'' if weighted else _in_the_sample(rule.alpha, n)}"
     )
+
+
+def drawn_guarantee(rule: Any, exact: str, together: float) -> str:
+    """Sentence for a split by what stands in the rows, exact but for copies in other parts.
+
+    ``together`` is the share of rows that such copies were drawn with.
+    """
+    if together == 0:
+        return f"{exact.removesuffix('.')}, and no two parts hold the same row and score."
+    return (
+        f"Approximate: P(covered | group) is about {1 - rule.alpha:g} for {_each(rule.n_groups_)}. "
+        f"About {100 * together:.2g} % of the rows have copies in other parts, drawn together: "
+        "leave copies out, or put all copies of a row into one part, to be exact."
+    )
+
+
+def _each(m: int) -> str:
+    return "the one learned group" if m == 1 else f"each of the {m} learned groups"
 
 
 def _in_the_sample(alpha: float, n: int) -> str:
