@@ -95,6 +95,14 @@ def test_displays_draw_all_six(tmp_path):
     assert is_picture(tmp_path / "figures" / "displays.png")
 
 
+def test_onnx_serving_covers_as_python_does(tmp_path):
+    text = run("onnx_serving.py", tmp_path, "--rows", "5000")
+    assert len(re.findall(r"^covered 0\.\d{3}$", text, flags=re.M)) == 2
+    assert "site: tensor(string)" in text
+    assert "prediction: tensor(double)" in text
+    assert {path.name for path in tmp_path.iterdir()} == {"machines.onnx", "forest.onnx"}
+
+
 COVERED = r"0\.\d{3} \(\d+\.\d{2}\)$"
 
 
