@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -87,6 +88,12 @@ def test_one_look_counts_rows_and_finds_the_least_score():
     look, numbers = look_at(in_blocks(X, scores, [0, 2]), 0)
     assert (look.n, look.least) == (5, -1.0)
     assert largest_draw(numbers, 5, 5) == 1.0
+
+
+def test_a_sample_of_no_rows_is_refused():
+    _, numbers = look_at(in_blocks(np.zeros((5, 1)), np.arange(5.0), [2]), 0)
+    with pytest.raises(ValueError, match="size must be a whole number, at least 1, got 0"):
+        largest_draw(numbers, 0, 5)
 
 
 def test_a_look_tells_which_rows_are_drawn_together(monkeypatch):

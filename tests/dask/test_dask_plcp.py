@@ -229,6 +229,7 @@ def test_too_few_rows_are_said_to_be_too_few():
         ({"n_groups": 0}, "n_groups must be at least 1, got 0"),
         ({"within": "index "}, "within must be one of"),
         ({"partition": everywhere, "within": "constant"}, "give a number"),
+        ({"calibration": "split", "calibration_size": 0.99}, "0.99 leaves none of 50 rows"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options, told):

@@ -10,6 +10,7 @@ from plcp.blocks.passes import Block, Passes
 from plcp.blocks.ranks import Ranks
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import count, take
+from plcp.validation import check_count
 
 LEAST_DRAWS = 2**12  # that tell whether parts share rows
 
@@ -68,6 +69,7 @@ def look_at(blocks: Passes, seed: int) -> tuple[Look, Passes]:
 
 def largest_draw(numbers: Passes, size: int, n: int) -> float:
     """Draw of the last of the ``size`` rows of least draws, among the draws of n rows."""
+    check_count("size", size, 1)
     if size >= n:
         return 1.0
     return float(Ranks(numbers.then(_in_one_group), 1).at([size - 1])[0])

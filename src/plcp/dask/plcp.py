@@ -165,6 +165,11 @@ class DaskPLCP(DaskRule):
 
     def _rows_to_teach(self, rule: PLCP, n: int) -> int:
         free = n if self.calibration == "cross" else n - math.ceil(self.calibration_size * n)
+        if free == 0:
+            raise ValueError(
+                f"calibration_size={self.calibration_size} leaves none of {n} rows to teach the "
+                "partition: give a smaller share, or more rows"
+            )
         if isinstance(learner_of(rule), DaskLinearQuantile):  # sums over blocks: no row is kept
             return free
         return min(free, self.sample_size)
