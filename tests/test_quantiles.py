@@ -17,6 +17,7 @@ from plcp.quantiles import (
     excess_over,
     group_conformal_quantiles,
     pinball_loss,
+    rank_reaching,
     weighted_quantiles,
 )
 from strategies import alphas, distinct_scores, few, finite, scores_with_counts, scores_with_groups
@@ -35,6 +36,15 @@ EXACT = {
     0.99: Fraction(99, 100),
     0.001: Fraction(1, 1000),
 }
+
+
+@pytest.mark.parametrize("alpha", EXACT)
+@pytest.mark.parametrize("extra", [0, 1])
+def test_places_that_reach_a_level_are_exact_among_any_number_of_values(alpha, extra):
+    sizes = [*range(1, 300), *(10**k + i for k in range(3, 12) for i in range(-3, 4))]
+    places = [rank_reaching(n, 1 - alpha, extra) for n in sizes]
+    exact = [max(math.ceil((1 - EXACT[alpha]) * (n + extra)) - 1, 0) for n in sizes]
+    assert places == exact
 
 
 @pytest.mark.parametrize("alpha", EXACT)

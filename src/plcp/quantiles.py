@@ -53,7 +53,11 @@ def rank_reaching(n: int, level: float, extra: float = 0.0) -> int:
     >>> rank_reaching(10, 0.7), rank_reaching(10, 0.71)  # 10 · 0.7 is 7.000000000000001
     (6, 7)
     """
-    return max(math.ceil(_target(n, n, level, extra)) - 1, 0)
+    product = level * (n + extra)
+    nearest = round(product)
+    # one rounding, not those of a running sum: 10 · 0.7 must count as 7
+    met = abs(product - nearest) <= 2 * np.finfo(float).eps * (n + extra)
+    return max((nearest if met else math.ceil(product)) - 1, 0)
 
 
 def interpolated_place(n: int, level: float) -> tuple[int, int, float]:
