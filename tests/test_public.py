@@ -20,6 +20,7 @@ MODULES = [
     "plcp.experiments",
     "plcp.indices",
     "plcp.metrics",
+    "plcp.monitoring",
     "plcp.partitions",
     "plcp.partitions.torch",
     "plcp.thresholds",
