@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
@@ -40,6 +40,7 @@ from plcp.validation import InfiniteThresholdWarning
 from strategies import alphas, distinct_scores, few, scores_with_groups
 
 LEVELS = [0.1, 0.3, 0.2]
+fewer = settings(few, max_examples=15)  # as many fits as scores in each of them
 lists_of_levels = st.lists(alphas, min_size=1, max_size=4, unique=True)
 
 
@@ -141,8 +142,8 @@ def test_levels_may_come_in_any_sequence(alpha):
     )
 
 
-@few
-@given(distinct_scores(min_size=2), lists_of_levels)
+@fewer
+@given(distinct_scores(min_size=2, max_size=25), lists_of_levels)
 def test_leaving_each_out_covers_exactly_the_rank_of_every_level(scores, levels):
     n = len(scores) - 1
     covered = np.zeros(len(levels))
@@ -152,7 +153,7 @@ def test_leaving_each_out_covers_exactly_the_rank_of_every_level(scores, levels)
     assert_array_equal(covered, [conformal_rank(n, level) for level in levels])
 
 
-@few
+@fewer
 @given(scores_with_groups(), lists_of_levels)
 def test_leaving_each_out_covers_exactly_the_rank_in_every_cell(drawn, levels):
     scores, groups = drawn

@@ -14,7 +14,12 @@ from plcp.thresholds.base import Assigned, ThresholdRule
 from plcp.thresholds.labels import Source, distinct, labels_of
 from plcp.thresholds.levels import Alpha
 from plcp.thresholds.members import Members, members_of_codes
-from plcp.thresholds.several import asks_any_level, assigns_each_level, fits_each_level
+from plcp.thresholds.several import (
+    asks_any_level,
+    assigns_each_level,
+    fits_each_level,
+    forget_levels,
+)
 from plcp.validation import (
     check_alpha,
     check_features,
@@ -100,6 +105,7 @@ class Mondrian(ThresholdRule):
     def fit_blocks(self, blocks: Passes) -> Self:
         """Take the conformal quantile of each group, of blocks of labels and finite scores."""
         alpha = check_alpha(self.alpha)
+        forget_levels(self)
         self.groups_ = blocks.total(distinct).labels
         check_some(len(self.groups_))
         self.data_digest_ = None  # the rows were never in one place

@@ -19,8 +19,7 @@ def fits_each_level(fit: Method) -> Method:
     @wraps(fit)
     def fitted(self: Any, *given: Any, **named: Any) -> Any:
         if not is_several(self.alpha):
-            if has_levels(self):
-                forget_fit(self)
+            forget_levels(self)
             return fit(self, *given, **named)
         rules = self._fit_levels(check_levels(self.alpha), *given, **named)
         forget_fit(self)
@@ -81,6 +80,12 @@ def side_by_side(rules: list[Any], thresholds: list[FloatArray]) -> FloatArray:
 def has_levels(rule: Any) -> bool:
     """Whether a rule was fitted at several levels."""
     return hasattr(rule, "rules_")
+
+
+def forget_levels(rule: Any) -> None:
+    """Drop an earlier fit at several levels, before one at a single level."""
+    if has_levels(rule):
+        forget_fit(rule)
 
 
 def forget_fit(rule: Any) -> None:

@@ -12,7 +12,7 @@ from plcp.quantiles import FloatArray, conformal_quantile, conformal_rank
 from plcp.rows import count
 from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.levels import Alpha
-from plcp.thresholds.several import fits_each_level, predicts_each_level
+from plcp.thresholds.several import fits_each_level, forget_levels, predicts_each_level
 from plcp.validation import (
     check_alpha,
     check_features,
@@ -73,6 +73,7 @@ class SplitConformal(ThresholdRule):
     def fit_blocks(self, scores: Passes) -> Self:
         """Take the conformal quantile of finite scores that lie in blocks, one column each."""
         alpha = check_alpha(self.alpha)
+        forget_levels(self)
         ranks = Ranks(scores.then(_in_one_group), 1)
         n = int(ranks.sizes[0])
         check_some(n)
