@@ -27,6 +27,7 @@ from plcp import (
     SoftmaxPartition,
     SplitConformal,
 )
+from plcp.dask import DaskSplitConformal
 from plcp.onnx import NotExportableError, export
 from plcp.partitions import ClassifierPartition
 from plcp.scores import AbsoluteResidual
@@ -101,6 +102,11 @@ def test_a_rule_that_is_not_fitted_is_refused():
 def test_what_is_no_rule_is_refused(value):
     with pytest.raises(NotExportableError, match="only threshold rules and ConformalRegressor"):
         export(value)
+
+
+def test_a_rule_on_dask_is_refused_with_the_way_home():
+    with pytest.raises(NotExportableError, match=r"give model\.to_local\(\)"):
+        export(DaskSplitConformal())
 
 
 def test_sets_of_labels_are_refused_with_the_way_out():

@@ -200,6 +200,18 @@ def test_several_levels_are_nested_columns(rng):
     assert json.loads(facts["alpha"]) == [0.3, 0.1]
 
 
+def test_several_levels_of_both_sides_are_served(rng):
+    X, y = world(rng)
+    model = ConformalRegressor(
+        LinearRegression(), SignedResidual("both"), SplitConformal([0.1, 0.4]), random_state=0
+    ).fit(X, y)
+    found, told = Served(model)(X), model.predict_interval(X)
+    size = np.abs(told).max()
+    np.testing.assert_allclose(found["lower"], told[:, 0], rtol=0, atol=CLOSE * size)
+    np.testing.assert_allclose(found["upper"], told[:, 1], rtol=0, atol=CLOSE * size)
+    assert found["threshold"].shape == (len(X), 4)
+
+
 def test_both_sides_share_alpha_and_the_metadata_tell_the_whole(rng):
     X, y = world(rng)
     model = ConformalRegressor(

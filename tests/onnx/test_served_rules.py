@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lightgbm import LGBMRegressor
 from served import CLOSE, Served, assert_served, on_a_cut
 from sklearn.base import clone
@@ -19,9 +21,13 @@ from plcp import (
     SoftmaxPartition,
     SplitConformal,
     TreePartition,
+    load,
+    save,
 )
 from plcp.indices import ColorfulQuantile, CrossFitted, MixedIndex, ScaledQuantile, SparseScale
+from plcp.onnx import export
 from plcp.validation import takes_nan
+from strategies import few
 
 
 def boosted(**options):
@@ -190,3 +196,48 @@ def test_several_levels_are_columns_that_never_cross(rule, rng):
     for own, groups in zip(rule.rules_, found.get("group", np.empty((0, 0))).T, strict=False):
         kept = ~on_a_cut(own, X)
         np.testing.assert_array_equal(groups[kept], own.groups(X)[kept])
+
+
+@pytest.mark.parametrize("name", ["linear", "boosted", "light", "softmax", "tree", "mixed"])
+def test_single_precision_is_answered_as_its_doubles(name, rng):
+    rule = clone(RULES[name])
+    X, scores = world(rng, 600, gaps=False)
+    X = (X / 3).astype(np.float32)  # thirds are no floats
+    assert_served(rule.fit(X, scores), X)
+
+
+def test_a_rule_from_a_file_has_the_same_graph(rng, tmp_path):
+    X, scores = world(rng, 400, gaps=True)
+    rule = ordered(boosted(categorical_features=[False, False, True])).fit(X, scores)
+    save(rule, tmp_path / "rule.plcp")
+    again = load(tmp_path / "rule.plcp")
+    assert export(again) == export(rule)
+
+
+@pytest.fixture(scope="module")
+def two_ways():
+    """Rules of a line and of trees, with what serves them."""
+    X, scores = world(np.random.default_rng(5), 300, gaps=False)
+    rules = [ordered(index).fit(X, scores) for index in (LinearQuantile(), boosted())]
+    return [(rule, Served(rule)) for rule in rules]
+
+
+numbers = st.floats(-1e100, 1e100, allow_subnormal=True) | st.integers(-3, 3).map(float)
+anything = numbers | st.sampled_from([np.nan, np.inf, -np.inf])
+
+
+@few
+@given(st.lists(st.tuples(anything, anything, anything), min_size=1, max_size=8))
+def test_any_row_is_answered_alike_or_given_every_label(two_ways, rows):
+    X = np.array(rows)
+    for rule, served in two_ways:
+        refused = np.isinf(X) | (np.isnan(X) & (not takes_nan(rule)))
+        known, found = ~refused.any(axis=1), served(X)
+        assert np.isposinf(found["threshold"][~known]).all()
+        assert (found["group"][~known] == -1).all()
+        if known.any():
+            told = rule.assign(X[known])
+            sure = ~on_a_cut(rule, X[known])
+            thresholds, groups = found["threshold"][known], found["group"][known]
+            np.testing.assert_allclose(thresholds[sure], told.thresholds[sure], rtol=CLOSE)
+            np.testing.assert_array_equal(groups[sure], told.groups[sure])

@@ -152,6 +152,9 @@ def _unknown(model: Any) -> ValueError:
             "sets of labels have no graph here",
             "export its rule, model.thresholds_[0], and compare scores with thresholds",
         )
+    local = hasattr(model, "to_local")
     return refused(
-        model, "only threshold rules and ConformalRegressor are", "give one of these, fitted"
+        model,
+        "only threshold rules and ConformalRegressor can",
+        "give model.to_local()" if local else "give one of these, fitted",
     )
