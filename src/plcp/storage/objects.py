@@ -27,6 +27,8 @@ def dump_class(value: Any, writer: Writer) -> str:
         raise writer.refused(value, "store what its to_local() gives, which needs no cluster")
     if not can_be_found(cls):
         raise writer.refused(value, REMEDY)
+    if cls.__module__.startswith("sklearn."):
+        writer.packages.add("scikit-learn")
     return name_of(cls)
 
 

@@ -1,0 +1,72 @@
+"""The digest of the rows that taught a rule: the same for the same rows, and for no others."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from saved_examples import FITTED, fitted, frame, plane, task
+
+import plcp
+
+RULES = ["BatchGCP", "BatchMVP", "LocalCP", "Mondrian", "RLCP", "Rectified", "SplitConformal"]
+split = lambda X, y=task.scores, w=None: plcp.SplitConformal().fit(X, y, w).data_digest_  # noqa: E731
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_has_one(name):
+    first, second = (FITTED[name][0]()[0].data_digest_ for _ in range(2))
+    assert first == second
+    assert len(bytes.fromhex(first)) == 32
+
+
+def test_it_does_not_depend_on_how_an_array_lies_in_memory():
+    wide = np.repeat(plane, 2, axis=1)[:, ::2]
+    assert split(plane) == split(np.asfortranarray(plane)) == split(wide) == split(plane.tolist())
+
+
+@pytest.mark.parametrize(
+    "X", [plane, frame, pl.from_pandas(frame)], ids=["array", "pandas", "polars"]
+)
+def test_any_other_row_score_or_weight_gives_another(X):
+    w = np.ones(len(task.scores))
+    other = X.copy() if hasattr(X, "copy") else X.clone()
+    if isinstance(X, np.ndarray):
+        other[5, 1] = np.nextafter(other[5, 1], np.inf)
+    elif isinstance(X, pd.DataFrame):
+        other.loc[5, "sex"] = "n"
+    else:
+        other = other.with_columns(pl.col("sex").replace("m", "n"))
+    scores = task.scores.copy()
+    scores[7] *= 2
+    rows = np.r_[1, 0, 2 : len(w)]
+    swapped = X[rows] if not isinstance(X, pd.DataFrame) else X.iloc[rows]
+    found = [
+        split(X),
+        split(other),
+        split(X, scores),
+        split(X, w=w),
+        split(X, w=2 * w),
+        split(swapped),
+    ]
+    assert len({*found}) == len(found)
+
+
+def test_names_of_columns_count():
+    assert split(frame) != split(frame.rename(columns={"x": "z"}))
+
+
+def test_texts_are_not_run_together():
+    one, two = (pd.DataFrame({"t": texts * 10}) for texts in (["ab", "c"], ["a", "bc"]))
+    assert split(one, np.arange(20.0)) != split(two, np.arange(20.0))
+
+
+def test_a_data_set_that_is_never_whole_in_memory_has_none():
+    rows = torch.utils.data.TensorDataset(torch.as_tensor(plane))
+    assert plcp.SplitConformal().fit(rows, task.scores).data_digest_ is None
+
+
+def test_it_is_that_of_the_last_fit():
+    rule = fitted(plcp.Mondrian(2))
+    first = rule.data_digest_
+    assert fitted(rule, plane[:100], task.scores[:100]).data_digest_ != first

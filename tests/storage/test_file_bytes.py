@@ -1,0 +1,201 @@
+"""The bytes of a file: the same for the same model, few, and on disk whole or not at all."""
+
+import errno
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+from opened_files import opened, resealed
+from saved_examples import fitted, frame, quietly
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
+
+import plcp
+from plcp.datasets import make_toy
+from plcp.indices import ColorfulQuantile, CrossFitted, LinearQuantile, MixedIndex
+from plcp.partitions.torch import TorchPartition
+from plcp.storage import OtherVersionWarning
+from plcp.storage.saving import model_bytes
+
+SCRIPT = """
+import hashlib, sys
+import pandas as pd
+import plcp
+from plcp.datasets import make_toy
+from plcp.storage.saving import model_bytes
+from sklearn.linear_model import LinearRegression
+task = make_toy(150, random_state=0)
+X = pd.DataFrame({"x": task.X[:, 0], "sex": ["f", "m", "d"] * 50})
+model = plcp.PLCP(random_state=0, cv=2).fit(X, task.scores)
+wrapped = plcp.ConformalRegressor(LinearRegression(), None, plcp.SplitConformal(), random_state=0)
+wrapped.fit(task.X, task.y)
+print(*(hashlib.sha256(model_bytes(each)).hexdigest() for each in (model, wrapped)))
+"""
+
+
+def test_the_same_rows_and_seed_give_the_same_bytes_in_any_process():
+    digests = {
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", SCRIPT],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(digests) == 1
+    assert len(next(iter(digests)).split()) == 2
+
+
+def test_a_file_that_was_loaded_is_written_as_it_was(tmp_path):
+    rule = fitted(plcp.PLCP(random_state=0, cv=2), frame)
+    plcp.save(rule, tmp_path / "m.plcp")
+    assert model_bytes(plcp.load(tmp_path / "m.plcp")) == (tmp_path / "m.plcp").read_bytes()
+
+
+INDICES = {
+    "line": CrossFitted(LinearQuantile()),
+    "mixture": MixedIndex(members=[LinearQuantile()]),
+}
+JOINT = {
+    "tree": plcp.TreePartition(min_samples_leaf=30),
+    "network": TorchPartition(structure="softmax", epochs=1),
+}
+GROWING = {
+    **{name: plcp.PLCP(plcp.OrderedPartition(index), 2) for name, index in INDICES.items()},
+    **{name: plcp.PLCP(each, 2, calibration="joint") for name, each in JOINT.items()},
+    "soft groups": plcp.PLCP(plcp.SoftmaxPartition(), 2, cv=2),
+    "density": plcp.Rectified(ColorfulQuantile(LinearQuantile())),
+    "split": plcp.SplitConformal(),
+    "mondrian": plcp.Mondrian(0),
+    "groups": plcp.BatchGCP(0),
+    "patches": plcp.BatchMVP(0),
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_the_size_does_not_grow_with_the_rows_of_calibration(name):
+    """Eight times the rows: nothing as long as they are is in the file."""
+    sizes = []
+    for n in (500, 4_000):
+        task = make_toy(n, random_state=0)
+        X = np.sign(task.X) if name in ("mondrian", "groups", "patches") else task.X
+        model = clone(GROWING[name])
+        if "random_state" in model.get_params():
+            model.set_params(random_state=0)
+        sizes.append(sum(map(len, opened(fitted(model, X, task.scores)).values())))
+    assert sizes[1] - sizes[0] < 3_500  # one byte a row would be as much
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "m.plcp"
+    plcp.save(plcp.SplitConformal(alpha=0.3), path)
+    old = path.read_bytes()
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"no room for .*m\.plcp: free some space"):
+        plcp.save(plcp.SplitConformal(alpha=0.4), path)
+    assert path.read_bytes() == old
+    assert [file.name for file in tmp_path.iterdir()] == ["m.plcp"]
+
+
+def test_a_file_is_replaced_and_links_are_followed(tmp_path):
+    path, link = tmp_path / "m.plcp", tmp_path / "link.plcp"
+    link.symlink_to(path)
+    for alpha in (0.3, 0.4):
+        plcp.save(plcp.SplitConformal(alpha=alpha), link)
+        assert plcp.load(path).alpha == alpha
+    assert link.is_symlink()
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(FileNotFoundError, match="make the folder"):
+        plcp.save(plcp.SplitConformal(), tmp_path / "none" / "m.plcp")
+
+
+def test_the_manifest_tells_all_that_is_worth_knowing():
+    people = frame[["x"]].fillna(0.0).assign(sex=(frame["sex"] == "f") * 1.0)
+    rule = plcp.Mondrian("sex", alpha=0.2)
+    model = plcp.ConformalRegressor(
+        LinearRegression(), threshold=rule, features=["sex"], random_state=7
+    ).fit(people, np.arange(float(len(people))))
+    parts = opened(model)
+    manifest = json.loads(parts["manifest.json"])
+    rule = model.thresholds_[0]
+    assert next(iter(parts)) == "manifest.json"
+    assert manifest["class"] == "plcp.conformal.regressor.ConformalRegressor"
+    assert manifest["parameters"]["features"] == ["sex"]
+    assert manifest["alpha"] == 0.2
+    assert manifest["seed"] == 7
+    assert manifest["guarantee"] == model.guarantee_
+    assert manifest["features"]["names"] == ["sex"]
+    assert manifest["data"] == rule.data_digest_
+    assert manifest["plcp"] == plcp.__version__
+    assert manifest["versions"]["scikit-learn"] == version("scikit-learn")
+    for name, told in manifest["parts"].items():
+        assert told == {
+            "bytes": len(parts[name]),
+            "sha256": hashlib.sha256(parts[name]).hexdigest(),
+        }
+    assert {*manifest["parts"]} == {*parts} - {"manifest.json", "manifest.sha256"}
+
+
+def test_types_of_columns_are_told():
+    told = json.loads(opened(fitted(plcp.PLCP(cv=2, random_state=0), frame))["manifest.json"])
+    assert told["features"]["names"] == list(frame.columns)
+    assert told["features"]["types"] == ["numbers", "categories", "dates", "categories"]
+
+
+def test_another_version_of_what_computes_predictions_is_said(tmp_path):
+    rule = plcp.OrderedPartition(HistGradientBoostingRegressor(), n_groups=2)
+    fitted(rule)
+    told = {"scikit-learn": "1.2.3", "numpy": "1.0.0"}
+    path = resealed(opened(rule), tmp_path / "m.plcp", versions=told)
+    with pytest.warns(OtherVersionWarning, match=r"made with scikit-learn 1\.2\.3, and this is"):
+        plcp.load(path)
+    plain = plcp.SplitConformal()
+    plcp.load(resealed(opened(plain), path, versions=told))  # nothing of it is asked
+
+
+ALONE = """
+import sys
+EXTRAS = "lightgbm", "pandas", "polars", "pyarrow", "safetensors", "skops", "torch"
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in EXTRAS:
+            raise ImportError(name)
+sys.meta_path.insert(0, Refuse())
+import plcp
+from plcp.datasets import make_toy
+from sklearn.linear_model import LinearRegression
+task = make_toy(200, random_state=0)
+rule = plcp.PLCP(random_state=0).fit(task.X, task.scores)
+plcp.save(rule, sys.argv[1])
+print((plcp.load(sys.argv[1]).predict(task.X) == rule.predict(task.X)).all())
+try:
+    plcp.save(plcp.ConformalRegressor(LinearRegression()).fit(task.X, task.y), sys.argv[1])
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_the_core_alone_stores_the_default_rule_and_names_the_extra_for_others(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ALONE, str(tmp_path / "m.plcp")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = done.stdout.splitlines()
+    assert said[0] == "True"
+    assert said[1] == "models of scikit-learn are stored by skops: pip install 'plcp[files]'"

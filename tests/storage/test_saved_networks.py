@@ -1,0 +1,148 @@
+"""Networks come back by their layers and tensors, and nothing of a file is called."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from opened_files import entry, opened, resealed, with_entries
+from saved_examples import answers, fitted, plane, task
+from sklearn.linear_model import LinearRegression
+from torch import nn
+
+import plcp
+from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp, small_cnn
+from plcp.storage.layers import LAYERS
+
+IMAGES = torch.rand(6, 1, 9, 9, generator=torch.Generator().manual_seed(0))
+
+
+class Net(nn.Module):
+    """A network of the user's own, with a weight that it uses twice."""
+
+    def __init__(self, width=4):
+        super().__init__()
+        self.first = nn.Linear(3, width)
+        self.second = nn.Linear(3, width)
+        self.second.weight = self.first.weight
+        self.register_buffer("shift", torch.ones(width, dtype=torch.bfloat16), persistent=False)
+        self.sizes = (width, [1, 2])
+
+    def forward(self, x):
+        return self.first(x) * self.second(x) + self.shift
+
+
+def again(value, tmp_path, **options):
+    carrier = plcp.SplitConformal()
+    carrier.value = value
+    plcp.save(carrier, tmp_path / "m.plcp")
+    return plcp.load(tmp_path / "m.plcp", **options).value
+
+
+def layers():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding="same"), nn.BatchNorm2d(4), nn.PReLU(), nn.MaxPool2d(2),
+        nn.Dropout2d(), nn.GroupNorm(2, 4), nn.AdaptiveAvgPool2d(2), nn.Flatten(),
+        nn.LayerNorm(16), nn.Linear(16, 3, bias=False), nn.Softplus(), nn.Identity(),
+    ).eval()  # fmt: skip
+
+
+def test_layers_come_back_as_they_were(tmp_path):
+    module = layers()
+    module[9].requires_grad_(False)
+    other = again(module, tmp_path)
+    assert repr(other) == repr(module)
+    assert not other.training
+    assert torch.equal(other(IMAGES), module(IMAGES))
+    assert [p.requires_grad for p in other.parameters()] == [
+        p.requires_grad for p in module.parameters()
+    ]
+    assert other.state_dict().keys() == module.state_dict().keys()
+    sum(other.train()(IMAGES).sum() for _ in range(2)).backward()  # it can learn on
+
+
+@pytest.mark.parametrize(("make", "rows"), [(lambda: mlp(5, 4), plane), (small_cnn, IMAGES)])
+def test_layers_that_wait_for_their_input_still_do(make, rows, tmp_path):
+    rows = torch.as_tensor(np.asarray(rows), dtype=torch.float32)
+    other = again(make(), tmp_path)
+    assert repr(other) == repr(make())
+    modules = [make(), other]
+    for module in modules:
+        torch.manual_seed(0)
+        module(rows)
+    assert repr(modules[0]) == repr(modules[1])
+    assert torch.equal(modules[0](rows), modules[1](rows))
+
+
+def test_a_network_of_the_users_own_comes_back_if_it_is_trusted(tmp_path):
+    net = Net()
+    with pytest.raises(ValueError, match=r"names test_saved_networks\.Net.*trusted=\[Net\]"):
+        again(net, tmp_path)
+    other = again(net, tmp_path, trusted=[Net])
+    rows = torch.rand(5, 3)
+    assert torch.equal(other(rows), net(rows))
+    assert other.first.weight is other.second.weight
+    assert other.sizes == net.sizes
+    assert other.state_dict().keys() == net.state_dict().keys()
+
+
+@pytest.mark.parametrize("structure", ["ordered", "softmax"])
+def test_rules_of_networks_answer_as_before(structure, tmp_path):
+    partition = TorchPartition(mlp(4), structure=structure, epochs=2)
+    rule = fitted(plcp.PLCP(partition, 2, calibration="split", random_state=0))
+    plcp.save(rule, tmp_path / "m.plcp")
+    other = plcp.load(tmp_path / "m.plcp")
+    np.testing.assert_array_equal(other.predict(plane), rule.predict(plane))
+
+
+def test_features_by_a_network_come_back(tmp_path):
+    model = plcp.ConformalRegressor(
+        LinearRegression(), threshold=plcp.RLCP(random_state=0), features=nn.Linear(3, 2).double()
+    )
+    fitted(model, plane, task.y)
+    plcp.save(model, tmp_path / "m.plcp")
+    other = plcp.load(tmp_path / "m.plcp")
+    before, after = answers(model, plane), answers(other, plane)
+    np.testing.assert_array_equal(after["sets"], before["sets"])
+
+
+def test_a_module_with_hooks_is_refused(tmp_path):
+    module = nn.Sequential(nn.Linear(3, 2))
+    module[0].register_forward_hook(lambda *_: None)
+    with pytest.raises(TypeError, match=r"SplitConformal\.value\._modules\['0'\].*hooks"):
+        again(module, tmp_path)
+
+
+def test_every_layer_of_the_list_is_one_of_torch():
+    assert all(issubclass(getattr(nn, name), nn.Module) for name in LAYERS)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda c: c.__setitem__(0, ".Module"), "which plcp does not know"),
+        (lambda c: c.__setitem__(0, ".functional"), "which plcp does not know"),
+        (lambda c: c.__setitem__(0, "PLCP"), "is no module of torch"),
+        (lambda c: c[1].__setitem__("_forward_hooks", None), "has _forward_hooks"),
+    ],
+)
+def test_a_module_that_none_can_be_is_refused(change, words, tmp_path):
+    parts = opened(TorchQuantile(nn.Linear(3, 1)))
+    changed = with_entries(parts, lambda entries: change(entry(entries, "module")))
+    with pytest.raises(ValueError, match=words):
+        plcp.load(resealed(changed, tmp_path / "m.plcp"))
+
+
+@pytest.mark.parametrize("cut", [0, 4, 20, -1])
+def test_tensors_that_are_not_whole_are_refused(cut, tmp_path):
+    parts = opened(TorchQuantile(nn.Linear(3, 1)))
+    parts["tensors.safetensors"] = parts["tensors.safetensors"][:cut]
+    with pytest.raises(ValueError, match="tensors are damaged"):
+        plcp.load(resealed(parts, tmp_path / "m.plcp"))
+
+
+def test_the_manifest_names_torch():
+    manifest = json.loads(opened(TorchQuantile(nn.Linear(3, 1)))["manifest.json"])
+    assert manifest["depends_on"] == ["torch"]
+    assert manifest["versions"]["torch"] == torch.__version__
