@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from disk_tables import numbers, text, write
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plcp.files import open_table
@@ -39,6 +39,7 @@ def refused(folder, *words):
         assert str(word) in str(told.value)
 
 
+@settings(deadline=None)
 @given(
     n=st.integers(0, 40),
     cuts=st.lists(st.integers(0, 40), max_size=6).map(sorted),

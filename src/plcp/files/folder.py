@@ -97,6 +97,11 @@ class FolderTable(TableFile):
         lines = (f"{part.digest()}  {part.inside.as_posix()}\n" for part in self.parts)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
+    def check_unchanged(self) -> None:
+        """Refuse parts that somebody has written to since they were opened."""
+        for part in self.parts:
+            part.check_unchanged()
+
     def _scan(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         batches = (batch for part in self.parts for batch in part._told(part._scan(columns, rows)))
         yield from evenly(batches, rows)

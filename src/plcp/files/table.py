@@ -33,6 +33,7 @@ class TableFile(ABC):
         if twice:
             raise ValueError(f"{path} has several columns named {twice[0]!r}: rename all but one")
         self.path, self.schema, self.n_rows = path, schema, n_rows
+        self._stamp = _stamp(path)
 
     @property
     def name(self) -> str:
@@ -108,6 +109,11 @@ class TableFile(ABC):
         with self.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
+    def check_unchanged(self) -> None:
+        """Refuse what somebody has written to since it was opened: two passes saw other rows."""
+        if _stamp(self.path) != self._stamp:
+            raise ValueError(changed(self.path))
+
     @abstractmethod
     def _scan(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield batches of at most so many rows, as the format's own reader gives them."""
@@ -126,6 +132,17 @@ class TableFile(ABC):
     def _told(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with damage_told(self.path):
             yield from batches
+
+
+def changed(path: Path) -> str:
+    """Say that a table changed while it was read, and what to do."""
+    return f"{path} changed while it was read: wait until nobody writes to it, and start again"
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Size and time of the last change."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from plcp.blocks import Held, Passes
 from plcp.blocks.passes import Block
 from plcp.files import TableFile
+from plcp.files.table import changed
 from plcp.quantiles import FloatArray, IntArray, conformal_rank
 from plcp.tabular.features import Feature
 from plcp.tabular.fitting import Fitted, Task, fit_in_memory, warned
@@ -130,6 +131,8 @@ class Counting:
                 table = pa.Table.from_batches([batch.filter(pa.array(others))])
                 yield read_pairs(table, task.roles, task.classes)
             start = end
+        if start != self.file.n_rows:  # as they were counted when rows were drawn
+            raise ValueError(changed(self.file.path))
 
 
 class Numbers:

@@ -50,7 +50,12 @@ def calibrate_file(
     ...
     SplitConformal()
     """
-    asked = Options(**options)
+    model = _calibrated(file, roles, most, Options(**options))
+    file.check_unchanged()
+    return model
+
+
+def _calibrated(file: TableFile, roles: Roles, most: int, asked: Options) -> TabularModel:
     columns = _in_use(file, roles, asked)
     sample = file.draw(columns, most=_to_draw(file, most, asked.method), seed=asked.seed)
     if file.n_rows == len(sample.rows):
