@@ -11,7 +11,7 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 from opened_files import opened, resealed
-from saved_examples import fitted, frame, quietly
+from saved_examples import fitted, frame
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
