@@ -111,6 +111,18 @@ def test_rows_at_once_or_in_any_parts_give_the_same_bits(rng):
         assert np.array_equal(end.starts, whole.end.starts)
 
 
+def test_a_billion_quiet_rows_before_take_no_digits_that_matter(rng):
+    """Growth of the largest tilt is then -4e8, and starts make up for it."""
+    missed, chances = rng.uniform(size=1000) < 0.2, np.full(1000, 0.1)
+    fresh, worn = (
+        Evidence(10**9, np.full(len(TILTS), -lost), np.full(len(TILTS), lost - 25.0))
+        for lost in (0.0, 4e8)
+    )
+    rounding = 2 * len(missed) * np.spacing(4e8)
+    apart = follow(fresh, missed, chances).martingale - follow(worn, missed, chances).martingale
+    assert np.abs(apart).max() <= rounding
+
+
 def test_a_row_that_cannot_miss_tells_nothing():
     path = follow(Evidence.none(), np.zeros(3, dtype=bool), np.zeros(3))
     assert path.martingale == pytest.approx(np.zeros(3), abs=1e-15)

@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+import plcp
 from plcp import (
     PLCP,
     AbsoluteResidual,
@@ -373,6 +374,18 @@ def test_a_spoiled_state_is_refused(spoil, rng, split):
     state = split.monitor().update(*pairs(rng, 50)).to_json()
     with pytest.raises(ValueError, match="give what to_json wrote"):
         Monitor.from_json(split, spoil(state))
+
+
+def test_a_rule_of_an_earlier_version_is_to_be_fitted_anew(rng, split):
+    del split._n_calibration  # as it was not counted then
+    with pytest.raises(ValueError, match="fit it anew"):
+        split.monitor()
+
+
+def test_a_rule_that_was_kept_and_read_back_goes_on_with_the_state(rng, split, tmp_path):
+    state = split.monitor().update(*pairs(rng, 50)).to_json()
+    plcp.save(split, tmp_path / "rule.plcp")
+    assert Monitor.from_json(plcp.load(tmp_path / "rule.plcp"), state).to_json() == state
 
 
 def test_it_tells_what_it_watches(split):

@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plcp.monitoring.bounds import anytime_bounds
-from plcp.monitoring.evidence import log_start
+from plcp.monitoring.guarantee import monitor_guarantee
+from plcp.monitoring.judging import judged
 from plcp.monitoring.origins import Rows
-from plcp.monitoring.report import Drift, GroupReport, Report, verdict_of
+from plcp.monitoring.report import Report
 from plcp.monitoring.stamps import stamps_of
 from plcp.monitoring.state import as_plain, check_keys, checked, from_plain, parse, refuse
-from plcp.monitoring.stream import Alarm, Stream
+from plcp.monitoring.stream import Stream
 from plcp.monitoring.watched import Sighting, Watch, Watched
 from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import count
@@ -22,7 +22,6 @@ from plcp.validation import check_share
 
 FORMAT = "plcp monitor 1"
 EVERYBODY = "all"
-LARGEST = 700.0  # logarithm of about the largest number there is
 
 
 class Monitor:
@@ -77,14 +76,15 @@ class Monitor:
         self.n_rows_ = 0
         self._watches = rule.watches()
         self._streams = [Stream.start() for _ in self._names()]
-        self.guarantee_ = _guarantee(self.rate, self._watches)
+        self.guarantee_ = monitor_guarantee(self.rate, self._watches)
 
     def update(
         self, X: Any, y: ArrayLike, *, at: Any = None, rule_groups: ArrayLike | None = None
     ) -> Self:
         """Take rows whose labels are known by now, in any number; an error leaves all as it was.
 
-        Batches make no difference: the same rows in the same order give the same state.
+        Batches make no difference: the same rows in the same order give the same state, unless the
+        rule itself draws at random.
 
         Parameters
         ----------
@@ -138,26 +138,8 @@ class Monitor:
     def report(self) -> Report:
         """Return coverage so far, bounds and a verdict for all rows and for each group."""
         told = zip(self._names(), self._targets(), self._streams, strict=True)
-        groups = tuple(self._report(name, target, stream) for name, target, stream in told)
+        groups = tuple(judged(*group, self.rate, len(self._streams)) for group in told)
         return Report(self.n_rows_, self.rate, groups, self.guarantee_)
-
-    def _report(self, name: str, target: float, stream: Stream) -> GroupReport:
-        tail = self.rate / 2 / len(self._streams)
-        hits = stream.n - stream.misses
-        low, high = anytime_bounds(hits, stream.n, tail)
-        return GroupReport(
-            group=name,
-            n=stream.n,
-            hits=hits,
-            coverage=hits / stream.n if stream.n else None,
-            low=low,
-            high=high,
-            target=target,
-            evidence=math.exp(min(stream.height, LARGEST)),
-            p_value=min(1.0, len(self._streams) * math.exp(-stream.height)),
-            verdict=verdict_of(low, high, target, stream.alarm is not None),
-            drift=None if stream.alarm is None else _drift(stream, stream.alarm, tail),
-        )
 
     def to_json(self) -> str:
         """Return all that is remembered, as JSON: `from_json` goes on from there, to the bit."""
@@ -205,46 +187,9 @@ class Monitor:
         return f"Monitor({self.rule!r}, rate={self.rate:g}, n_rows_={self.n_rows_})"
 
 
-def _drift(stream: Stream, alarm: Alarm, tail: float) -> Drift:
-    """Coverage since a drift began; bounds hold for every row at which it may have begun."""
-    n, misses = stream.n - alarm.n, stream.misses - alarm.misses
-    share = math.exp(float(log_start(np.array(alarm.n + 1))))
-    low, high = anytime_bounds(n - misses, n, tail * share)
-    return Drift(
-        row=alarm.row,
-        at=alarm.stamp,
-        since_row=alarm.since_row,
-        since_at=alarm.since_stamp,
-        n=n,
-        coverage=(n - misses) / n,
-        low=low,
-        high=high,
-    )
-
-
 def _check_rows(X: Any, y: Any) -> int:
     """Return the number of rows, which must be that of the labels."""
     n, labels = count(X), count(y)
     if n != labels:
         raise ValueError(f"X has {n} rows and y has {labels}: give one label or score a row")
     return n
-
-
-def _guarantee(rate: float, watches: list[Watch]) -> str:
-    n = sum(1 + len(watch.groups) for watch in watches)
-    which = "all rows" if n == 1 else f"{n} groups together, all rows among them"
-    bounds = (
-        f"Bounds on coverage hold for {which}, at all times at once, with probability "
-        f"{1 - rate:g}, whatever drifts."
-    )
-    if all(watch.exact for watch in watches):
-        return (
-            f"The probability of any alarm, ever, is at most {rate:g}, for {which}, if rows are "
-            "exchangeable with those that calibrated; ties among scores only make misses and "
-            f"alarms rarer. {bounds}"
-        )
-    return (
-        f"Approximate: the probability of any alarm, ever, is about {rate:g}, for {which}, if rows "
-        "are exchangeable with those that calibrated. Misses of thresholds that are not ranks "
-        f"among held-out scores are only about as many as calibration foretells. {bounds}"
-    )

@@ -14,7 +14,7 @@ from plcp.monitoring.watched import Sighting, Watch
 from plcp.shifts.columns import shown
 from plcp.thresholds.guarantees import EXACT
 from plcp.thresholds.members import distinct, members_of_codes
-from plcp.validation import check_scores
+from plcp.validation import check_lengths, check_scores
 
 NUMBERS = ("threshold_", "thresholds_", "level_", "levels_", "coef_", "intercept_", "scores_")
 
@@ -38,7 +38,7 @@ class Watchable:
         return Monitor(self, rate)
 
     def watches(self) -> list[Watch]:
-        """Return what a monitor watches: each level."""
+        """Return what a monitor watches: each level, by thresholds of its own, raised or not."""
         if not hasattr(self, "rules_"):
             return [_watch_of(self)]
         each = ((rule.alpha, rule.watches()) for rule in self.rules_)
@@ -96,6 +96,7 @@ def _calibration_rows(rule: Any, sizes: Any) -> float:
 
 def _sighting_of(rule: Any, X: Any, scores: Any, *given: ArrayLike) -> Sighting:
     groups, thresholds = rule.assign(X, *given)
+    check_lengths(thresholds, scores)
     names = rule.group_names()
     if groups is None or not names:
         members = rule.members(X, *given)
