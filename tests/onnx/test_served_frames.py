@@ -93,3 +93,29 @@ def test_text_that_only_the_default_index_reads_is_refused_elsewhere(rng):
     rule.partition_.index_.members = [LinearQuantile()]  # as if these read the frame as it is
     with pytest.raises(NotExportableError, match=r"the columns \['job'\] hold text"):
         Served(rule)
+
+
+def test_columns_beside_text_need_names(rng):
+    frame, scores = people(rng, 300, 4)
+    rule = mixed().fit(frame[["age", "job"]].set_axis([0, 1], axis=1), scores)
+    with pytest.raises(NotExportableError, match="have no names; name them by text"):
+        export(rule)
+
+
+@pytest.mark.parametrize("labels", [["u", "v"], [1, 2], [True, False]])
+def test_labels_of_objects_are_text_or_numbers(labels, rng):
+    column = pd.Series(rng.choice(labels, 300).tolist(), dtype=object)
+    frame = pd.DataFrame({"kind": column, "other": "text"})
+    rule = Mondrian("kind", alpha=[0.1, 0.3]).fit(frame, rng.exponential(size=300))
+    served = Served(rule)
+    given = column.to_numpy() if labels == ["u", "v"] else column.to_numpy(dtype=float)
+    found = served.session.run(["threshold"], {"kind": given[:, None]})
+    np.testing.assert_array_equal(found[0], rule.predict(frame))
+
+
+@pytest.mark.parametrize("labels", [[2**53, 2**53 + 1], pd.to_datetime(["2020", "2021"])])
+def test_labels_that_no_graph_tells_apart_are_refused(labels, rng):
+    frame = pd.DataFrame({"kind": pd.Series(labels).repeat(150)})
+    rule = Mondrian("kind").fit(frame, rng.exponential(size=300))
+    with pytest.raises(NotExportableError, match="give labels of text"):
+        export(rule)

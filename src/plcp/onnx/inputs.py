@@ -3,11 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from plcp.indices.tables import TEXT, TableEncoder
 from plcp.onnx.graph import Graph
 from plcp.onnx.refusal import refused
 from plcp.onnx.rows import Frame, Rows, Table
 from plcp.thresholds import Mondrian
+from plcp.thresholds.several import has_levels
 
 OUTPUTS = ("threshold", "group", "prediction", "lower", "upper")
 
@@ -22,6 +26,8 @@ def inputs_of(graph: Graph, shown: Any, rule: Any, kept: Sequence[int] | None = 
     if not text and not names_a_column(rule):
         shape = row_shape(rule if kept is None else shown, shown)
         return Table(graph, graph.input("X", "double", *shape), shape)
+    if not hasattr(shown, "feature_names_in_"):
+        raise refused(shown, "columns beside text have no names", "name them by text and fit again")
     names = tuple(str(name) for name in shown.feature_names_in_)
     of_text = frozenset(names[i if kept is None else kept[i]] for i in text)
     for name in names:
@@ -43,7 +49,7 @@ def row_shape(learned: Any, shown: Any) -> tuple[int, ...]:
 
 def text_columns(rule: Any) -> set[int]:
     """Places of the columns that hold text, among those that a rule was shown."""
-    if names_a_column(rule) and rule.groups_.dtype.kind not in "biuf":
+    if names_a_column(rule) and labels_of(rule).dtype.kind == "U":
         return {place_of(rule, rule.groups)}
     kinds = [part.kinds_ for part in parts_of(rule) if isinstance(part, TableEncoder)]
     return {i for own in kinds for i, kind in enumerate(own) if kind == TEXT}
@@ -53,6 +59,21 @@ def names_a_column(rule: Any) -> bool:
     """Whether a rule looks at one column of a frame alone, whatever the others hold."""
     single = isinstance(rule, Mondrian) and isinstance(rule.groups, str | int)
     return single and hasattr(rule, "feature_names_in_")
+
+
+def labels_of(rule: Mondrian) -> NDArray[Any]:
+    """Labels of given groups: text, or numbers that doubles tell apart."""
+    groups = rule.rules_[0].groups_ if has_levels(rule) else rule.groups_
+    labels = np.array(groups.tolist())
+    if labels.dtype.kind == "U":
+        return labels
+    if labels.dtype.kind not in "biuf" or labels.astype(float).tolist() != labels.tolist():
+        raise refused(
+            rule,
+            "its labels are neither text nor numbers that doubles tell apart",
+            "give labels of text",
+        )
+    return labels.astype(float)
 
 
 def place_of(fitted: Any, column: Any) -> int:

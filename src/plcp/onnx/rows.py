@@ -48,13 +48,13 @@ class Rows(ABC):
         return Table(self.graph, self.graph.side_by_side(columns), (self.width,))
 
     def _encoded(self, place: int, kind: str | None, known: Any) -> str:
-        column = self.column(place)
         if kind is None:  # it had no value in fit
             return self.graph.constant_like(self.column(0), 0.0)
         if kind != TEXT:
-            return column
+            return self.column(place)
         codes = np.arange(len(known), dtype=float)
-        return self.graph.encoded(column, np.asarray(known, dtype=object), codes, np.nan)
+        known = np.asarray(known, dtype=object)
+        return self.graph.encoded(self.column(place), known, codes, np.nan)
 
 
 @dataclass(frozen=True)

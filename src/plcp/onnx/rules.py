@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plcp.onnx.graph import Graph
-from plcp.onnx.inputs import place_of
+from plcp.onnx.inputs import labels_of, place_of
 from plcp.onnx.partitions import interval, joined, likeliest, memberships
 from plcp.onnx.refusal import refused
 from plcp.onnx.regressors import regressor
@@ -102,8 +102,8 @@ def _mondrian(rows: Rows, rule: Mondrian) -> Answer:
             f"groups={rule.groups!r} is no single column",
             "put the label of the group into a column and name that",
         )
-    column, labels = rows.column(place_of(rule, rule.groups)), rule.groups_
-    known = labels.astype(float) if labels.dtype.kind in "biuf" else labels.astype(object)
+    column, labels = rows.column(place_of(rule, rule.groups)), labels_of(rule)
+    known = labels.astype(object) if labels.dtype.kind == "U" else labels
     numbers = np.arange(len(known), dtype=float)
     group = graph.cast(graph.encoded(column, known, numbers, -1.0), "int64")
     threshold = graph.encoded(column, known, rule.thresholds_, np.inf)
