@@ -18,6 +18,8 @@ from dask.sizeof import sizeof
 from dask_rules import assert_same, rows
 from sklearn.exceptions import NotFittedError
 
+from plcp import LinearQuantile, OrderedPartition
+from plcp.dask import DaskPLCP
 from plcp.dask.collections import pairs_of
 
 
@@ -179,6 +181,26 @@ def test_parts_that_cannot_be_matched(rule_on):
         rule_on().fit(X, da.from_array(y, chunks=60))
     with pytest.raises(ValueError, match=r"y is in memory.*give y as a Dask array or series"):
         rule_on().fit(X, y)
+
+
+def test_rows_that_change_from_pass_to_pass(tmp_path):
+    made = [delayed(fewer_later, pure=True)(number, tmp_path) for number in range(4)]
+    frame = dd.from_delayed(made, meta=fewer_later(0, tmp_path / "none")[:0])
+    rule = DaskPLCP(OrderedPartition(LinearQuantile()), 2, sample_size=60)
+    told = r"gave 120 rows at first and 116 later.*persist\(\) both, or give a seed"
+    with pytest.raises(ValueError, match=told):
+        rule.fit(frame[["g", "x"]], frame["y"])
+    kept = frame.persist()
+    assert rule.fit(kept[["g", "x"]], kept["y"]).group_sizes_.sum() == 116
+
+
+def fewer_later(number, folder):
+    """Part of a source that loses a row after the first look."""
+    X, y = rows(30, seed=number)
+    n = 29 if (folder / str(number)).exists() else 30
+    folder.mkdir(exist_ok=True)
+    (folder / str(number)).touch()
+    return pd.DataFrame({"g": X[:n, 0], "x": X[:n, 1], "y": y[:n]})
 
 
 def test_no_rows_at_all(rule_on, any_client):

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.blocks.passes import Block
+from plcp.blocks.passes import Block, Passes
 from plcp.blocks.sample import Look, in_hash_order, joined, largest_draw, look_at
 from plcp.dask.blockwise import blockwise
 from plcp.dask.collections import check_columns, check_parts, pairs_of
@@ -21,6 +21,7 @@ from plcp.quantiles import FloatArray, conformal_rank
 from plcp.thresholds import PLCP
 from plcp.thresholds.blockwise import calibrate
 from plcp.thresholds.guarantees import drawn_guarantee
+from plcp.thresholds.learned.counted import count_rows
 from plcp.validation import (
     check_count,
     check_option,
@@ -156,6 +157,7 @@ class DaskPLCP(DaskRule):
 
     def _calibrated(self, taught: Taught, look: Look) -> PLCP:
         rule = taught.rule
+        check_same_rows(look.n, taught.all_rows)
         if self.calibration == "split":
             calibrate(rule, taught.seen, taught.others, look.least)
             rule.guarantee_ = drawn_guarantee(rule, rule.guarantee_, look.together)
@@ -173,6 +175,16 @@ class DaskPLCP(DaskRule):
         if isinstance(learner_of(rule), DaskLinearQuantile):  # sums over blocks: no row is kept
             return free
         return min(free, self.sample_size)
+
+
+def check_same_rows(n: int, evidence: Passes) -> None:
+    """Refuse rows that change from pass to pass: some would teach and calibrate, some neither."""
+    found = evidence.total(count_rows)
+    if found != n:
+        raise ValueError(
+            f"X and y gave {n} rows at first and {found} later, so they change whenever they are "
+            "made: persist() both, or give a seed to what draws them"
+        )
 
 
 class CheckPart:
