@@ -39,7 +39,9 @@ class DaskPLCP(DaskRule):
     At most ``sample_size`` rows teach the partition; they are drawn by what stands in them, and
     meet on one worker (a ``DaskLinearQuantile`` is taught by all, where they lie). Thresholds are
     read off all rows, by counting. What is learned depends on the rows alone: not on their order,
-    nor on how they are cut into parts, nor on the number of workers. With
+    nor on how they are cut into parts, nor on the number of workers (but for the last bits of an
+    index that multiplies matrices, as ``Ridge`` and networks do: those depend on how many rows it
+    is asked for at once). With
     ``calibration="cross"`` and an index that learns in memory, up to ``sample_size`` rows it is
     what ``PLCP`` learns from ``plcp.blocks.sample.in_hash_order(X, scores, random_state)``. Beyond,
     two rows that are equal in all of X and in the score may change that, as only copies in the same

@@ -68,8 +68,9 @@ def _in_order(blocks: list[Block], seed: int) -> Block:
 def _taught(blocks: list[Block], rule: PLCP) -> tuple[PLCP, Block]:
     """Rule taught by the rows of the one block, and their evidence."""
     ((X, scores),) = blocks
-    # The other workers wait for this one, and may have left it a single thread.
-    with threadpool_limits(os.cpu_count(), "openmp"):
+    # The other workers wait for this one, and may have left it a single thread of OpenMP; products
+    # of matrices are to add in the same order whatever the worker.
+    with threadpool_limits({"openmp": os.cpu_count(), "blas": 1}):
         rule, index = teach(rule, X, scores)
     return rule, (index, scores)
 
