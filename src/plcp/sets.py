@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from plcp.floats import as_floats
 from plcp.quantiles import FloatArray
+from plcp.rows import plain
 
 if TYPE_CHECKING:
     import pandas
@@ -46,7 +48,7 @@ class Intervals:
     upper: FloatArray
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
-        low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+        low, high = as_floats("lower", lower), as_floats("upper", upper)
         _check_ends(low, high)
         # an end at the wrong infinity leaves no real number inside, though lower <= upper may hold
         empty = ~(low <= high) | (low == np.inf) | (high == -np.inf)
@@ -64,7 +66,7 @@ class Intervals:
 
     def contains(self, y: ArrayLike) -> NDArray[np.bool_]:
         """Whether ``lower <= y <= upper``, row by row."""
-        values = np.asarray(y, dtype=float)
+        values = as_floats("y", y)
         _check_rows(values, len(self))
         if np.isnan(values).any():
             row = int(np.argmax(np.isnan(values)))
@@ -146,7 +148,7 @@ class LabelSets:
     classes: NDArray[Any]
 
     def __init__(self, mask: ArrayLike, classes: ArrayLike | None = None) -> None:
-        member = np.array(mask)
+        member = np.array(plain(mask))
         if member.ndim != 2 or member.dtype != bool:
             got = f"dtype {member.dtype} and shape {member.shape}"
             raise ValueError(f"mask must be boolean of shape (n, k), got {got}: compare it first")
@@ -166,7 +168,7 @@ class LabelSets:
 
     def contains(self, y: ArrayLike) -> NDArray[np.bool_]:
         """Whether each set holds its row's label, given as one of ``classes``."""
-        labels = np.asarray(y)
+        labels = np.asarray(plain(y))
         _check_rows(labels, len(self))
         return np.asarray(self.mask[np.arange(len(self)), self._columns(labels)])
 

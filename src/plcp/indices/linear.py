@@ -22,6 +22,7 @@ from plcp.indices.smoothing import (
     standardisation,
     weighted_quantile,
 )
+from plcp.indices.units import unit_of
 from plcp.validation import check_lengths, check_scores, check_table, check_weights
 
 FAR = 1e3  # typical distances from the median: beyond, a value counts only by its side
@@ -116,12 +117,16 @@ class LinearQuantile(RegressorMixin, Estimator):
         X, y, weight = drop_absent(X, y, np.ones(len(y)) if given is None else given)
         centre, gain = standardisation(X, weight, self.fit_intercept)
         unit = float(self.fit_intercept)
-        objective = Objective(X, y, weight, quantile, self.l1, self.l2, centre, gain, unit)
-        fit = minimise_by_side(objective, self.bandwidth, self.max_iter, self.tol)
+        scale = unit_of(y)
+        bandwidth = None if self.bandwidth is None else self.bandwidth / scale
+        objective = Objective(
+            X, y / scale, weight, quantile, self.l1, self.l2 * scale, centre, gain, unit
+        )
+        fit = minimise_by_side(objective, bandwidth, self.max_iter, self.tol)
         if not fit.converged:
             message = f"no convergence in {self.max_iter} Newton steps; increase max_iter"
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
-        self.coef_ = (gain * fit.theta[:-1]).astype(X.dtype)
+        self.coef_ = (gain * fit.theta[:-1] * scale).astype(X.dtype)
         self.intercept_ = unit * weighted_quantile(y - line(X, self.coef_), weight, quantile)
         self.n_iter_ = fit.n_iter
         return self

@@ -19,6 +19,7 @@ SHRINK = 4.0  # of the bandwidth, from one fit to the next
 RELATIVE_GAP = 5e-4  # half of the 0.1 % promised
 EXACT_FIT = 1e-9  # of the deviation of y: a loss this small counts as zero
 DAMPING = 0.1  # of Newton steps, relative to a gradient that is at most 1
+RESOLVED = 1e-10  # of a mean: products with a column that varies less are rounding, beyond tol
 JITTER = 1e-8  # ridge in each Newton system: collinear columns share their coefficient
 
 
@@ -153,7 +154,7 @@ def weighted_quantile(values: Array, weight: Array, level: float) -> float:
 
 
 def standardisation(X: Array, weight: Array, fit_intercept: bool) -> tuple[Array, Array]:
-    """Weighted mean and inverse deviation of the columns, zero for constant ones."""
+    """Weighted mean and inverse deviation of the columns, zero for those as good as constant."""
     # Moments about a row of X: a constant column then has a deviation of exactly zero.
     origin = X[0].astype(float) * fit_intercept
     first, second = np.zeros(X.shape[1]), np.zeros(X.shape[1])
@@ -163,8 +164,9 @@ def standardisation(X: Array, weight: Array, fit_intercept: bool) -> tuple[Array
         second += weight[rows] @ np.square(block, out=block)
     first *= fit_intercept
     deviation = np.sqrt(np.maximum(second - first**2, 0))
-    gain = np.divide(1, deviation, out=np.zeros_like(deviation), where=deviation > 0)
-    return origin + first, gain
+    centre = origin + first
+    told = deviation > RESOLVED * np.abs(centre)
+    return centre, np.divide(1, deviation, out=np.zeros_like(deviation), where=told)
 
 
 def drop_absent(X: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:

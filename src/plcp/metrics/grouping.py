@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from plcp.quantiles import FloatArray, IntArray
-from plcp.rows import is_frame
+from plcp.rows import is_frame, plain
 from plcp.shifts.columns import check_present, check_sortable
 from plcp.shifts.groups import MAX_LABELS, Groups, check_indicators
 from plcp.validation import shortened
@@ -113,7 +113,7 @@ def as_grouping(groups: Any, n: int) -> Grouping:
         return _from_masks(np.array([str(name) for name in groups.columns]), groups, n)
     if issparse(groups) or np.ndim(groups) == 2:
         return _from_masks(np.arange(np.shape(groups)[1]), groups, n)
-    return _from_labels(np.asarray(groups), n)
+    return _from_labels(np.asarray(plain(groups)), n)
 
 
 def column_groups(X: Any, by: Any) -> Grouping:

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.indices.linear import LinearQuantile
+from plcp.indices.units import unit_of
 from plcp.partitions.base import Partition, merge_columns, warn_if_collapsed
 from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
 from plcp.validation import check_count, check_share, check_table
@@ -104,13 +105,17 @@ class SoftmaxPartition(Partition):
         self._center = np.average(X, axis=0, weights=weights)
         spread = np.sqrt(np.average((X - self._center) ** 2, axis=0, weights=weights))
         self._spread = np.where(spread > 0, spread, 1.0)
-        pairs = _Pairs(self._standardise(X), scores, weights / weights.sum())
+        unit = unit_of(scores)
+        pairs = _Pairs(self._standardise(X), scores / unit, weights / weights.sum())
         learn, hold = self._hold_out(pairs, rng)
-        runs = [self._descend(start, learn, hold) for start in self._starts(learn, rng)]
-        _, self._weights, thresholds, self.history_ = min(runs, key=lambda run: run[0])
+        l2 = self.l2 / unit
+        runs = [self._descend(start, learn, hold, l2) for start in self._starts(learn, rng)]
+        _, self._weights, thresholds, history = min(runs, key=lambda run: run[0])
+        self.history_ = [{name: unit * loss for name, loss in step.items()} for step in history]
         thresholds = threshold_step(pairs, self._weights, self.alpha, previous=thresholds)
         masses = (pairs.weights @ self._raw(pairs.Z)) * weights.sum()
-        self.settle(thresholds, masses, least=weights.mean())  # less than one point: dead
+        # a group of less than one point is dead
+        self.settle(thresholds * unit, masses, least=weights.mean())
         warn_if_collapsed(self.group_sizes_, self.n_groups)
         return self
 
@@ -157,7 +162,7 @@ class SoftmaxPartition(Partition):
         return starts
 
     def _descend(
-        self, W: FloatArray, learn: _Pairs, hold: _Pairs
+        self, W: FloatArray, learn: _Pairs, hold: _Pairs, l2: float
     ) -> tuple[float, FloatArray, FloatArray, list[dict[str, float]]]:
         """Alternate h- and q-steps from one start; the state of least held-out loss."""
         history: list[dict[str, float]] = []
@@ -166,7 +171,7 @@ class SoftmaxPartition(Partition):
         q = threshold_step(learn, W, self.alpha)
         for _ in range(self.max_rounds):
             losses = pinball_loss(q, learn.scores[:, None], self.alpha)
-            W, objective = self._membership_step(W, losses, learn)
+            W, objective = self._membership_step(W, losses, learn, l2)
             q = threshold_step(learn, W, self.alpha, previous=q)
             held = objective_value(W, q, hold, self.alpha)
             history.append({"objective": objective, "held_out": held})
@@ -178,12 +183,12 @@ class SoftmaxPartition(Partition):
         return *best, history
 
     def _membership_step(
-        self, W: FloatArray, losses: FloatArray, pairs: _Pairs
+        self, W: FloatArray, losses: FloatArray, pairs: _Pairs, l2: float
     ) -> tuple[FloatArray, float]:
         """A few L-BFGS iterations on (W, b) with the thresholds held."""
 
         def objective(flat: FloatArray) -> tuple[float, FloatArray]:
-            value, gradient = membership_objective(flat.reshape(W.shape), losses, pairs, self.l2)
+            value, gradient = membership_objective(flat.reshape(W.shape), losses, pairs, l2)
             return value, gradient.ravel()
 
         result = minimize(

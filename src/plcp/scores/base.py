@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metadata_routing import UNUSED
 
 from plcp.estimator import Estimator
+from plcp.floats import as_floats, check_sizes
 from plcp.quantiles import FloatArray
 from plcp.sets import Intervals, LabelSets
 
@@ -79,7 +80,7 @@ class Score(Estimator, ABC):
 
 def check_prediction(prediction: ArrayLike, columns: int, remedy: str) -> FloatArray:
     """Return finite predictions of shape (n, columns); one column may come as (n,)."""
-    values = np.asarray(prediction, dtype=float)
+    values = as_floats("prediction", prediction)
     if values.ndim == 1 and columns == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[1] != columns:
@@ -91,7 +92,7 @@ def check_prediction(prediction: ArrayLike, columns: int, remedy: str) -> FloatA
 
 def check_response(y: ArrayLike, n: int) -> FloatArray:
     """Return a finite response of shape (n,)."""
-    values = np.asarray(y, dtype=float)
+    values = as_floats("y", y)
     if values.shape == (n, 1):
         values = values[:, 0]
     check_length(values, n)
@@ -109,7 +110,7 @@ def check_length(y: NDArray[Any], n: int) -> None:
 
 
 def check_finite(values: FloatArray, name: str) -> None:
-    """Raise at the first row that holds NaN or infinity."""
+    """Raise at the first row that holds NaN, infinity, or what comes close to it."""
     bad = ~np.isfinite(values)
     if bad.any():
         place = tuple(np.argwhere(bad)[0])
@@ -117,11 +118,12 @@ def check_finite(values: FloatArray, name: str) -> None:
             f"{name} must be finite, got {values[place]} at row {place[0]}: "
             "drop or impute that row first"
         )
+    check_sizes(name, values)
 
 
 def check_threshold(threshold: ArrayLike, n: int, tails: int) -> FloatArray:
     """Return thresholds of shape (n, tails); a scalar serves all rows, (n,) serves all tails."""
-    values = np.asarray(threshold, dtype=float)
+    values = as_floats("threshold", threshold)
     try:
         filled = np.broadcast_to(values[:, None] if values.ndim == 1 else values, (n, tails))
     except ValueError:

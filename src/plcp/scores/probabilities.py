@@ -11,7 +11,9 @@ from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.floats import as_floats
 from plcp.quantiles import FloatArray
+from plcp.rows import plain
 from plcp.scores.base import Score, check_finite, check_length, check_threshold
 from plcp.sets import LabelSets
 
@@ -259,7 +261,7 @@ def _pick(scores: FloatArray, codes: NDArray[np.intp]) -> FloatArray:
 
 def check_probabilities(prediction: ArrayLike) -> FloatArray:
     """Return class probabilities of shape (n, k): finite, not negative, rows that sum to 1."""
-    values = np.asarray(prediction, dtype=float)
+    values = as_floats("prediction", prediction)
     if values.ndim != 2 or values.shape[1] == 0:
         raise ValueError(
             f"prediction must have shape (n, k), one column a class, got {values.shape}: "
@@ -279,7 +281,7 @@ def check_probabilities(prediction: ArrayLike) -> FloatArray:
 
 def check_codes(y: ArrayLike, n: int, k: int) -> NDArray[np.intp]:
     """Return labels as integer codes 0, ..., k - 1 of shape (n,)."""
-    labels = np.asarray(y)
+    labels = np.asarray(plain(y))
     check_length(labels, n)
     # isin would take the string "1" for the code 1
     bad = ~np.isin(labels, np.arange(k)) | (labels.dtype.kind not in "biuf")

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp.estimator import Estimator
 from plcp.quantiles import FloatArray
-from plcp.rows import count, is_frame
+from plcp.rows import count, is_frame, plain
 from plcp.shifts.columns import (
     check_kind,
     check_present,
@@ -199,7 +199,7 @@ def _one_hot(values: NDArray[Any], known: dict[Any, int], where: str) -> FloatAr
 
 def check_indicators(values: Any, n: int, what: str) -> FloatArray:
     """Booleans, or zeros and ones, as a float matrix of n rows."""
-    array = values.toarray() if issparse(values) else np.asarray(values)
+    array = values.toarray() if issparse(values) else np.asarray(plain(values))
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[0] != n or array.shape[1] == 0:
         raise ValueError(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plcp.rows import count, is_frame
+from plcp.rows import count, is_frame, plain
 from plcp.shifts.columns import check_present, check_sortable, column, shown
 from plcp.shifts.groups import check_indicators
 
@@ -80,7 +80,7 @@ def distinct(labels: ArrayLike, scores: Any) -> Distinct:
 def _one_a_row(values: Any, n: int) -> NDArray[Any]:
     """Labels as they are, or the column that is True in a boolean matrix."""
     if np.ndim(values) != 2:
-        return np.asarray(values)
+        return np.asarray(plain(values))
     names = np.asarray(values.columns if is_frame(values) else range(np.shape(values)[1]))
     matrix = check_indicators(values, n, "the matrix of groups")
     memberships = matrix.sum(axis=1)

@@ -42,7 +42,6 @@ from plcp.validation.saying import (
     warn_infinite,
 )
 from plcp.validation.values import (
-    as_floats,
     check_at_hand,
     first_not_finite,
 )
@@ -52,7 +51,6 @@ __all__ = [
     "ColumnOrderWarning",
     "InfiniteThresholdWarning",
     "SmallGroupWarning",
-    "as_floats",
     "asking",
     "check_alpha",
     "check_at_hand",

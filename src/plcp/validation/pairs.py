@@ -7,14 +7,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from sklearn.utils.validation import column_or_1d
 
+from plcp.floats import LARGEST, as_floats, check_sizes
 from plcp.quantiles import FloatArray
 from plcp.rows import count, plain, take
 from plcp.validation.digest import data_digest
 from plcp.validation.effective import telling_rows
 from plcp.validation.features import check_features
-from plcp.validation.values import as_floats, check_at_hand, first_not_finite
-
-LARGEST = 2.0**1000  # about 1e301: sums of eight million scores must not overflow
+from plcp.validation.values import check_at_hand, first_not_finite
 
 
 def check_pairs(
@@ -61,13 +60,7 @@ def _vector(name: str, values: ArrayLike, remedy: str) -> FloatArray:
     fault = first_not_finite(array)
     if fault:
         raise ValueError(f"{name} must be finite, but y contains {fault}: {remedy}")
-    sizes = np.abs(array)
-    if sizes.max() > LARGEST:
-        row = int(np.argmax(sizes))
-        raise ValueError(
-            f"{name} must be at most {LARGEST:g} in absolute value, got {array[row]:g} at row "
-            f"{row}: drop the row, or divide all of them by a constant"
-        )
+    check_sizes(name, array)
     return array
 
 
@@ -82,7 +75,7 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
     if sample_weight is None:
         return None
     check_at_hand(sample_weight=sample_weight)
-    weights, n = as_floats("sample_weight", np.asarray(plain(sample_weight))), count(X)
+    weights, n = as_floats("sample_weight", sample_weight), count(X)
     weights = np.full(n, weights) if weights.ndim == 0 else weights
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have shape ({n},), one a row, got {weights.shape}")
@@ -95,10 +88,11 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
         )
     with np.errstate(over="ignore"):
         total = weights.sum()
-    if not 0 < total < np.inf:
+    if not 1 / LARGEST <= total <= LARGEST:
+        size = "zero, or next to it" if total < 1 else "infinity, or next to it"
         raise ValueError(
-            f"sample_weight sums to {'zero' if total == 0 else 'infinity'}: give each calibration "
-            "point the number of rows that it stands for"
+            f"sample_weight sums to {size}: give each calibration point the number of rows that "
+            "it stands for"
         )
     return weights
 
