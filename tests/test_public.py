@@ -25,6 +25,7 @@ MODULES = [
     "plcp.partitions.torch",
     "plcp.thresholds",
     "plcp.shifts",
+    "plcp.storage",
     "plcp.locality",
     "plcp.datasets",
     "plcp.scores",

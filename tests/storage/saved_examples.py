@@ -10,7 +10,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import plcp
-import plcp.dask
 import plcp.indices
 import plcp.locality
 import plcp.partitions.torch

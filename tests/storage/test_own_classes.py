@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree._tree import Tree
 
 import plcp
+import plcp.dask
 
 MODELS = {
     "score": (
@@ -91,13 +92,9 @@ def test_a_class_of_a_script_comes_back_in_another_one(tmp_path):
     assert done.stdout.strip() == "0.3"
 
 
-class OnCluster(plcp.SplitConformal):
-    """As the rules of plcp.dask say that they have an ordinary one within."""
-
-    def to_local(self):
-        return plcp.SplitConformal()
-
-
-def test_a_rule_of_a_cluster_names_what_to_store(tmp_path):
-    with pytest.raises(TypeError, match=r"store what its to_local\(\) gives"):
-        plcp.save(OnCluster(), tmp_path / "m.plcp")
+@pytest.mark.parametrize("name", plcp.dask.__all__)
+def test_a_model_of_a_cluster_names_what_to_store(name, tmp_path):
+    cls = getattr(plcp.dask, name)
+    model = cls(LinearRegression()) if "Conformal" in name and "Split" not in name else cls()
+    with pytest.raises(TypeError, match=rf"{name}.* store what its to_local\(\) gives"):
+        plcp.save(model, tmp_path / "m.plcp")

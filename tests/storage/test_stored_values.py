@@ -27,7 +27,8 @@ VALUES = {
         np.array(["a", "böse", ""]), np.array([b"a\xff", b""]), np.array([], dtype="<U3"),
         np.array([None, "a", 1.5, [1, 2]], dtype=object),
         np.array(["2020-01-01", "NaT"], dtype="M8[D]"), np.array([True, False]),
-        np.arange(10)[::3], np.float32([0.1]), np.array([2**63], dtype=np.uint64),
+        np.arange(10)[::3], np.arange(3.0).astype(">f8"), np.zeros(3),
+        np.float32([0.1]), np.array([2**63], dtype=np.uint64),
     ],
     "types": [np.float32, np.dtype("<f4"), np.dtype("<U7"), np.log1p, partial(np.add, 1.0)],
 }  # fmt: skip
@@ -127,6 +128,7 @@ LOCAL = type("Local", (), {})
         (LOCAL, "define its class at the top of a module"),
         (lambda: {1, "a"}, "give a list in its place"),
         (lambda: np.zeros(2, dtype=[("a", "<f8")]), "array of numbers or text"),
+        (lambda: plcp.Intervals([0.0], [1.0]), "no part of a model"),
         (lambda: dt.date(2020, 1, 1), "cannot be stored"),
         (lambda: (x for x in "ab"), "cannot be stored"),
     ],

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 MOST_BYTES = 2**32
 MOST_PARTS = 256
 # a small file may unpack to so much; a larger one to so many times its own size
-FREE_BYTES = 2**24
+FREE_BYTES = 2**23
 MOST_RATIO = 200
 LEVEL = 1  # numbers of trees hardly shrink more, and take five times as long
 # what zipfile lets through: bad data, an unknown method, a password, an end too early
@@ -26,16 +26,29 @@ def write_parts(parts: Mapping[str, bytes], *, compressed: bool = True) -> bytes
     >>> read_parts(write_parts({"a": b"1"}))
     {'a': b'1'}
     """
+    content = _archive(parts, compressed)
+    size = sum(map(len, parts.values()))
+    if size > _most(len(content)):  # what shrinks so much could not be read again
+        content = _archive(parts, compressed=False)
+    if size > MOST_BYTES:
+        raise ValueError(f"the model has {size:,} bytes, more than the {MOST_BYTES:,} of a file")
+    return content
+
+
+def _archive(parts: Mapping[str, bytes], compressed: bool) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, part in parts.items():
             info = zipfile.ZipInfo(name, EPOCH)
             info.create_system = 3  # else it tells the operating system
-            # what would shrink beyond the ratio could not be read again
-            shrinks = compressed and len(part) <= FREE_BYTES
-            info.compress_type = zipfile.ZIP_DEFLATED if shrinks else zipfile.ZIP_STORED
+            info.compress_type = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
             archive.writestr(info, part, compresslevel=LEVEL)
     return content.getvalue()
+
+
+def _most(n_bytes: int) -> int:
+    """Return how much an archive of so many bytes may unpack to."""
+    return min(MOST_BYTES, max(FREE_BYTES, MOST_RATIO * n_bytes))
 
 
 def read_parts(content: bytes, *, most_parts: int = MOST_PARTS) -> dict[str, bytes]:
@@ -74,6 +87,6 @@ def _check_names(names: list[str], most_parts: int) -> None:
 def _check_sizes(members: list[zipfile.ZipInfo], n_bytes: int) -> None:
     """Refuse what would fill memory, by what the archive itself declares of its parts."""
     size = sum(info.file_size for info in members)
-    most = min(MOST_BYTES, max(FREE_BYTES, MOST_RATIO * n_bytes))
+    most = _most(n_bytes)
     if size > most:
         raise ValueError(f"its parts have {size:,} bytes, more than the {most:,} of a model")

@@ -40,9 +40,9 @@ def _load_array(content: Any, reader: Reader) -> NDArray[Any]:
     if order not in ORDERS or not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(f"no array has the shape {shape} and the order {order!r}")
     if dtype.kind in NUMBERS:
-        flat = reader.numbers.take(dtype.str, n)
+        flat = reader.numbers.take(dtype, n)
     elif dtype.kind in TIMES:
-        flat = reader.numbers.take("<i8", n).view(dtype)
+        flat = reader.numbers.take(np.dtype("<i8"), n).view(dtype)
     elif dtype.kind == "O":
         flat = np.empty(len(items[0]), dtype=object)
         for i, item in enumerate(items[0]):  # one by one: numpy would look into lists

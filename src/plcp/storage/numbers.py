@@ -19,8 +19,9 @@ class FlatArrays:
         self.pieces: dict[str, list[NDArray[Any]]] = {}
 
     def put(self, numbers: NDArray[Any]) -> None:
-        """Add numbers behind those of their type."""
-        self.pieces.setdefault(numbers.dtype.str, []).append(numbers)
+        """Add numbers behind those of their type, the least byte of each first."""
+        little = numbers.astype(numbers.dtype.newbyteorder("<"), copy=False)
+        self.pieces.setdefault(little.dtype.str, []).append(little)
 
     def parts(self) -> dict[str, bytes]:
         """Return one ``.npy`` file a type."""
@@ -39,13 +40,14 @@ class FlatNumbers:
         if len(self.left) < len(files):
             raise ValueError("numbers of one type lie in two parts")
 
-    def take(self, kind: str, n: int) -> NDArray[Any]:
+    def take(self, dtype: np.dtype[Any], n: int) -> NDArray[Any]:
         """Return a copy of the next numbers of a type."""
+        kind = dtype.newbyteorder("<").str
         numbers = self.left.get(kind, np.zeros(0))
         if len(numbers) < n:
             raise ValueError(f"there are fewer numbers of type {kind} than arrays need")
         self.left[kind] = numbers[n:]
-        return numbers[:n].copy()
+        return numbers[:n].astype(dtype)
 
     def check_empty(self) -> None:
         """Refuse numbers that belong to nothing."""

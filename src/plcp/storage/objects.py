@@ -10,7 +10,7 @@ from plcp.storage.decision_trees import check_trees
 from plcp.storage.kinds import Kind
 from plcp.storage.names import can_be_found
 from plcp.storage.reader import Reader
-from plcp.storage.types import found, name_of
+from plcp.storage.types import found, is_known, name_of
 from plcp.storage.writer import Writer
 
 WRITTEN_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE: nothing is hidden from its attributes
@@ -25,6 +25,8 @@ def dump_class(value: Any, writer: Writer) -> str:
     cls = type(value)
     if hasattr(cls, "to_local"):
         raise writer.refused(value, "store what its to_local() gives, which needs no cluster")
+    if cls.__module__.startswith("plcp.") and not is_known(cls):
+        raise writer.refused(value, "it is no part of a model that can be used again")
     if not can_be_found(cls):
         raise writer.refused(value, REMEDY)
     if cls.__module__.startswith("sklearn."):
