@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
 from plcp.blocks import Held, Ranks
-from plcp.blocks.ranks import FEW, FEWEST, floats_of, keys_of
+from plcp.blocks.ranks import FEW, FEWEST, PIVOTS, floats_of, keys_of
 from strategies import few
 
 anything = st.floats(allow_nan=False)
@@ -86,18 +86,34 @@ def test_no_blocks_at_all():
     assert_array_equal(ranks.at_or_below([0.0, 0.0]), [0, 0])
 
 
-def test_many_ranks_fetch_no_more_than_few_do(rng):
-    sizes = []
-    for m in (1, 2_000):
-        ranks = Ranks(Held([(rng.normal(size=100_000), np.arange(100_000) % m)]), m)
-        each = ranks.blocks.each
+def fetched(values, groups, m, n_blocks):
+    """Size of each sum that reaches the caller, by the function that is summed."""
+    ranks = Ranks(blocks_of(values, groups, np.arange(1, n_blocks) * len(values) // n_blocks), m)
+    ranks.blocks = Watched(ranks.blocks)
+    ranks.at(ranks.sizes // 2)
+    ranks.at_or_below(np.zeros(m))
+    return ranks.blocks.sizes
 
-        def watched(function, *args, each=each):
-            found = each(function, *args)
-            if function.__name__ == "_keys_within":
-                sizes.append(sum(map(len, found[0])))
-            return found
 
-        ranks.blocks.each = watched
-        ranks.at(ranks.sizes // 2)
-    assert 0 < max(sizes) <= FEW
+class Watched:
+    """Blocks of which no more is known than sums, and how large these are."""
+
+    def __init__(self, blocks):
+        self.blocks, self.sizes = blocks, {}
+
+    def total(self, function, *args):
+        found = self.blocks.total(function, *args)
+        own = vars(found).values() if hasattr(found, "__dict__") else [found]
+        size = sum(values.size for values in own)
+        name = function.__name__
+        self.sizes[name] = max(size, self.sizes.get(name, 0))
+        return found
+
+
+@pytest.mark.parametrize("m", [1, 20, 2_000])
+def test_what_reaches_the_caller_does_not_grow_with_blocks(rng, m):
+    values, groups = rng.normal(size=100_000), np.arange(100_000) % m
+    few, many = (fetched(values, groups, m, n) for n in (2, 50))
+    assert few == many
+    assert few["_counts"] <= max(PIVOTS, FEWEST * m)
+    assert few["_near"] <= 2 * max(FEW, m)  # each with the rank that it is near to

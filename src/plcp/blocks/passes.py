@@ -1,7 +1,7 @@
 """Blocks of rows that can be gone through again and again."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -23,8 +23,8 @@ class Passes(ABC):
         """Return ``function(*block, *args)`` of every block, in their order: something small."""
 
     def total(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return the sum of ``function(*block, *args)`` over all blocks."""
-        return reduce(add, self.each(function, *args))
+        """Return the sum of ``function(*block, *args)`` over all blocks; 0, if there is none."""
+        return added(self.each(function, *args))
 
     @abstractmethod
     def keep(self, function: Callable[..., Block], *args: Any) -> "Passes":
@@ -49,6 +49,12 @@ class Passes(ABC):
     def then(self, function: Callable[..., Block], *args: Any) -> "Passes":
         """Return the blocks ``function(*block, *args)``, made anew at every pass."""
         return Then(self, function, args)
+
+
+def added(parts: Iterable[Any]) -> Any:
+    """Sum of anything that can be added; 0 if there is nothing."""
+    parts = iter(parts)
+    return reduce(add, parts, next(parts, 0))
 
 
 class Then(Passes):

@@ -1,9 +1,11 @@
 """Exact order statistics of many groups whose values lie in blocks: by counting, not by sketching.
 
-Every pass counts, in each block, the values below some pivots; counts add up, so what reaches the
-caller is as large as the pivots are many, whatever the number of rows.
+Every pass counts, in each block, the values below some pivots; counts add up where the blocks are,
+so what reaches the caller is as large as the pivots are many, whatever the number of rows and
+blocks.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ SIGN = np.uint64(1 << 63)
 PIVOTS = 2**14  # of all ranks that are looked for, at every pass
 FEWEST = 16  # of each of them
 FEW = 2**14  # values so near these ranks that they are fetched
+NO_KEYS = np.empty(0, dtype=np.uint64)
 
 
 class Ranks:
@@ -48,12 +51,9 @@ class Ranks:
 
     def __init__(self, blocks: Passes, n_groups: int) -> None:
         self.blocks = blocks.keep(_sorted, n_groups)
-        edges = self.blocks.each(_edges)
-        nothing = np.zeros((1, n_groups), dtype=np.int64)
-        self.sizes: IntArray = sum((sizes for sizes, _, _ in edges), start=nothing[0])
-        full = np.full((1, n_groups), 2**64 - 1, dtype=np.uint64)
-        self._least = np.concatenate([full, *(low[None] for _, low, _ in edges)]).min(axis=0)
-        self._most = np.concatenate([~full, *(high[None] for _, _, high in edges)]).max(axis=0)
+        found = self.blocks.total(_edges) or _edges(NO_KEYS, np.zeros(n_groups, dtype=np.int64))
+        self.sizes: IntArray = found.sizes
+        self._least, self._most = found.least, found.most
 
     def at(self, ranks: ArrayLike) -> FloatArray:
         """Return the value of each rank, counted from 0, of shape (n_groups, k) or (n_groups,).
@@ -74,8 +74,8 @@ class Ranks:
     def at_or_below(self, values: ArrayLike) -> IntArray:
         """How many values each group has up to one of its own, of shape (n_groups,)."""
         groups, pivots = np.arange(len(self.sizes)), keys_of(values)[:, None]
-        nothing = np.zeros(len(self.sizes), dtype=np.int64)
-        return sum((part[:, 0] for part in self.blocks.each(_counts, groups, pivots)), nothing)
+        nothing = np.zeros(pivots.shape, dtype=np.int64)
+        return (nothing + self.blocks.total(_counts, groups, pivots))[:, 0]
 
     def _found(self, groups: IntArray, ranks: IntArray) -> FloatArray:
         """Values of ranks that are there, each between two keys that draw nearer."""
@@ -91,12 +91,11 @@ class Ranks:
             high[far] = _chosen(np.column_stack([pivots, high[far]]), cell)
             below[far] = _chosen(edges, cell)
             inside[far] = _chosen(edges, cell + 1) - below[far]
-        near = self.blocks.each(_keys_within, groups, low, high)
-        keys = [
-            lowest if lowest == highest else np.sort(np.concatenate([b[i] for b in near]))[rank]
-            for i, (lowest, highest, rank) in enumerate(zip(low, high, ranks - below, strict=True))
-        ]
-        return floats_of(np.array(keys, dtype=np.uint64))
+        known = low == high
+        if not known.all():
+            near = self.blocks.total(_near, groups, low, high)
+            low = np.where(known, low, near.at(np.where(known, 0, ranks - below), len(ranks)))
+        return floats_of(low)
 
 
 def keys_of(values: ArrayLike) -> Keys:
@@ -126,14 +125,30 @@ def _sorted(values: Any, groups: Any, n_groups: int) -> Block:
     return keys, ends
 
 
-def _edges(keys: Keys, ends: IntArray) -> tuple[IntArray, Keys, Keys]:
-    """Size, least and largest key of each group of a block."""
+@dataclass(frozen=True)
+class Edges:
+    """Size, least and largest key of each group."""
+
+    sizes: IntArray
+    least: Keys
+    most: Keys
+
+    def __add__(self, other: "Edges") -> "Edges":
+        """Return those of the values of both."""
+        return Edges(
+            self.sizes + other.sizes,
+            np.minimum(self.least, other.least),
+            np.maximum(self.most, other.most),
+        )
+
+
+def _edges(keys: Keys, ends: IntArray) -> Edges:
     sizes = np.diff(ends, prepend=0)
     least = np.full(len(ends), 2**64 - 1, dtype=np.uint64)
     most = np.zeros(len(ends), dtype=np.uint64)
     there = sizes > 0
     least[there], most[there] = keys[(ends - sizes)[there]], keys[ends[there] - 1]
-    return sizes, least, most
+    return Edges(sizes, least, most)
 
 
 def _between(low: Keys, high: Keys, n: int) -> Keys:
@@ -151,15 +166,34 @@ def _counts(keys: Keys, ends: IntArray, groups: IntArray, pivots: Keys) -> IntAr
     return np.array(found, dtype=np.int64)
 
 
-def _keys_within(keys: Keys, ends: IntArray, groups: IntArray, low: Keys, high: Keys) -> list[Keys]:
+@dataclass(frozen=True)
+class Near:
+    """Keys near some ranks, and which of these ranks each is near to."""
+
+    keys: Keys
+    which: IntArray
+
+    def __add__(self, other: "Near") -> "Near":
+        """Return the keys of both."""
+        keys = np.concatenate([self.keys, other.keys])
+        return Near(keys, np.concatenate([self.which, other.which]))
+
+    def at(self, places: IntArray, n: int) -> Keys:
+        """Key at a place, counted from 0, among those of each of n ranks; any, if it has none."""
+        order = np.lexsort((self.keys, self.which))
+        starts = self.which[order].searchsorted(np.arange(n))
+        return self.keys[order][np.minimum(starts + places, len(order) - 1)]
+
+
+def _near(keys: Keys, ends: IntArray, groups: IntArray, low: Keys, high: Keys) -> Near:
     """Keys of a block from ``low`` to ``high``, for each; none where both are the same."""
-    found = []
-    for group, lowest, highest in zip(groups, low, high, strict=True):
-        part = keys[ends[group - 1] if group else 0 : ends[group]]
-        first = part.searchsorted(lowest)
-        last = first if lowest == highest else part.searchsorted(highest, side="right")
-        found.append(part[first:last])
-    return found
+    found, sizes = [NO_KEYS], np.zeros(len(groups), dtype=np.intp)
+    for i in np.flatnonzero(low < high):
+        part = keys[ends[groups[i] - 1] if groups[i] else 0 : ends[groups[i]]]
+        part = part[part.searchsorted(low[i]) : part.searchsorted(high[i], side="right")]
+        found.append(part)
+        sizes[i] = len(part)
+    return Near(np.concatenate(found), np.repeat(np.arange(len(groups)), sizes))
 
 
 def _chosen(table: NDArray[Any], columns: IntArray) -> NDArray[Any]:

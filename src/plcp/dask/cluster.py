@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import reduce
-from operator import add
 from typing import Any
 from uuid import uuid4
 
@@ -15,7 +13,7 @@ from dask.utils import ensure_dict
 from distributed import futures_of, wait
 
 from plcp.blocks import Passes
-from plcp.blocks.passes import Block
+from plcp.blocks.passes import Block, added
 
 FAN_IN = 16  # sums that are added by one task
 
@@ -51,13 +49,12 @@ class Spread(Passes):
         return list(compute(*self._made(function, args), scheduler=self.client))
 
     def total(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return the sum of ``function(*block, *args)`` over all blocks, added on the workers."""
+        """Return the sum of ``function(*block, *args)`` over all blocks, added where they are."""
         parts = self._made(function, args)
         while len(parts) > 1:
             few = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
             parts = layer("sum", [(_sum, some) for some in few])
-        (total,) = compute(*parts, scheduler=self.client)
-        return total
+        return added(compute(*parts, scheduler=self.client))
 
     def keep(self, function: Callable[..., Block], *args: Any) -> "Spread":
         """Return the blocks ``function(*block, *args)``, kept on the workers.
@@ -163,7 +160,7 @@ def _applied_to_all(call: tuple[Callable[..., Any], Any], *blocks: Block) -> Any
 
 
 def _sum(*parts: Any) -> Any:
-    return reduce(add, parts)
+    return added(parts)
 
 
 def _name(function: Callable[..., Any]) -> str:

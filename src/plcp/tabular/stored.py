@@ -5,16 +5,14 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from functools import reduce
 from itertools import chain
-from operator import add
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plcp.blocks import Passes
-from plcp.blocks.passes import Block
+from plcp.blocks.passes import Block, added
 from plcp.files.atomic import told_when_full
 
 ELSEWHERE = "free some space, or name a folder on another disk by the variable TMPDIR"
@@ -47,7 +45,7 @@ class Stored(Passes):
 
     def total(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return the sum of ``function(*block, *args)`` over all blocks."""
-        return reduce(add, (function(*block, *args) for block in self._blocks()))
+        return added(function(*block, *args) for block in self._blocks())
 
     def keep(self, function: Callable[..., Block], *args: Any) -> "Stored":
         """Return the blocks ``function(*block, *args)``, arrays each, kept on disk."""
