@@ -198,6 +198,20 @@ def test_several_levels_are_columns_that_never_cross(rule, rng):
         np.testing.assert_array_equal(groups[kept], own.groups(X)[kept])
 
 
+@pytest.mark.parametrize("partition", [OrderedPartition(boosted()), SoftmaxPartition()])
+def test_levels_that_share_a_partition_share_its_graph(partition, rng):
+    X, scores = world(rng, 600, gaps=False)
+    options = {"n_groups": 3, "share_partition": True, "within": "index", "random_state": 0}
+    rule = PLCP(partition, alpha=[0.2, 0.05, 0.1], **options).fit(X, scores)
+    served = Served(rule)
+    found, told = served(X), rule.assign(X)
+    kept = ~on_a_cut(rule, X)
+    np.testing.assert_allclose(found["threshold"][kept], told.thresholds[kept], rtol=CLOSE)
+    np.testing.assert_array_equal(found["group"][kept], told.groups[kept])
+    kinds = [node.op_type for node in served.graph.graph.node]
+    assert kinds.count("TreeEnsemble") + kinds.count("Softmax") in (1, 3)  # or one a fold
+
+
 @pytest.mark.parametrize("name", ["linear", "boosted", "light", "softmax", "tree", "mixed"])
 def test_single_precision_is_answered_as_its_doubles(name, rng):
     rule = clone(RULES[name])

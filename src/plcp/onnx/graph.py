@@ -1,5 +1,6 @@
 """A graph under construction: nodes in order, and the numbers they share."""
 
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -27,6 +28,7 @@ class Graph:
         self.inputs: dict[str, ValueInfoProto] = {}
         self.outputs: list[ValueInfoProto] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], TensorProto] = {}
+        self._built: dict[int, str] = {}
         self._numbers = count()
 
     def add(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
@@ -36,6 +38,12 @@ class Graph:
             helper.make_node(kind, inputs, [name], name=name, domain=domain, **attributes)
         )
         return name
+
+    def once(self, part: Any, build: Callable[[], str]) -> str:
+        """Return what is built of a part of the model, built once however often it is met."""
+        if id(part) not in self._built:
+            self._built[id(part)] = build()
+        return self._built[id(part)]
 
     def constant(self, values: ArrayLike) -> str:
         """Return the name of some numbers; the same ones are kept once."""

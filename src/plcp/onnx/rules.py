@@ -1,5 +1,6 @@
 """Fitted threshold rules: a threshold and a group for each row."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from plcp.onnx.refusal import refused
 from plcp.onnx.regressors import regressor
 from plcp.onnx.rows import Rows
 from plcp.partitions import OrderedPartition
+from plcp.quantiles import FloatArray, IntArray
 from plcp.thresholds import PLCP, Mondrian, Rectified, SplitConformal
 from plcp.thresholds.levels import check_levels
 from plcp.thresholds.several import has_levels
@@ -26,7 +28,10 @@ class Answer(NamedTuple):
 
 
 def answers(rows: Rows, rule: Any) -> list[Answer]:
-    """What a fitted rule gives to rows, one answer a level; thresholds never cross."""
+    """What a fitted rule gives to rows, one answer a level; thresholds never cross.
+
+    Groups that all levels share are told once.
+    """
     if not has_levels(rule):
         return [answer(rows, rule)]
     found = [answer(rows, own) for own in rule.rules_]
@@ -34,6 +39,8 @@ def answers(rows: Rows, rule: Any) -> list[Answer]:
     for larger, smaller in pairwise(falling):
         raised = rows.graph.add("Max", found[smaller].threshold, found[larger].threshold)
         found[smaller] = found[smaller]._replace(threshold=raised)
+    if rule._levels_agree():
+        return [found[0], *(own._replace(group=None) for own in found[1:])]
     return found
 
 
@@ -55,33 +62,57 @@ def answer(rows: Rows, rule: Any) -> Answer:
     )
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where rows fell in a partition, and what that read off them.
+
+    ``group_of`` is the group at each of the numbered places; ``memberships`` are those of soft
+    groups.
+    """
+
+    read: str
+    index: str
+    number: str
+    group_of: IntArray
+    memberships: str | None = None
+
+
 def _plcp(rows: Rows, rule: PLCP) -> Answer:
-    graph, partition = rows.graph, rule.partition_
-    if isinstance(partition, OrderedPartition):
-        index = base = regressor(rows, partition.index_)
-        place = interval(graph, index, partition.cuts_)
-        groups = rule._rank[rule._owner[partition.interval_groups]]
-        level = graph.look_up(rule.levels_[groups][:, None], place)
+    graph = rows.graph
+    ordered = isinstance(rule.partition_, OrderedPartition)
+    place = _ordered_place(rows, rule) if ordered else _soft_place(rows, rule)
+    levels = rule.levels_[place.group_of]
+    if rule.assignment == "mean" and place.memberships is not None:
+        threshold = _mean_level(graph, place.memberships, levels)
     else:
-        if rule.assignment == "sample":
-            raise refused(
-                rule, 'assignment="sample" draws groups by chance', 'fit with assignment="mode"'
-            )
-        raw = base = memberships(rows, partition)
-        index = graph.line(raw, partition.thresholds_)
-        merged = joined(graph, raw, rule._owner, int(rule._owner.max()) + 1)
-        place, groups = likeliest(graph, merged), rule._rank
-        if rule.assignment == "mean":
-            level = _mean_level(graph, merged, rule.levels_[groups])
-        else:
-            level = graph.look_up(rule.levels_[groups][:, None], place)
-    if rule._factor != 1.0:  # learned at another level
-        index = graph.add("Mul", index, graph.constant(rule._factor))
-    threshold = graph.add("Add", index, level) if rule._follow else level
+        threshold = graph.look_up(levels[:, None], place.number)
+    if rule._follow:
+        # the factor is that of an index learned at another level
+        base = graph.add("Mul", place.index, graph.constant(float(rule._factor)))
+        threshold = graph.add("Add", base, threshold)
     if np.isfinite(rule._least):
         threshold = graph.add("Max", threshold, graph.constant(float(rule._least)))
-    group = graph.look_up(groups.astype(np.int64)[:, None], place)
-    return _where_known(rows, rule, base, Answer(threshold, group))
+    group = graph.look_up(place.group_of.astype(np.int64)[:, None], place.number)
+    return _where_known(rows, rule, place.read, Answer(threshold, group))
+
+
+def _ordered_place(rows: Rows, rule: PLCP) -> _Place:
+    partition = rule.partition_
+    index = rows.graph.once(partition, lambda: regressor(rows, partition.index_))
+    number = interval(rows.graph, index, partition.cuts_)
+    return _Place(index, index, number, rule._rank[rule._owner[partition.interval_groups]])
+
+
+def _soft_place(rows: Rows, rule: PLCP) -> _Place:
+    graph, partition = rows.graph, rule.partition_
+    if rule.assignment == "sample":
+        raise refused(
+            rule, 'assignment="sample" draws groups by chance', 'fit with assignment="mode"'
+        )
+    raw = graph.once(partition, lambda: memberships(rows, partition))
+    merged = joined(graph, raw, rule._owner, int(rule._owner.max()) + 1)
+    index = graph.line(raw, partition.thresholds_)
+    return _Place(raw, index, likeliest(graph, merged), rule._rank, merged)
 
 
 def _rectified(rows: Rows, rule: Rectified) -> Answer:
@@ -110,7 +141,7 @@ def _mondrian(rows: Rows, rule: Mondrian) -> Answer:
     return Answer(threshold, group)
 
 
-def _mean_level(graph: Graph, merged: str, levels: np.ndarray) -> str:
+def _mean_level(graph: Graph, merged: str, levels: FloatArray) -> str:
     """Mean level of each row; infinite where an infinite one has any share."""
     finite = np.isfinite(levels)
     mean = graph.line(merged, np.where(finite, levels, 0.0))
