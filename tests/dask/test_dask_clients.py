@@ -8,6 +8,7 @@ from dask_models import Bare
 from dask_rules import rows
 from distributed import get_worker
 from lightgbm import DaskLGBMRegressor
+from sklearn.base import clone
 
 from plcp import OrderedPartition
 from plcp.dask import (
@@ -42,6 +43,9 @@ HOLDERS = {
     "the rule of a model": lambda own: DaskConformalRegressor(
         Bare(), threshold=DaskSplitConformal(0.2, **own)
     ),
+    "the index of LightGBM of a model": lambda own: DaskConformalRegressor(
+        Bare(), threshold=plcp(trees(**own))
+    ),
     "the index of a model": lambda own: DaskConformalRegressor(
         Bare(), threshold=plcp(lines(**own))
     ),
@@ -56,6 +60,17 @@ def test_all_rows_are_made_by_the_client_that_is_given_once(client_of_threads, h
         warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")
         HOLDERS[holder]({"client": client_of_threads}).fit(lazy, da.from_array(y, chunks=40))
     assert [path.name for path in tmp_path.iterdir()] == ["a worker"]
+
+
+@pytest.mark.parametrize("index", [lines, trees])
+def test_a_clone_has_the_same_client_wherever_it_is(client_of_threads, index):
+    rule = plcp(index(client=client_of_threads))
+    twin = clone(DaskConformalRegressor(Bare(), threshold=rule)).threshold
+    assert twin.partition.index.client is client_of_threads
+    for one, other in ((twin, rule), (twin.partition, rule.partition)):
+        assert one is not other
+    assert twin.partition.index is not rule.partition.index
+    assert repr(twin) == repr(rule)
 
 
 def witnessed(block, folder):

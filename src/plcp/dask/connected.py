@@ -16,13 +16,22 @@ class Connected(Estimator):
     _shared: ClassVar[tuple[str, ...]] = ("client",)  # a clone has the same, not a copy
 
     def __sklearn_clone__(self) -> Any:
-        params = self.get_params(deep=False)
-        return type(self)(
-            **{k: v if k in self._shared else clone(v, safe=False) for k, v in params.items()}
-        )
+        return _anew(self, self._shared)
 
     def __getstate__(self) -> Any:
         return {**super().__getstate__(), "client": None}
+
+
+def _anew(estimator: Any, shared: tuple[str, ...] = ("client",)) -> Any:
+    """Return an estimator with clones of its options, but for those that are shared."""
+    options = estimator.get_params(deep=False).items()
+    return type(estimator)(**{k: v if k in shared else _cloned(v) for k, v in options})
+
+
+def _cloned(value: Any) -> Any:
+    """Return a clone; one of scikit-learn's own would try to copy a client within it."""
+    is_connected = hasattr(value, "get_params") and client_of(value) is not None
+    return _anew(value) if is_connected else clone(value, safe=False)
 
 
 def client_of(estimator: Any) -> Any:
