@@ -36,7 +36,7 @@ from plcp.quantiles import conformal_rank
 from plcp.thresholds import ThresholdRule
 from plcp.thresholds.levels import check_levels, never_crossing
 from plcp.thresholds.several import fits_each_level, predicts_each_level
-from plcp.validation import InfiniteThresholdWarning
+from plcp.validation import InfiniteThresholdWarning, SmallGroupWarning
 from strategies import alphas, distinct_scores, few, scores_with_groups
 
 LEVELS = [0.1, 0.3, 0.2]
@@ -196,6 +196,14 @@ def test_an_infinite_level_leaves_the_others_finite():
     with pytest.warns(InfiniteThresholdWarning, match="alpha = 0.01"):
         rule = SplitConformal([0.01, 0.5]).fit(np.zeros((9, 1)), np.arange(9.0))
     assert_array_equal(rule.predict([[0.0]]), [[np.inf, 4.0]])
+
+
+@pytest.mark.parametrize("alpha", [0.01, [0.01, 0.5]])
+@pytest.mark.parametrize("rule", [SplitConformal(), Mondrian(0), BatchGCP(0)])
+def test_a_warning_names_the_line_that_asked(rule, alpha):
+    with pytest.warns((InfiniteThresholdWarning, SmallGroupWarning)) as caught:
+        clone(rule).set_params(alpha=alpha).fit(np.zeros((9, 1)), np.arange(9.0))
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_a_refit_at_other_levels_leaves_nothing_behind(rng):

@@ -120,7 +120,6 @@ class Mondrian(ThresholdRule):
         if small:
             warn_infinite(
                 f"groups {shortened(small)} hold too few calibration points for alpha = {alpha}",
-                stacklevel=4,
             )
         self.guarantee_ = _guarantee(alpha, len(self.groups_), weighted)
         return self

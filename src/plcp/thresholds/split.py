@@ -85,7 +85,7 @@ class SplitConformal(ThresholdRule):
         alpha = check_alpha(self.alpha)
         self.threshold_ = threshold
         if np.isinf(threshold):
-            warn_infinite(too_few(weights, n, alpha), stacklevel=4)
+            warn_infinite(too_few(weights, n, alpha))
         self.guarantee_ = _guarantee(alpha, weighted=weights is not None)
         return self
 

@@ -1,5 +1,6 @@
 """Warnings in words: thresholds that must be infinite, groups that are too small."""
 
+import sys
 import warnings
 from typing import Any
 
@@ -20,12 +21,23 @@ class SmallGroupWarning(UserWarning):
     """A given group holds too few calibration points to say anything about it."""
 
 
-def warn_infinite(what: str, stacklevel: int = 3) -> None:
+def outside() -> int:
+    """Return the stack level of the first caller outside this package, for ``warnings.warn``.
+
+    It is the user's line that a warning is to name, however many of ours lie in between.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and f"{frame.f_globals['__name__']}.".startswith("plcp."):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def warn_infinite(what: str) -> None:
     """Say who has too few points for a finite threshold."""
     warnings.warn(
         f"{what}: the only honest threshold is infinite, and the set holds every label",
         InfiniteThresholdWarning,
-        stacklevel=stacklevel,
+        stacklevel=outside(),
     )
 
 
@@ -39,7 +51,7 @@ def warn_if_small(names: list[str], sizes: FloatArray, alpha: float) -> None:
             "coverage of new rows is not to be relied on; join or drop them, or use "
             "ConditionalCalibration, which gives them infinite thresholds",
             SmallGroupWarning,
-            stacklevel=3,
+            stacklevel=outside(),
         )
 
 
