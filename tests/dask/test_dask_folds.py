@@ -102,15 +102,17 @@ def test_levels_of_a_line_are_read_off_its_folds(within):
     assert_array_equal(rule.thresholds_, expected.thresholds)
 
 
+@pytest.mark.parametrize("calibration", ["cross", "split"])
 @pytest.mark.parametrize("partition", [line, OrderedPartition(DaskLinearQuantile())])
 @pytest.mark.parametrize("least", [0.0, 0.25, -0.25])
-def test_thresholds_are_negative_only_where_a_score_is(partition, least):
+def test_thresholds_are_negative_only_where_a_score_is(least, partition, calibration):
     """Of all rows, not of those of the sample: the least score is not among them."""
     moved = scores + 1
     moved[0] = least
     numbers = draws(X, moved, 0)
     assert numbers[0] > np.sort(numbers)[99]
-    rule = fitted(moved, partition=partition, n_groups=2, sample_size=100)
+    options = {"partition": partition, "n_groups": 2, "calibration": calibration}
+    rule = fitted(moved, sample_size=100, **options)
     index = rule.partition_.predict_index
     steep = np.sign(index(np.eye(20)) - index(np.zeros((20, 20))))
     far = -1e3 * steep[None]  # where a line is far below zero
