@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from opened_files import closed, entry, opened, resealed, with_entries
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import BaggingRegressor, HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
@@ -341,6 +341,25 @@ def test_models_of_scikit_learn_that_name_a_stranger(path):
     inner["schema.json"] = inner["schema.json"].replace(b"sklearn.linear_model._base", b"os")
     parts["estimators.skops"] = write_parts(inner, compressed=False)
     refused(resealed(parts, path), r"names os\.LinearRegression, which plcp does not know")
+
+
+@pytest.mark.parametrize(("field", "value"), [("left", 99), ("feature_idx", 3), ("is_leaf", 2)])
+def test_trees_within_models_of_scikit_learn_that_lead_nowhere(path, field, value):
+    model = BaggingRegressor(HistGradientBoostingRegressor(min_samples_leaf=2), 1).fit(X, X[:, 0])
+    model.estimators_[0]._predictors[0][0].nodes[field][0] = value
+    plcp.save(model, path)
+    refused(path, "lead nowhere|do not go together")
+
+
+@pytest.mark.parametrize("place", [-1, 625, 10**9])
+def test_a_random_stream_in_no_state(parts, path, place):
+    rule = plcp.PLCP(random_state=np.random.RandomState(0))
+
+    def change(entries):
+        state = next(each["tuple"] for each in entries if "MT19937" in each.get("tuple", ()))
+        state[2] = place
+
+    refused(resealed(with_entries(opened(rule), change), path), "random stream")
 
 
 def test_models_of_scikit_learn_that_it_cannot_make(path):

@@ -74,6 +74,18 @@ def unpack(name: str, state: dict[str, Any]) -> Any:
     return model
 
 
+def check(model: Any) -> None:
+    """Refuse a fitted booster, come from elsewhere, whose trees lead nowhere."""
+    if not hasattr(model, "_predictors"):
+        return
+    again = unpack(type(model).__name__, pack(model))
+    flags = [again._bin_mapper.is_categorical_, model._bin_mapper.is_categorical_]
+    bits = ("is_leaf", "is_categorical", "missing_go_to_left")
+    nodes = [tree.nodes for step in model._predictors for tree in step]
+    if not np.array_equal(*flags) or any(each[bit].max() > 1 for each in nodes for bit in bits):
+        raise ValueError("its trees lead nowhere")
+
+
 def _packed(trees: list[TreePredictor]) -> Arrays:
     """Nodes of all trees one after the other; children by their distance, in few bytes."""
     # as bytes: numpy takes long to see that records are of one type
@@ -99,6 +111,8 @@ def _packed(trees: list[TreePredictor]) -> Arrays:
 def _small(values: Any) -> NDArray[Any]:
     """Whole numbers in the narrowest type that holds them."""
     numbers = np.asarray(values)
+    if numbers.min(initial=0) < 0:
+        raise ValueError("a tree leads back")
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 

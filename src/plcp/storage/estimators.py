@@ -10,6 +10,7 @@ from plcp.indices import packed_trees
 from plcp.storage.archive import read_parts, write_parts
 from plcp.storage.kinds import Kind
 from plcp.storage.names import full_name
+from plcp.storage.reachable import reachable
 from plcp.storage.reader import Reader
 from plcp.storage.types import HOME_OF, is_known, unknown
 from plcp.storage.writer import Writer
@@ -95,7 +96,7 @@ def load_estimators(content: bytes, trusted: list[str]) -> Any:
 
     read_parts(content, most_parts=MOST_ARRAYS)  # refuses what would not fit into memory
     try:
-        return skops.io.loads(content, trusted=trusted)
+        made = skops.io.loads(content, trusted=trusted)
     except UntrustedTypesFoundException as error:
         names = [name for name in skops.io.get_untrusted_types(data=content) if name not in trusted]
         raise ValueError(unknown(names)) from error
@@ -104,6 +105,10 @@ def load_estimators(content: bytes, trusted: list[str]) -> Any:
             f"scikit-learn {sklearn.__version__} cannot make its models ({type(error).__name__}): "
             "use the version that it was made with, or make it again"
         ) from error
+    for part in reachable(made):
+        if type(part) in packed_trees.CLASSES.values():
+            packed_trees.check(part)
+    return made
 
 
 def _renumbered(node: Any, numbers: dict[int, int]) -> Any:
