@@ -319,6 +319,12 @@ def test_bad_rows_are_refused_and_leave_it_as_it_was(sentence, rng, split):
     assert monitor.to_json() == before
 
 
+@pytest.mark.parametrize(("X", "y"), [(None, [1.0]), (np.zeros((1, 2)), None), (0.0, 1.0)])
+def test_rows_or_labels_that_are_none_are_refused(X, y, split):
+    with pytest.raises(ValueError, match="X and y must hold one row and one label a row"):
+        split.monitor().update(X, y)
+
+
 @pytest.mark.parametrize("rate", [0, 1, -0.1, "0.05", None])
 def test_a_rate_is_a_share(rate, split):
     with pytest.raises(ValueError, match="rate must lie in"):

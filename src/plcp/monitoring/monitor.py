@@ -189,7 +189,10 @@ class Monitor:
 
 def _check_rows(X: Any, y: Any) -> int:
     """Return the number of rows, which must be that of the labels."""
-    n, labels = count(X), count(y)
+    try:
+        n, labels = count(X), count(y)
+    except TypeError as error:
+        raise ValueError(f"X and y must hold one row and one label a row: {error}") from error
     if n != labels:
         raise ValueError(f"X has {n} rows and y has {labels}: give one label or score a row")
     return n
