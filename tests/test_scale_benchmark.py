@@ -16,6 +16,7 @@ import scale_data  # noqa: E402
 import scale_jobs  # noqa: E402
 import scale_laws  # noqa: E402
 import scale_page  # noqa: E402
+import scale_plan  # noqa: E402
 import scale_rules  # noqa: E402
 import scale_words  # noqa: E402
 
@@ -95,6 +96,29 @@ def test_fixed_cost_and_cost_of_a_row_are_told_apart(fixed, per_row):
     law = scale_laws.spread(rows, [fixed + per_row * n / scale_laws.WORKERS for n in rows])
     assert law == pytest.approx((fixed, per_row), abs=1e-9)
     assert law.at(10**9, 100) == pytest.approx(fixed + per_row * 10**7, abs=1e-2)
+
+
+def test_the_plan_adds_blocks_to_peaks_and_tasks_to_times():
+    """Laws of 100 MB and 20 bytes a row, of blocks of 250,000 rows with forty tasks each."""
+    sizes = [10**6, 10**7, 3 * 10**7]
+    runs = [
+        {
+            "rule": "split",
+            "rows": n,
+            "blocks": n // 250_000,
+            "tasks": 40 * n // 250_000,
+            "fit_seconds": 1e-6 * n,
+            "worker_megabytes": [100 + 20e-6 * n / scale_laws.WORKERS],
+        }
+        for n in sizes
+    ]
+    assert scale_plan.peak_megabytes(runs, 10**8, 10) == pytest.approx(100 + 200)
+    larger = 3 * 3_750_000 * 8 * 21 / 1e6  # three blocks of 4,000,000 rows of 21 numbers
+    assert scale_plan.peak_megabytes(runs, 10**10, 1000) == pytest.approx(100 + 200 + larger)
+    assert scale_plan.scheduler_seconds(runs, 10**10) == pytest.approx(2_500 * 40 / 1000)
+    header, _, *rows = scale_plan.plan(runs).splitlines()
+    assert [len(row.split("|")) for row in rows] == [len(header.split("|"))] * 8
+    assert "| 4,000,000 rows, 672 MB |" in rows[-1]
 
 
 @pytest.mark.parametrize(
