@@ -118,7 +118,7 @@ def test_a_state_is_plain_json(rng, split):
     state = json.loads(monitor.to_json())
     assert state["format"] == "plcp monitor 1"
     assert state["rate"] == 0.1
-    assert state["n_rows"] == 50
+    assert state["groups"]["all"]["n"] == monitor.n_rows_ == 50
 
 
 def test_a_drift_is_told_with_times_and_coverage_since(rng, split):
@@ -344,6 +344,14 @@ def test_the_state_of_another_rule_is_refused(rng, split):
             Monitor.from_json(other.fit(*pairs(rng, 200)), state)
 
 
+def test_a_rule_that_was_fitted_anew_is_noticed(rng, split):
+    monitor = split.monitor().update(*pairs(rng, 50))
+    split.fit(*pairs(rng, 200))
+    with pytest.raises(ValueError, match="fitted anew: begin anew"):
+        monitor.update(*pairs(rng, 50))
+    assert monitor.n_rows_ == 50
+
+
 def changed(state, **values):
     return json.dumps({**json.loads(state), **values})
 
@@ -360,8 +368,8 @@ SPOILED = [
     lambda state: None,
     lambda state: state.replace("plcp monitor 1", "plcp monitor 2"),
     lambda state: changed(state, more=1),
-    lambda state: changed(state, n_rows=1.5),
-    lambda state: changed(state, n_rows=True),
+    lambda state: changed_group(state, n=60.5),
+    lambda state: changed_group(state, n=True, misses=0),
     lambda state: changed(state, groups={}),
     lambda state: changed(state, groups={"all": 3}),
     lambda state: changed_group(state, misses=51),

@@ -13,7 +13,7 @@ from plcp.monitoring.judging import judged
 from plcp.monitoring.origins import Rows
 from plcp.monitoring.report import Report
 from plcp.monitoring.stamps import stamps_of
-from plcp.monitoring.state import as_plain, check_keys, checked, from_plain, parse, refuse
+from plcp.monitoring.state import as_plain, check_keys, from_plain, parse, refuse
 from plcp.monitoring.stream import Stream
 from plcp.monitoring.watched import Sighting, Watch, Watched
 from plcp.quantiles import FloatArray, IntArray
@@ -73,8 +73,8 @@ class Monitor:
     def __init__(self, rule: Watched, rate: float = 0.05) -> None:
         self.rule = rule
         self.rate = check_share("rate", rate, ": 0.05 is one false alarm in twenty monitors")
-        self.n_rows_ = 0
         self._watches = rule.watches()
+        self._digest = _digest_of(self._watches)
         self._streams = [Stream.start() for _ in self._names()]
         self.guarantee_ = monitor_guarantee(self.rate, self._watches)
 
@@ -101,13 +101,20 @@ class Monitor:
         stamps = stamps_of(at, n)
         if n == 0:
             return self
+        if _digest_of(self.rule.watches()) != self._digest:
+            raise ValueError("the rule was fitted anew: begin anew with rule.monitor()")
         numbers = self.n_rows_ + np.arange(n)
         found: list[Stream] = []
         for watch, sighting in zip(self._watches, self.rule.sight(X, y, rule_groups), strict=True):
             streams = self._streams[len(found) : len(found) + 1 + len(watch.groups)]
             found += self._after(watch, sighting, streams, numbers, stamps)
-        self._streams, self.n_rows_ = found, self.n_rows_ + n
+        self._streams = found
         return self
+
+    @property
+    def n_rows_(self) -> int:
+        """Number of rows seen."""
+        return self._streams[0].n
 
     def _after(
         self,
@@ -146,9 +153,8 @@ class Monitor:
         streams = zip(self._names(), self._streams, strict=True)
         state = {
             "format": FORMAT,
-            "digest": self._digest(),
+            "digest": self._digest,
             "rate": self.rate,
-            "n_rows": self.n_rows_,
             "groups": {name: as_plain(stream) for name, stream in streams},
         }
         return json.dumps(state, allow_nan=False, ensure_ascii=False)
@@ -157,16 +163,15 @@ class Monitor:
     def from_json(cls, rule: Watched, state: str) -> Self:
         """Return the monitor of this rule that `to_json` told; refuse one of another rule."""
         values = parse(state)
-        check_keys(values, {"format", "digest", "rate", "n_rows", "groups"})
+        check_keys(values, {"format", "digest", "rate", "groups"})
         if values["format"] != FORMAT:
             refuse(f"of format {values['format']!r}")
         monitor = cls(rule, values["rate"])
-        if values["digest"] != monitor._digest():
+        if values["digest"] != monitor._digest:
             raise ValueError(
                 "the state is that of a monitor of other thresholds: give the rule it was made of, "
                 "or begin anew with rule.monitor()"
             )
-        monitor.n_rows_ = checked(values["n_rows"], int)
         check_keys(values["groups"], {*monitor._names()})
         monitor._streams = [from_plain(values["groups"][name]) for name in monitor._names()]
         return monitor
@@ -179,12 +184,13 @@ class Monitor:
     def _targets(self) -> list[float]:
         return [1 - watch.alpha for watch in self._watches for _ in range(1 + len(watch.groups))]
 
-    def _digest(self) -> str:
-        told = "\n".join(watch.digest for watch in self._watches)
-        return hashlib.sha256(told.encode()).hexdigest()
-
     def __repr__(self) -> str:
         return f"Monitor({self.rule!r}, rate={self.rate:g}, n_rows_={self.n_rows_})"
+
+
+def _digest_of(watches: list[Watch]) -> str:
+    told = "\n".join(watch.digest for watch in watches)
+    return hashlib.sha256(told.encode()).hexdigest()
 
 
 def _check_rows(X: Any, y: Any) -> int:

@@ -35,7 +35,7 @@ def as_plain(stream: Stream) -> dict[str, Any]:
 def from_plain(values: Any) -> Stream:
     """Return the stream that `as_plain` told; refuse anything else."""
     check_keys(values, KEYS)
-    n, misses = (checked(values[name], int) for name in ("n", "misses"))
+    n, misses = (_checked(values[name], int) for name in ("n", "misses"))
     if not 0 <= misses <= n:
         refuse(f"with {misses} misses among {n} rows")
     growth, starts = (_column(values[name], float) for name in ("growth", "starts"))
@@ -44,8 +44,8 @@ def from_plain(values: Any) -> Stream:
     alarm = values["alarm"]
     if alarm is not None:
         check_keys(alarm, {*ALARM})
-        alarm = Alarm(**{name: checked(alarm[name], kind) for name, kind in ALARM.items()})
-    height = checked(values["height"], float)
+        alarm = Alarm(**{name: _checked(alarm[name], kind) for name, kind in ALARM.items()})
+    height = _checked(values["height"], float)
     return Stream(n, misses, Evidence(n, growth, starts), Origins(**origins), height, alarm)
 
 
@@ -75,11 +75,11 @@ def _column(values: Any, kind: type[Any]) -> NDArray[Any]:
     """One value a tilt."""
     if not isinstance(values, list) or len(values) != len(TILTS):
         refuse(f"that are not {len(TILTS)} in a list, {values!r}")
-    column = [checked(value, kind) for value in values]
+    column = [_checked(value, kind) for value in values]
     return np.array(column, dtype=object if kind is str else kind)
 
 
-def checked(value: Any, kind: type[Any]) -> Any:
+def _checked(value: Any, kind: type[Any]) -> Any:
     """Return a value of its kind; a text may be missing."""
     if kind is str and value is None:
         return None
