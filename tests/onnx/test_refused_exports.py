@@ -9,6 +9,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer
@@ -71,8 +72,8 @@ REFUSED = {
         "QuantileTransformer .* rows that have passed it",
     ),
     "a classifier as partition": (
-        PLCP(ClassifierPartition(), n_groups=2, cv=2, random_state=0),
-        "ClassifierPartition .* use OrderedPartition",
+        PLCP(ClassifierPartition(GaussianNB()), n_groups=2, cv=2, random_state=0),
+        "GaussianNB .* use that, or OrderedPartition",
     ),
     "groups by chance": (
         PLCP(SoftmaxPartition(), n_groups=2, assignment="sample", cv=2, random_state=0),

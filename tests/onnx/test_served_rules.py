@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from plcp import (
     PLCP,
+    ClassifierPartition,
     LinearQuantile,
     Mondrian,
     OrderedPartition,
@@ -65,6 +66,10 @@ RULES = {
     "softmax, index": PLCP(SoftmaxPartition(), n_groups=3, within="index", random_state=0),
     "tree": PLCP(TreePartition(min_samples_leaf=20), n_groups=4, random_state=0),
     "tree, held out": PLCP(TreePartition(), calibration="split", n_groups=3, random_state=0),
+    "classifier": PLCP(ClassifierPartition(), n_groups=3, cv=2, random_state=0),
+    "classifier, two groups": PLCP(
+        ClassifierPartition(), n_groups=2, calibration="split", random_state=0
+    ),
     "rectified": Rectified(boosted(), random_state=0),
     "rectified, difference": Rectified(LinearQuantile(), adjustment="difference", random_state=0),
     "colourful": Rectified(ColorfulQuantile(random_state=0), random_state=0),
@@ -255,3 +260,9 @@ def test_any_row_is_answered_alike_or_given_every_label(two_ways, rows):
             thresholds, groups = found["threshold"][known], found["group"][known]
             np.testing.assert_allclose(thresholds[sure], told.thresholds[sure], rtol=CLOSE)
             np.testing.assert_array_equal(groups[sure], told.groups[sure])
+
+
+def test_a_lone_group_of_a_classifier_is_served(rng):
+    X, scores = world(rng, 300, gaps=False)
+    rule = PLCP(ClassifierPartition(), n_groups=1, cv=2, random_state=0).fit(X, scores)
+    assert_served(rule, X)

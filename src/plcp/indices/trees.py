@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn._loss.link import LogLink
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from plcp.indices.category_means import mean_of
 from plcp.quantiles import FloatArray, IntArray
@@ -52,16 +52,18 @@ class Booster:
     """A fitted booster, and what it is given in place of the codes of some columns.
 
     ``means`` are those of ``CategoryMeans``: what stands in a column for a missing value, for code
-    0, 1, …, and for any other.
+    0, 1, …, and for any other. Of a classifier, which has trees for each class, ``number`` is that
+    of the class.
     """
 
-    model: HistGradientBoostingRegressor
+    model: HistGradientBoostingRegressor | HistGradientBoostingClassifier
     means: Mapping[int, FloatArray] = field(default_factory=dict)
+    number: int = 0
 
     @property
     def start(self) -> float:
         """What the trees add to."""
-        return float(self.model._baseline_prediction.item())
+        return float(self.model._baseline_prediction[0, self.number])
 
     @property
     def most_leaves(self) -> int:
@@ -139,7 +141,7 @@ class Booster:
 
     @property
     def _predictors(self) -> list[Any]:
-        return [tree for (tree,) in self.model._predictors]
+        return [trees[self.number] for trees in self.model._predictors]
 
     @cached_property
     def _order(self) -> IntArray:

@@ -37,9 +37,10 @@ def export(model: Any, path: str | Path | None = None) -> ModelProto:
     LightGBM's and networks within ``TorchQuantile``) stays where it is: its prediction is then a
     second input, ``prediction``, (n,), or (n, 2) for scores that read a band or a scale.
 
-    Rules: ``PLCP`` with ordered (linear, boosted, mixed, neural), softmax, tree and neural
-    partitions, ``SplitConformal``, ``Rectified``, and ``Mondrian`` of one column. Several levels
-    give one column each.
+    Rules: ``PLCP`` with any partition of plcp (ordered: a linear, boosted, mixed or neural index; a
+    classifier: ``HistGradientBoostingClassifier``), ``SplitConformal``, ``Rectified``, and
+    ``Mondrian`` of one column. Thresholds have one column for each tail and level, if there are
+    several, and so have groups that levels do not share.
 
     Parameters
     ----------

@@ -13,6 +13,7 @@ from plcp.indices.forest import AnyBooster, numbered_columns
 from plcp.indices.light_trees import ZERO, LightBooster
 from plcp.indices.trees import Booster, Branches
 from plcp.onnx.graph import ML, Graph
+from plcp.onnx.refusal import refused
 from plcp.quantiles import FloatArray, IntArray
 
 AT_MOST, ONE_OF = 0, 6  # modes of a node
@@ -29,6 +30,18 @@ class Grown:
     branches: Branches
     outputs: IntArray
     weights: FloatArray
+
+
+def check_numbers(boosters: Sequence[AnyBooster]) -> None:
+    """Refuse boosters that know categories by other than numbers."""
+    for booster in boosters:
+        if not booster.has_numbers:
+            raise refused(
+                booster.model,
+                "it asks about categories by text, or its objective is not the prediction itself",
+                "use the default index, or HistGradientBoostingRegressor on codes with "
+                "categorical_features",
+            )
 
 
 def averaged(graph: Graph, table: str, width: int, models: Sequence[Parts]) -> str:

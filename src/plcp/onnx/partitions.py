@@ -4,13 +4,14 @@ import sys
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
 
-from plcp.indices.trees import Branches
-from plcp.onnx.forests import Grown, forest
+from plcp.indices.trees import Booster, Branches
+from plcp.onnx.forests import Grown, check_numbers, forest, predictions
 from plcp.onnx.graph import Graph
 from plcp.onnx.refusal import refused
 from plcp.onnx.rows import Rows
-from plcp.partitions import SoftmaxPartition, TreePartition
+from plcp.partitions import ClassifierPartition, SoftmaxPartition, TreePartition
 from plcp.partitions.base import ROUNDING
 from plcp.partitions.crossfit import CrossFittedPartition
 from plcp.quantiles import FloatArray, IntArray
@@ -37,6 +38,8 @@ def memberships(rows: Rows, partition: Any) -> str:
         raw = _softmax_of_line(rows, partition)
     elif kind is TreePartition:
         return _leaves(rows, partition)
+    elif kind is ClassifierPartition:
+        return _classes(rows, partition)
     elif is_torch_partition(partition):
         from plcp.onnx.networks import network_outputs
 
@@ -45,8 +48,7 @@ def memberships(rows: Rows, partition: Any) -> str:
         raise refused(
             partition,
             "its kind is not known here",
-            "use OrderedPartition, SoftmaxPartition, TreePartition or TorchPartition, or serve the "
-            "rule from Python",
+            "use one of plcp.partitions, or serve the rule from Python",
         )
     return joined(graph, raw, partition._group_of, partition.n_groups_)
 
@@ -100,3 +102,25 @@ def _leaves(rows: Rows, partition: TreePartition) -> str:
     outputs[partition.leaves_] = partition._group_of
     grown = Grown(branches, outputs, branches.value)
     return forest(graph, single, [grown], partition.n_groups_)
+
+
+def _classes(rows: Rows, partition: ClassifierPartition) -> str:
+    """One for the group of the likeliest class, as the default classifier tells it."""
+    graph, model = rows.graph, partition.classifier_
+    if isinstance(model, int):  # a lone group
+        known = np.eye(partition.n_groups_)[[partition._group_of[model]]]
+        return graph.add("Add", graph.constant_like(rows.column(0), 0.0), graph.constant(known))
+    if type(model) is not HistGradientBoostingClassifier:
+        raise refused(
+            model,
+            "of classifiers only HistGradientBoostingClassifier is known here",
+            "use that, or OrderedPartition",
+        )
+    boosters = [Booster(model, number=i) for i in range(model.n_trees_per_iteration_)]
+    check_numbers(boosters)
+    (raw,) = predictions(graph, rows.numbers(model), rows.width, [boosters])
+    if len(boosters) == 1:  # the sign tells two classes apart
+        raw = graph.side_by_side([graph.constant_like(raw, 0.0), raw])
+    likeliest_class = graph.add("ArgMax", raw, axis=1, keepdims=0)
+    groups = partition._group_of[model.classes_]
+    return graph.look_up(np.eye(partition.n_groups_)[groups], likeliest_class)

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 from plcp.indices import ColorfulQuantile, CrossFitted, LinearQuantile, MixedIndex, SparseScale
 from plcp.indices.averaged import taken_apart
-from plcp.onnx.forests import averaged
+from plcp.onnx.forests import averaged, check_numbers
 from plcp.onnx.refusal import refused
 from plcp.onnx.rows import Rows, Table
 from plcp.onnx.scales import mean_scale
@@ -57,7 +57,7 @@ def mean_of(rows: Rows, models: Sequence[Any]) -> str:
     apart = [taken_apart(model) for model in models]
     parts = [part for part in apart if part is not None]
     if len(parts) == len(models):
-        _check_columns(parts)
+        check_numbers([booster for part in parts for booster in part.boosters])
         return averaged(graph, rows.numbers(first), rows.width, parts)
     columns = [_one(rows, model) for model in models]
     if len(columns) == 1:
@@ -141,14 +141,3 @@ def is_torch_quantile(model: Any) -> bool:
     """Whether this is a network of ours; whoever has one has imported torch already."""
     torch = sys.modules.get("plcp.partitions.torch")
     return torch is not None and type(model) is torch.TorchQuantile
-
-
-def _check_columns(parts: Sequence[Any]) -> None:
-    for booster in (booster for part in parts for booster in part.boosters):
-        if not booster.has_numbers:
-            raise refused(
-                booster.model,
-                "it asks about categories by text, or its objective is not the prediction itself",
-                "use the default index, or HistGradientBoostingRegressor on codes with "
-                "categorical_features",
-            )
