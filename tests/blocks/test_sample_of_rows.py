@@ -77,6 +77,28 @@ def test_joined_frames_keep_their_columns():
     assert_array_equal(scores, [1, 0])
 
 
+def test_categories_that_differ_between_parts_are_joined_to_all_of_them():
+    parts = [
+        pd.DataFrame({"c": pd.Categorical(values, [*known])})
+        for values, known in ((["b", "a"], "ba"), (["a", None], "ac"), (["d"], "d"))
+    ]
+    for order in (parts, parts[::-1]):
+        X, _ = joined([(part, np.zeros(len(part))) for part in order])
+        assert list(X["c"].cat.categories) == ["a", "b", "c", "d"]
+        values = [value for part in order for value in part["c"]]
+        pd.testing.assert_series_equal(X["c"], pd.Series(values, dtype=X["c"].dtype, name="c"))
+    turned = [pd.DataFrame({"c": pd.Categorical(["a"], [*known])}) for known in ("ba", "ab")]
+    assert list(joined([(part, np.zeros(1)) for part in turned])[0]["c"].cat.categories) == [
+        "a",
+        "b",
+    ]
+    same = pd.DataFrame({"c": pd.Categorical(["b"], categories=["b", "a"], ordered=True)})
+    X, _ = joined([(same, np.zeros(1))] * 2)
+    assert X["c"].dtype == same["c"].dtype
+    mixed = [pd.DataFrame({"c": pd.Categorical([value])}) for value in (2, "a", 1)]
+    assert list(joined([(part, np.zeros(1)) for part in mixed])[0]["c"]) == [2, "a", 1]
+
+
 def test_nothing_joined_is_nothing():
     X, scores = joined([(np.empty((0, 2)), np.empty(0))] * 2)
     assert X.shape == (0, 2)

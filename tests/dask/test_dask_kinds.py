@@ -6,10 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask_parts import of_parts
+from lightgbm import DaskLGBMRegressor, LGBMRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from dask import config
+from plcp import OrderedPartition
+from plcp.dask import DaskPLCP
 from plcp.dask.collections import pairs_of
 
+QUANTILE = {"objective": "quantile", "n_estimators": 10, "verbose": -1, "n_jobs": 1}
 NUMBERS = pd.Series([1.5, 2.5, 3.5])
 TEXT = pd.Series(["a", "b", "c"])
 DAYS = pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"]))
@@ -65,3 +70,40 @@ def test_columns_of_one_kind_may_be_of_several_types(name):
     one, other = SAME_KINDS[name]
     found = blocks(one, other)
     pd.testing.assert_series_equal(found[1]["x"], other, check_names=False)
+
+
+def of_categories(*known):
+    """Rows of one column of categories, with scores: parts that know these categories each."""
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 2, 300)
+    labels, scores = (
+        np.array(["hi", "lo"])[kinds],
+        rng.exponential(size=300) * np.array([9, 1])[kinds],
+    )
+    cut = zip(np.split(labels, 3), known, strict=True)
+    X = of_parts(*(pd.DataFrame({"c": pd.Categorical(own, of)}) for own, of in cut))
+    return X, of_parts(*map(pd.Series, np.split(scores, 3))), labels
+
+
+@pytest.mark.parametrize(
+    "index",
+    [HistGradientBoostingRegressor(loss="quantile", max_iter=10), LGBMRegressor(**QUANTILE)],
+)
+def test_categories_of_parts_are_the_same_to_an_index_that_reads_their_type(index):
+    X, y, labels = of_categories(["hi", "lo"], ["lo", "hi"], ["lo", "mid", "hi"])
+    rule = DaskPLCP(OrderedPartition(index), 2, within="constant").fit(X, y)
+    found = pd.Series(rule.predict(X).compute().to_numpy()).groupby(labels).unique()
+    assert [len(thresholds) for thresholds in found] == [1, 1]
+    assert found["hi"][0] > 3 * found["lo"][0]
+
+
+@pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored")
+def test_trees_that_grow_where_rows_lie_need_the_same_categories_in_all_parts(client_of_threads):
+    X, y, _ = of_categories(["hi", "lo"], ["lo", "hi"], ["hi", "lo"])
+    index = DaskLGBMRegressor(client=client_of_threads, **QUANTILE)
+    rule = DaskPLCP(OrderedPartition(index), 2)
+    with pytest.raises(
+        ValueError, match=r"part 1 of 3.*column 'c'.*categories of its own.*as_known"
+    ):
+        rule.fit(X, y)
+    rule.fit(*of_categories(*[["hi", "lo"]] * 3)[:2])

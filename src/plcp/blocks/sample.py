@@ -109,8 +109,23 @@ def _concatenated(parts: list[Any]) -> Any:
     if hasattr(parts[0], "columns"):
         from pandas import concat
 
-        return concat(parts, ignore_index=True)
+        return concat(_with_common_categories(parts), ignore_index=True)
     return np.concatenate(parts)
+
+
+def _with_common_categories(parts: list[Any]) -> list[Any]:
+    """Parts that all know all categories, in their order, where each knew its own.
+
+    Left as they are, pandas would make text of them.
+    """
+    for name in parts[0].columns:
+        known = [list(p[name].cat.categories) for p in parts if str(p[name].dtype) == "category"]
+        if len(known) == len(parts) and any(own != known[0] for own in known):
+            every = sorted({v for own in known for v in own}, key=lambda v: (type(v).__name__, v))
+            parts = [part.copy(deep=False) for part in parts]
+            for part in parts:
+                part[name] = part[name].cat.set_categories(every, ordered=False)
+    return parts
 
 
 def _chosen(X: Any, scores: FloatArray, rows: Any) -> Block:

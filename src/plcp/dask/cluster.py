@@ -98,6 +98,8 @@ def _there(kept: Sequence[Delayed]) -> Sequence[Delayed]:
     if futures:
         with futures[0].client.as_current():  # which ``wait`` asks for
             wait(futures)
+        for failed in (future for future in futures if future.status == "error"):
+            failed.result()  # raises what went wrong, before anybody builds upon it
     return kept
 
 

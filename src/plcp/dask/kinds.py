@@ -3,6 +3,7 @@
 from typing import Any
 
 from plcp.indices.tables import DATES, KINDS, NUMBERS, TEXT, read_column
+from plcp.rows import is_frame
 
 
 def check_kinds(X: Any, like: Any) -> None:
@@ -21,6 +22,22 @@ def check_kinds(X: Any, like: Any) -> None:
                 f"column {name!r} of X holds {kind} ({here}) here and {kind_of(elsewhere)} "
                 f"({elsewhere}) elsewhere: write it in one type in all parts"
             )
+
+
+def check_categories(X: Any, like: Any) -> None:
+    """Refuse a part with categories of its own: every worker would number them in its own way."""
+    for name in like.columns if is_frame(like) else ():
+        # types with the same categories in another order are equal to pandas
+        if _categories(X[name]) != _categories(like[name]):
+            raise ValueError(
+                f"column {name!r} of X has categories of its own in this part, but an index that "
+                f"learns where the rows lie needs the same in all: give X[{name!r}].cat.as_known(),"
+                " or X.astype with one pandas.CategoricalDtype"
+            )
+
+
+def _categories(column: Any) -> list[Any] | None:
+    return list(column.cat.categories) if str(column.dtype) == "category" else None
 
 
 def kind_of(dtype: Any) -> str | None:

@@ -14,6 +14,7 @@ from plcp.blocks.linear import fit_folds, fit_line, fold_of
 from plcp.blocks.passes import Block, Passes
 from plcp.dask.cluster import Spread
 from plcp.dask.collections import check_columns, promised
+from plcp.dask.kinds import check_categories
 from plcp.indices.crossfit import CrossFitted, average_linear
 from plcp.quantiles import FloatArray
 from plcp.rows import take
@@ -81,12 +82,15 @@ def anew(estimator: Any, **changed: Any) -> Any:
 
 def _taught_without(index: Any, X: Any, rows: Passes, fold: Fold, rule: PLCP) -> Any:
     """Local model, taught where the rows of other folds lie."""
-    left = cast(Spread, rows.keep(_other_folds, fold, rule.cv, rule.random_state))
+    left = cast(Spread, rows.keep(_other_folds, fold, rule.cv, rule.random_state, promised(X)))
     with default_client(left.client).as_current():  # LightGBM asks for it
         return anew(index).fit(*_collections(X, left.blocks)).to_local()
 
 
-def _other_folds(X: Any, scores: FloatArray, fold: Fold, n_folds: int, seed: int) -> Block:
+def _other_folds(
+    X: Any, scores: FloatArray, fold: Fold, n_folds: int, seed: int, like: Any
+) -> Block:
+    check_categories(X, like)
     if fold is None:
         return X, scores
     rows = np.flatnonzero(fold_of(hash_rows(X, scores, seed), n_folds) != fold)
