@@ -9,11 +9,11 @@ import pytest
 from disk_tables import numbers, write
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, hypergeom
 
 from bands import FALSE_ALARM
 from plcp.files import open_table
-from plcp.files.sampling import sample_rows
+from plcp.files.sampling import STREAM, sample_rows
 
 N, MOST, DRAWS = 9, 2, 1000  # the reservoir is cut at its fifth, eighth, … row
 
@@ -33,7 +33,7 @@ def test_every_set_of_rows_is_as_likely_as_any_other():
 def test_the_rows_are_those_with_the_smallest_random_numbers(rows):
     batches, schema = numbers(100).to_batches(max_chunksize=rows), numbers(100).schema
     for seed in range(30):  # a row near the limit is rare
-        keys = np.random.default_rng(seed).random(100)
+        keys = np.random.default_rng([seed, STREAM]).random(100)
         sample = sample_rows(batches, schema, most=20, seed=seed)
         assert sample.rows.tolist() == sorted(np.argsort(keys)[:20])
         assert sample.table["row"].to_pylist() == sample.rows.tolist()
@@ -76,6 +76,16 @@ def test_seeds_differ_and_columns_do_not_matter(tmp_path):
     assert not file.read(most=50, seed=1).equals(file.read(most=50, seed=2))
     assert file.read(["half"], most=50)["half"].equals(file.read(most=50)["half"])
     assert file.read(most=3000).equals(file.read())
+
+
+@pytest.mark.parametrize("seed", [0, 1, 42])
+def test_a_table_drawn_with_the_same_seed_is_not_cut_by_its_values(seed):
+    x = np.random.default_rng(seed).random(2000)
+    table = pa.table({"x": x})
+    drawn = sample_rows(table.to_batches(), table.schema, most=1000, seed=seed).table["x"]
+    below = (drawn.to_numpy() < np.median(x)).sum()
+    low, high = hypergeom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], 2000, 1000, 1000)
+    assert low <= below <= high
 
 
 def test_no_rows_at_all_cannot_be_asked_for():

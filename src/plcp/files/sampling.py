@@ -7,6 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+STREAM = 0x706C6370  # a table drawn with the same seed must not be cut by its own values
+
 
 class Sample(NamedTuple):
     """Rows that were drawn, and the numbers of those rows, counted from 0."""
@@ -43,7 +45,7 @@ def sample_rows(
     """
     if most < 1:
         raise ValueError(f"at least one row must be drawn, got most={most}")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, STREAM])
     kept, limit, start = Sample(schema.empty_table(), np.empty(0, np.int64)), np.inf, 0
     keys: NDArray[Any] = np.empty(0)
     for batch in batches:
