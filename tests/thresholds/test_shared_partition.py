@@ -148,6 +148,19 @@ def test_joint_calibration_is_refused_in_words(rng):
     assert alone.thresholds_.ndim == 1
 
 
+@pytest.mark.parametrize("alpha", [0.1, LEVELS])
+def test_a_word_is_neither_true_nor_false(rng, alpha):
+    with pytest.raises(ValueError, match="share_partition must be True or False, got 'no'"):
+        PLCP(LINEAR, 2, alpha, share_partition="no").fit(*draw(rng))
+
+
+def test_a_rule_of_one_level_can_be_fitted_again_alone(rng):
+    X, scores = draw(rng)
+    rule = make("cross").fit(X, scores).rules_[2]
+    alone = PLCP(LINEAR, 4, alpha=0.5, random_state=0).fit(X, scores)
+    assert_array_equal(rule.fit(X, scores).predict(X), alone.predict(X))
+
+
 def test_one_level_is_not_touched(rng):
     X, scores = draw(rng)
     shared = make("cross", alpha=0.1).fit(X, scores)

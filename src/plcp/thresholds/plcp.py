@@ -285,6 +285,8 @@ class PLCP(ThresholdRule):
         check_option("calibration", self.calibration, CALIBRATIONS)
         check_option("assignment", self.assignment, ASSIGNMENTS)
         check_option("within", self.within, WITHIN)
+        if not isinstance(self.share_partition, bool):
+            raise ValueError(f"share_partition must be True or False, got {self.share_partition!r}")
         check_share("calibration_size", self.calibration_size)
         check_count("cv", self.cv, 2)
         if self.partition is not None and not isinstance(self.partition, Partition):
@@ -308,7 +310,7 @@ class PLCP(ThresholdRule):
     def _begin(self, least: float, rng: np.random.RandomState) -> Partition:
         """Settle what does not depend on groups; return the partition to be learned."""
         # No score is negative where none was: a negative threshold would only empty the set.
-        self._least = 0.0 if least >= 0 else -np.inf
+        self._least, self._factor = 0.0 if least >= 0 else -np.inf, 1.0
         partition = self._template()
         self._follow = self._follows_index(partition)
         # A test row must not share its draw with a calibration row.
