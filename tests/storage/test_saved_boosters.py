@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import plcp
 from plcp.indices import CrossFitted, ScaledQuantile
+from plcp.indices.packed_trees import pack, unpack
 
 rng = np.random.default_rng(0)
 N = len(task.y)
@@ -129,3 +130,13 @@ def test_trees_of_lightgbm_that_lead_nowhere_are_refused(place, put, tmp_path):
     text = re.sub(place, put, parts["lightgbm/0.txt"].decode(), count=1)
     with pytest.raises(ValueError, match=r"LightGBM|is damaged|invalid literal"):
         plcp.load(resealed(parts | {"lightgbm/0.txt": text.encode()}, tmp_path / "m.plcp"))
+
+
+@pytest.mark.parametrize("width", [np.uint32, np.uint64, np.int64])
+def test_a_branch_so_long_that_it_comes_round_is_refused(width):
+    state = pack(HistGradientBoostingRegressor(**FEW).fit(X, task.y))
+    long = state["trees"]["left"].astype(width)
+    long[0] = np.iinfo(np.uint32).max  # one beyond is zero: the root would be its own child
+    state["trees"]["left"] = long
+    with pytest.raises(ValueError, match=r"lead nowhere|do not go together"):
+        unpack("HistGradientBoostingRegressor", state)

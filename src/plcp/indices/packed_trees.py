@@ -1,14 +1,13 @@
 """A fitted histogram booster as a few plain arrays, and back: what prediction needs, no more.
 
-With `plcp.indices.trees` the one place that knows such a booster from inside. Left out are the bins
-of the rows it learned from, most of its size, and what only growing asks for: gains, bin numbers.
+With ``trees`` and ``sound_trees`` the one place that knows such a booster from inside. Left out are
+the bins of the rows it learned from, most of its size, and what only growing asks for.
 """
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.ensemble._hist_gradient_boosting.common import (
@@ -17,15 +16,23 @@ from sklearn.ensemble._hist_gradient_boosting.common import (
 )
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
-Arrays = dict[str, NDArray[Any]]
+from plcp.indices.sound_trees import (
+    CATEGORICAL,
+    GAPS_LEFT,
+    LEAF,
+    Arrays,
+    check_arrays,
+    check_columns,
+    is_categorical,
+    places_of,
+)
+
 CLASSES = {
     cls.__name__: cls for cls in (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 }
 TREES, CATEGORIES = "trees", "known_categories"
 # made anew, or asked for by nobody who predicts
 REMADE = ("_predictors", "_bin_mapper", "_loss", "_feature_subsample_rng", "_scorer")
-LEAF, GAPS_LEFT, CATEGORICAL = 1, 2, 4
-WORDS = 8  # of a set of categories, 32 bits each
 
 
 def is_packable(model: Any) -> bool:
@@ -63,9 +70,9 @@ def unpack(name: str, state: dict[str, Any]) -> Any:
     vars(model).update({key: state[key] for key in state if key not in (TREES, CATEGORIES)})
     if TREES not in state:
         return model
-    _check_columns(model)
+    check_columns(model)
     arrays, width = state[TREES], int(model.n_trees_per_iteration_)
-    trees = _unpacked(arrays, _is_categorical(model))
+    trees = _unpacked(arrays, is_categorical(model))
     if width < 1 or len(trees) % width or np.shape(model._baseline_prediction) != (1, width):
         raise ValueError(f"{len(trees)} trees are not {width} for each step")
     model._predictors = [trees[i : i + width] for i in range(0, len(trees), width)]
@@ -116,13 +123,12 @@ def _small(values: Any) -> NDArray[Any]:
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
-def _unpacked(arrays: Arrays, is_categorical: NDArray[np.bool_]) -> list[TreePredictor]:
+def _unpacked(arrays: Arrays, codes: NDArray[np.bool_]) -> list[TreePredictor]:
+    check_arrays(arrays, codes)
     sizes, bitset_sizes = arrays["sizes"].astype(np.intp), arrays["bitset_sizes"].astype(np.intp)
     ends, bitset_ends = np.cumsum(sizes), np.cumsum(bitset_sizes)
     bitsets = np.ascontiguousarray(arrays["bitsets"], dtype=X_BITSET_INNER_DTYPE)
-    _check_lengths(arrays, len(is_categorical))
     nodes = _nodes(arrays)
-    _check_nodes(nodes, arrays, is_categorical)
     starts, bitset_starts = ends - sizes, bitset_ends - bitset_sizes
     of_bins = np.zeros_like(bitsets)  # asked for by nobody
     return [
@@ -134,7 +140,7 @@ def _unpacked(arrays: Arrays, is_categorical: NDArray[np.bool_]) -> list[TreePre
 def _nodes(arrays: Arrays) -> NDArray[Any]:
     flags = arrays["flags"]
     leaf, categorical = (flags & LEAF) > 0, (flags & CATEGORICAL) > 0
-    places = _places(arrays["sizes"])
+    places = places_of(arrays["sizes"])
     nodes = np.zeros(len(flags), dtype=PREDICTOR_RECORD_DTYPE)
     nodes["is_leaf"], nodes["is_categorical"] = leaf, categorical
     nodes["missing_go_to_left"] = (flags & GAPS_LEFT) > 0
@@ -149,75 +155,12 @@ def _nodes(arrays: Arrays) -> NDArray[Any]:
     return nodes
 
 
-def _places(sizes: NDArray[Any]) -> NDArray[Any]:
-    """Place of each node within its tree."""
-    lengths = sizes.astype(np.intp)
-    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-
-
-def _check_lengths(arrays: Arrays, n_columns: int) -> None:
-    """Refuse arrays that do not go together: compiled code looks at no bounds."""
-    total = int(arrays["sizes"].astype(np.intp).sum())
-    by_node = ("numbers", "flags", "columns", "left", "right", "depths", "counts")
-    categorical = int(np.count_nonzero(arrays["flags"] & CATEGORICAL))
-    fits = (
-        all(arrays[name].shape == (total,) for name in by_node)
-        and all(arrays[name].dtype.kind == "u" for name in arrays if name != "numbers")
-        and arrays["numbers"].dtype == np.float64
-        and arrays["bitset_sizes"].shape == arrays["sizes"].shape
-        and arrays["bitset_places"].shape == (categorical,)
-        and arrays["bitsets"].shape == (int(arrays["bitset_sizes"].astype(np.intp).sum()), WORDS)
-        and bool((arrays["sizes"] > 0).all())
-        and bool((arrays["columns"] < n_columns).all())
-    )
-    if not fits:
-        raise ValueError("the arrays of its trees do not go together")
-
-
-def _check_nodes(nodes: NDArray[Any], arrays: Arrays, is_categorical: NDArray[np.bool_]) -> None:
-    """Refuse trees that lead out of themselves, or around in circles."""
-    inner, sizes = nodes["is_leaf"] == 0, arrays["sizes"].astype(np.intp)
-    last = np.repeat(sizes, sizes)
-    categorical = nodes["is_categorical"] == 1
-    within = np.repeat(arrays["bitset_sizes"].astype(np.intp), sizes)
-    leads_on = all(
-        bool(((arrays[side] > 0) & (nodes[side] < last))[inner].all()) for side in ("left", "right")
-    )
-    known = is_categorical[nodes["feature_idx"]] & (nodes["bitset_idx"] < within)
-    if not leads_on or not known[categorical].all():
-        raise ValueError("its trees lead nowhere")
-
-
-def _is_categorical(model: Any) -> NDArray[np.bool_]:
-    """Which columns hold categories, in the order in which the trees know them."""
-    given = model._is_categorical_remapped
-    if given is None:
-        return np.zeros(int(model.n_features_in_), dtype=bool)
-    return np.asarray(given, dtype=bool)
-
-
-def _check_columns(model: Any) -> None:
-    """Refuse a booster whose trees would be given fewer columns than they ask about."""
-    n, masks = int(model.n_features_in_), []
-    if model.is_categorical_ is not None:
-        fitted = model._preprocessor
-        if type(fitted) is not ColumnTransformer or fitted.n_features_in_ != n:
-            raise ValueError("its columns are not those of its trees")
-        masks = [np.asarray(mask, dtype=bool) for _, _, mask in fitted.transformers_[:2]]
-        if not np.array_equal(masks[0], ~masks[1]) or masks[0].shape != (n,):
-            raise ValueError("its columns are not those of its trees")
-    elif model._preprocessor is not None:
-        raise ValueError("its columns are not those of its trees")
-    if len(_is_categorical(model)) != n:
-        raise ValueError("its columns are not those of its trees")
-
-
 def _mapper(model: Any, categories: list[NDArray[Any]]) -> _BinMapper:
     """Return what is left of the bins: which columns hold categories, and which."""
-    is_categorical, places = _is_categorical(model), iter(categories)
+    flags, places = is_categorical(model), iter(categories)
     mapper = _BinMapper(n_bins=model.max_bins + 1)
-    mapper.is_categorical_ = is_categorical.astype(np.uint8)
+    mapper.is_categorical_ = flags.astype(np.uint8)
     mapper.missing_values_bin_idx_ = mapper.n_bins - 1
-    mapper.bin_thresholds_ = [next(places) if flag else np.zeros(0) for flag in is_categorical]
+    mapper.bin_thresholds_ = [next(places) if flag else np.zeros(0) for flag in flags]
     mapper.n_bins_non_missing_ = np.array([len(known) for known in mapper.bin_thresholds_])
     return mapper
