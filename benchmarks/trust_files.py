@@ -23,7 +23,7 @@ from plcp.indices import LinearQuantile
 from plcp.partitions.torch import TorchPartition, mlp
 from plcp.validation.digest import data_digest
 
-TIMES = 20
+TIMES = 50
 GROWING = (2_000, 8_000, 32_000)
 DIGESTED = 1_000_000
 
