@@ -138,6 +138,7 @@ def test_codes_of_categories_are_told_apart_and_unseen_ones_are_missing(n_codes,
     rule = PLCP(OrderedPartition(index), n_groups=3, random_state=0).fit(X, scores)
     new, _ = coded(rng, 300, 2 * n_codes)  # half of the codes were never seen
     new[:, 0] += offset
+    new[0] = -0.0
     assert_served(rule, new)
     missing = np.where(np.isin(new, X), new, np.nan)
     new[:, 0] = missing[:, 0]

@@ -12,7 +12,6 @@ ML = "ai.onnx.ml"
 VERSIONS = {"": 21, ML: 5}  # the first with trees in double precision
 IR_VERSION = 10  # of the same release: later runtimes read it too
 TYPES = {
-    "bool": TensorProto.BOOL,
     "double": TensorProto.DOUBLE,
     "float": TensorProto.FLOAT,
     "int64": TensorProto.INT64,
