@@ -21,6 +21,7 @@ MODULES = [
     "plcp.indices",
     "plcp.metrics",
     "plcp.monitoring",
+    "plcp.onnx",
     "plcp.partitions",
     "plcp.partitions.torch",
     "plcp.thresholds",
@@ -114,18 +115,29 @@ def test_every_public_name_says_what_it_is(name):
     assert all(getattr(module, public).__doc__.strip() for public in module.__all__)
 
 
-def test_neural_partitions_name_the_extra_where_torch_is_not_installed():
-    code = """
+@pytest.mark.parametrize(
+    ("module", "package", "message"),
+    [
+        (
+            "plcp.partitions.torch",
+            "torch",
+            "plcp.partitions.torch needs PyTorch: pip install 'plcp[torch]'",
+        ),
+        ("plcp.onnx", "onnx", "plcp.onnx needs onnx: pip install 'plcp[onnx]'"),
+    ],
+)
+def test_a_module_names_the_extra_whose_package_is_not_installed(module, package, message):
+    code = f"""
 import sys
 class Refuse:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "torch":
+        if name.split(".")[0] == "{package}":
             raise ImportError(name)
 sys.meta_path.insert(0, Refuse())
 import plcp
 try:
-    import plcp.partitions.torch
+    import {module}
 except ImportError as error:
     print(error)
 """
-    assert run(code) == "plcp.partitions.torch needs PyTorch: pip install 'plcp[torch]'"
+    assert run(code) == message
