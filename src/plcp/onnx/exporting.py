@@ -24,7 +24,8 @@ def export(model: Any, path: str | Path | None = None) -> ModelProto:
 
     The graph gives each row its ``threshold`` and learned ``group``, and for a
     ``ConformalRegressor`` also ``prediction``, ``lower`` and ``upper``: the same as Python's, but
-    for the rounding of sums in another order.
+    for the rounding of sums in another order. It wants a runtime of ONNX 1.16 or later that knows
+    trees in double precision and large sets of categories, as onnxruntime does from 1.23 on.
 
     Rows go in as one table ``X`` of doubles, (n, d), columns as in fit: cast single precision to
     double first, as scikit-learn does. Gaps are nan, codes of categories numbers, dates days since
