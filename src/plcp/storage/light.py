@@ -1,9 +1,9 @@
-"""Models of LightGBM, by the text that it keeps them in itself."""
+"""Models of LightGBM, by the text that it keeps them in itself, but for how they were grown."""
 
 import sys
 from typing import Any
 
-from plcp.indices.light_trees import check_text
+from plcp.indices.light_text import sound_text
 from plcp.storage.kinds import Kind
 from plcp.storage.reader import Reader
 from plcp.storage.writer import Writer
@@ -18,19 +18,15 @@ def _is_booster(value: Any) -> bool:
 def _dump_booster(booster: Any, writer: Writer) -> list[Any]:
     writer.packages.add("lightgbm")
     name = f"lightgbm/{len(writer.texts)}.txt"
-    writer.texts[name] = booster.model_to_string(num_iteration=-1).encode()
+    writer.texts[name] = sound_text(booster.model_to_string(num_iteration=-1)).encode()
     return [name, booster.best_iteration]
 
 
 def _load_booster(content: Any, reader: Reader) -> Any:
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise ImportError("it needs LightGBM: pip install 'plcp[boosting]'") from error
+    import lightgbm
+
     name, best = content
-    text = reader.parts[name].decode()
-    check_text(text)
-    booster = lightgbm.Booster(model_str=text)
+    booster = lightgbm.Booster(model_str=sound_text(reader.parts[name].decode()))
     booster.best_iteration = int(best)
     return booster
 

@@ -1,0 +1,79 @@
+"""The text of a model of LightGBM is put together anew: the same for one that it wrote itself."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import Booster, LGBMClassifier, LGBMRegressor
+
+from plcp.indices.light_text import END, sound_text
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 3))
+X[:, 2] = RNG.integers(0, 4, 200)
+FRAME = pd.DataFrame(X, columns=["a", "b c", "d"]).assign(d=pd.Categorical(X[:, 2].astype(int)))
+MODELS = {
+    "line": (LGBMRegressor(), X, X[:, 0]),
+    "quantile": (LGBMRegressor(objective="quantile", alpha=0.9), X, X[:, 0]),
+    "tweedie": (LGBMRegressor(objective="tweedie"), X, np.abs(X[:, 1])),
+    "forest": (
+        LGBMRegressor(boosting_type="rf", bagging_freq=1, bagging_fraction=0.5), X, X[:, 0]
+    ),
+    "monotone": (LGBMRegressor(monotone_constraints=[1, 0, -1]), X, X[:, 0]),
+    "constant": (LGBMRegressor(), X, np.zeros(200)),
+    "categories": (LGBMRegressor(), FRAME, X[:, 2]),
+    "two classes": (LGBMClassifier(), X, X[:, 0] > 0),
+    "classes": (LGBMClassifier(), X, X[:, 2].astype(int)),
+}  # fmt: skip
+
+
+def written(name):
+    model, rows, y = MODELS[name]
+    model.set_params(n_estimators=3, num_leaves=4, n_jobs=1, verbose=-1, min_child_samples=5)
+    return model.fit(rows, y).booster_, rows
+
+
+@pytest.mark.filterwarnings("ignore")  # of what names LightGBM changes, and of few bins
+@pytest.mark.parametrize("name", MODELS)
+def test_trees_stay_as_they_were_written(name):
+    booster, rows = written(name)
+    text = booster.model_to_string(num_iteration=-1)
+    sound = sound_text(text)
+    assert sound.partition(END)[0] == text.partition(END)[0]
+    assert sound_text(sound) == sound
+    again = Booster(model_str=sound)
+    np.testing.assert_array_equal(again.predict(rows), booster.predict(rows))
+    assert sound_text(again.model_to_string(num_iteration=-1)) == sound
+
+
+@pytest.mark.parametrize(
+    ("place", "put"),
+    [
+        (r"num_class=4", "num_class=300"),
+        (r"num_tree_per_iteration=\d", "num_tree_per_iteration=0"),
+        (r"num_class:4", "num_class:400"),
+        (r" num_class:4", ""),
+        (r"max_feature_idx=2", "max_feature_idx=1"),
+        (r"version=v4", "version=v4\nlinear_tree=1"),
+        (r"leaf_count=", "leaf_count=1 "),
+        (r"leaf_value=\S+", "leaf_value=0x1p3"),
+        (r"\nend of trees\n", "\n"),
+        (r"objective=\w+", "objective=%n%n%n"),
+        (r"feature_infos=\S+", "feature_infos="),
+    ],
+)
+def test_what_lightgbm_would_follow_blindly_is_refused(place, put):
+    text = written("classes")[0].model_to_string(num_iteration=-1)
+    changed = re.sub(place, put, text, count=1)
+    assert changed != text
+    with pytest.raises(ValueError, match="LightGBM"):
+        sound_text(changed)
+
+
+@pytest.mark.parametrize("sizes", ["tree_sizes=1", "tree_sizes=-5 99999999", "tree_sizes="])
+def test_sizes_and_parameters_are_those_that_they_must_be(sizes):
+    text = written("line")[0].model_to_string(num_iteration=-1)
+    changed = re.sub(r"tree_sizes=.*", sizes, text)
+    changed = re.sub(r"\[num_leaves: \d+\]", "[[[[no parameter", changed)
+    assert sound_text(changed) == sound_text(text)
