@@ -52,6 +52,13 @@ class SplitConformal(ThresholdRule):
     >>> rule = SplitConformal(alpha=0.1).fit(np.zeros((19, 1)), np.arange(1, 20))
     >>> rule.predict([[0.0], [5.0]])
     array([18., 18.])
+
+    Several levels at once, one column each:
+
+    >>> several = SplitConformal(alpha=[0.1, 0.5]).fit(np.zeros((19, 1)), np.arange(1, 20))
+    >>> several.predict([[0.0], [5.0]])
+    array([[18., 10.],
+           [18., 10.]])
     """
 
     _reads_ranks = True
