@@ -233,6 +233,14 @@ def test_a_rule_from_a_file_has_the_same_graph(rng, tmp_path):
     assert export(again) == export(rule)
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", ["linear", "boosted", "softmax", "tree"])
+def test_it_is_no_luck_of_one_seed(name, seed):
+    rng = np.random.default_rng(seed)
+    rule = clone(RULES[name]).set_params(random_state=seed)
+    assert_served(rule.fit(*world(rng, 300, gaps=False)), world(rng, 500, gaps=False)[0])
+
+
 @pytest.fixture(scope="module")
 def two_ways():
     """Rules of a line and of trees, with what serves them."""
