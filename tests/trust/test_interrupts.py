@@ -1,8 +1,6 @@
 """Whatever stops a fit leaves the earlier fit, or none: never a mix of the old and the new."""
 
 import copy
-import signal
-import time
 import warnings
 
 import numpy as np
@@ -12,12 +10,13 @@ from interrupting import Lines, left_after, moments, own_files, state
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from stopping import seconds_of, stopped_after
 
 from plcp import PLCP, ConformalRegressor, LinearQuantile, OrderedPartition
 from plcp.indices import CrossFitted
 
 X = make_rows(1, 50)[0]
-N_RANDOM, N_LAST = 2, 2
+N_RANDOM, N_LAST, N_SIGNALS = 2, 2, 8
 
 
 @pytest.fixture(autouse=True)
@@ -93,27 +92,16 @@ def test_ctrl_c_at_random_moments(name, rows, rng):
     """A signal, as the terminal sends it: it also comes while threads and foreign code run."""
     case, other = CASES[name], make_rows(5)
     jobs = {"n_jobs": 2} if "n_jobs" in case.estimator.get_params(deep=False) else {}
-    start = time.perf_counter()
+    seconds = seconds_of(lambda: case.fit(other, **jobs))
     after = answer(case.fit(other, **jobs), X)
-    seconds = time.perf_counter() - start
-    usual = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        for moment in rng.uniform(0, seconds, 8):
-            estimator = case.fit(rows, **jobs)
-            before, answered = state(estimator), answer(estimator, X)
-            try:
-                signal.setitimer(signal.ITIMER_REAL, max(moment, 1e-6))
-                estimator.fit(other[0], target(case, other))
-                stopped = False
-            except KeyboardInterrupt:
-                stopped = True
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            whole = answered if state(estimator) == before else after
-            if stopped or name != "plcp, network":  # a descent that is stopped ends early
-                assert_array_equal(answer(estimator, X), whole, strict=True)
-    finally:
-        signal.signal(signal.SIGALRM, usual)
+    fitted = case.fit(rows, **jobs)
+    answered = answer(fitted, X)
+    for moment in rng.uniform(0, seconds, N_SIGNALS):
+        estimator = copy.copy(fitted)
+        stopped = stopped_after(moment, lambda e=estimator: e.fit(other[0], target(case, other)))
+        whole = answered if state(estimator) == state(fitted) else after
+        if stopped or name != "plcp, network":  # a descent that is stopped ends early
+            assert_array_equal(answer(estimator, X), whole, strict=True)
 
 
 class Faulty(RegressorMixin, BaseEstimator):
