@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ import plcp
 from plcp.datasets import make_toy
 from plcp.indices import ColorfulQuantile, CrossFitted, LinearQuantile, MixedIndex
 from plcp.partitions.torch import TorchPartition
-from plcp.storage import OtherVersionWarning
+from plcp.storage import OtherVersionWarning, loading
 from plcp.storage.saving import model_bytes
 from plcp.storage.writer import MODEL
 
@@ -171,6 +171,22 @@ def test_another_version_of_what_computes_predictions_is_said(tmp_path):
         plcp.load(path)
     plain = plcp.SplitConformal()
     plcp.load(resealed(opened(plain), path, versions=told))  # nothing of it is asked
+
+
+def test_a_package_that_is_not_there_is_named_with_what_brings_it(tmp_path, monkeypatch):
+    def missing(name):
+        raise PackageNotFoundError(name)
+
+    path, told = tmp_path / "m.plcp", {"versions": {"torch": "2.0", "evil": "1.0"}}
+    resealed(opened(plcp.SplitConformal()), path, depends_on=["torch"], **told)
+    monkeypatch.setattr(loading, "version_of", missing)
+    with pytest.raises(
+        ImportError, match=r"m\.plcp cannot be read: it needs torch: .*plcp\[torch\]"
+    ):
+        plcp.load(path)
+    resealed(opened(plcp.SplitConformal()), path, depends_on=["evil"], **told)
+    with pytest.raises(ValueError, match="depends on evil, as no model does"):
+        plcp.load(path)
 
 
 ALONE = """

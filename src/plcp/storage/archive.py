@@ -1,6 +1,7 @@
 """A zip archive of a few parts: the same bytes for the same parts, and read with care."""
 
 import io
+import struct
 import zipfile
 import zlib
 from collections import Counter
@@ -53,7 +54,7 @@ def _most(n_bytes: int) -> int:
 
 def read_parts(content: bytes, *, most_parts: int = MOST_PARTS) -> dict[str, bytes]:
     """Return the parts of an archive, unless they are too many, too large or damaged."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+    with _opened(content) as archive:
         members = archive.infolist()
         _check_names([info.filename for info in members], most_parts)
         _check_sizes(members, len(content))
@@ -61,6 +62,13 @@ def read_parts(content: bytes, *, most_parts: int = MOST_PARTS) -> dict[str, byt
             return {info.filename: _read(archive, info) for info in members}
         except DAMAGE as error:
             raise zipfile.BadZipFile(str(error)) from error
+
+
+def _opened(content: bytes) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(io.BytesIO(content))
+    except (*DAMAGE, ValueError, struct.error) as error:  # as zipfile itself stumbles
+        raise zipfile.BadZipFile(str(error)) from error
 
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

@@ -5,6 +5,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from plcp.storage.saving import SUFFIX
 
 # modules that read formats of the past, by a function `read_model` and one `read_manifest`
 EARLIER = {1: "plcp.tabular.first_format"}
+# what brings the packages that may compute predictions
+EXTRAS = {"lightgbm": "plcp[boosting]", "scikit-learn": "plcp", "torch": "plcp[torch]"}
 AGAIN = "copy it again, or make it anew"
 
 
@@ -100,10 +103,20 @@ def _other_versions(manifest: Mapping[str, Any]) -> str:
     """Say which packages that compute its predictions had another version, up to repairs."""
     others = []
     for package in manifest["depends_on"]:
-        made, here = manifest["versions"][package], version_of(package)
+        made, here = manifest["versions"][package], _installed(package)
         if made.split(".")[:2] != here.split(".")[:2]:
             others.append(f"{package} {made}, and this is {here}")
     return "; ".join(others)
+
+
+def _installed(package: str) -> str:
+    """Return the version of a package that a model needs."""
+    if package not in EXTRAS:
+        raise ValueError(f"it depends on {package}, as no model does: do not use it")
+    try:
+        return version_of(package)
+    except PackageNotFoundError as error:
+        raise ImportError(f"it needs {package}: pip install '{EXTRAS[package]}'") from error
 
 
 def _read(manifest: Mapping[str, Any], parts: Mapping[str, bytes], trusted: Sequence[Any]) -> Any:
