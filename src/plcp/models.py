@@ -9,11 +9,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_predict
-from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.estimator import Estimator
 from plcp.quantiles import FloatArray
+from plcp.rows import plain
+from plcp.validation import (
+    asking,
+    check_lengths,
+    check_response,
+    check_rows,
+    check_weights,
+    in_order,
+)
 
 __all__ = ["MeanScalePair", "QuantilePair"]
 
@@ -35,6 +44,25 @@ class _Pair(MetaEstimatorMixin, RegressorMixin, Estimator):
     def feature_names_in_(self) -> NDArray[Any]:
         """Names of the features seen in `fit`, where they had any."""
         return np.asarray(getattr(self, f"{self._members[0]}_").feature_names_in_)
+
+    def _checked(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Any, FloatArray, dict[str, ArrayLike]]:
+        """Rows, response and weights, as both members are to see them."""
+        check_rows(X)
+        response = check_response(y)
+        check_lengths(X, response)
+        weights = check_weights(sample_weight, X)
+        return plain(X), response, {} if weights is None else {"sample_weight": weights}
+
+    def _both(self, X: Any) -> list[FloatArray]:
+        """Predictions of both members for new rows."""
+        check_is_fitted(self)
+        check_rows(X)
+        X = in_order(self, plain(X))
+        members = [getattr(self, f"{name}_") for name in self._members]
+        with asking(self):
+            return [np.asarray(member.predict(X)) for member in members]
 
     @property
     def score(self) -> Any:
@@ -90,15 +118,15 @@ class QuantilePair(_Pair):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit both regressors on the same rows."""
-        weights = _weights(sample_weight)
-        self.lower_ = clone(self.lower).fit(X, y, **weights)
-        self.upper_ = clone(self.upper).fit(X, y, **weights)
+        X, response, weights = self._checked(X, y, sample_weight)
+        with asking(self):
+            self.lower_ = clone(self.lower).fit(X, response, **weights)
+            self.upper_ = clone(self.upper).fit(X, response, **weights)
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the lower and upper quantile, shape (n, 2)."""
-        check_is_fitted(self)
-        return np.column_stack([self.lower_.predict(X), self.upper_.predict(X)])
+        return np.column_stack(self._both(X))
 
 
 class MeanScalePair(_Pair):
@@ -154,23 +182,17 @@ class MeanScalePair(_Pair):
         if isinstance(self.mean, FrozenEstimator) and isinstance(self.scale, FrozenEstimator):
             self.mean_, self.scale_, self.min_scale_ = self.mean, self.scale, 0.0
             return self
-        weights = _weights(sample_weight)
-        response = column_or_1d(y, warn=True)
-        self.mean_ = clone(self.mean).fit(X, response, **weights)
-        held_out = cross_val_predict(self.mean, X, response, cv=self.cv, params=weights)
-        residuals = np.abs(response - held_out)
-        self.scale_ = clone(self.scale).fit(X, residuals, **weights)
+        X, response, weights = self._checked(X, y, sample_weight)
+        with asking(self):
+            self.mean_ = clone(self.mean).fit(X, response, **weights)
+            held_out = cross_val_predict(self.mean, X, response, cv=self.cv, params=weights)
+            residuals = np.abs(response - held_out)
+            self.scale_ = clone(self.scale).fit(X, residuals, **weights)
         # a perfect mean leaves no scale to speak of: then scores stay in the units of y
         self.min_scale_ = _SCALE_FLOOR * float(residuals.mean()) or 1.0
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the mean and its scale, shape (n, 2)."""
-        check_is_fitted(self)
-        scale = np.maximum(self.scale_.predict(X), self.min_scale_)
-        return np.column_stack([self.mean_.predict(X), scale])
-
-
-def _weights(sample_weight: ArrayLike | None) -> dict[str, ArrayLike]:
-    """Keep the argument away from regressors that do not know it, unless it was given."""
-    return {} if sample_weight is None else {"sample_weight": sample_weight}
+        mean, scale = self._both(X)
+        return np.column_stack([mean, np.maximum(scale, self.min_scale_)])

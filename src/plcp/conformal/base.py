@@ -33,7 +33,14 @@ from plcp.thresholds import PLCP, ThresholdRule
 from plcp.thresholds.levels import check_levels, guarantee_at_levels, is_several
 from plcp.thresholds.members import Members
 from plcp.thresholds.several import has_levels
-from plcp.validation import asking, check_at_hand, check_no_dates, in_order
+from plcp.validation import (
+    asking,
+    check_at_hand,
+    check_lengths,
+    check_rows,
+    check_weights,
+    in_order,
+)
 
 Features = Callable[[Any], Any] | list[Any] | str | int | None
 
@@ -74,8 +81,9 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
     def _fit(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
         """Fit the model on one part (none, if frozen) and calibrate on the rest."""
         check_at_hand(X=X, sample_weight=sample_weight)
-        check_no_dates(X)
-        X, y, sample_weight = indexable(plain(X), y, plain(sample_weight))
+        check_rows(X)
+        check_lengths(X, y)
+        X, y, sample_weight = indexable(plain(X), y, check_weights(sample_weight, X))
         model, score, rule, rng = self._parts()
         self.estimator_ = model
         if is_frozen(model):
@@ -112,6 +120,11 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
             raise ValueError(
                 f"calibration_size must lie in (0, 1), the share of rows to calibrate on, "
                 f"got {size!r}"
+            )
+        if len(y) == 1:
+            raise ValueError(
+                "n_samples=1: one row cannot both train and calibrate; give more, or a model in "
+                "FrozenEstimator"
             )
         stratify = isinstance(self, ClassifierMixin) and _can_stratify(y, size)
         learn, hold = train_test_split(
@@ -199,7 +212,7 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
         """New rows, with the columns in the order of fit."""
         check_is_fitted(self)
         check_at_hand(X=X)
-        check_no_dates(X)
+        check_rows(X)
         return in_order(self, plain(X))
 
     def _sets(self, prediction: Any, thresholds: FloatArray) -> Any:

@@ -11,7 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from plcp.estimator import Estimator
 from plcp.indices.coarse import coarse
 from plcp.quantiles import FloatArray
-from plcp.validation import check_features, check_lengths, check_scores
+from plcp.validation import (
+    check_features,
+    check_lengths,
+    check_scores,
+    check_weights,
+    drop_weightless,
+    naming_the_boosted_index,
+)
 
 # Newton steps on the gamma deviance overshoot by exp(mean / score): a score counts as no less than
 # this share of the mean while the scale is learned, and the second stage sees it as it is.
@@ -57,15 +64,17 @@ class ScaledQuantile(RegressorMixin, Estimator):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the scale of the scores ``y``, then the quantile of their ratio to it."""
-        X = check_features(self, X, reset=True, allow_nan=True)
-        scores = check_scores(y)
+        X, scores = check_features(self, X, reset=True, allow_nan=True), check_scores(y)
         check_lengths(X, scores)
+        X, scores, weights = drop_weightless(X, scores, check_weights(sample_weight, X))
+        if len(scores) < 2:
+            raise ValueError("n_samples=1: one row has no spread, give at least two")
         if scores.min() < 0:
             raise ValueError(
                 f"scores must not be negative for a scale, got {scores.min()}: use "
                 'HistGradientBoostingRegressor(loss="quantile") for signed scores'
             )
-        if sample_weight is not None:
+        if weights is not None:
             X = coarse(X)
         unit = float(scores.mean()) or 1.0
         scores = scores / unit
@@ -76,16 +85,17 @@ class ScaledQuantile(RegressorMixin, Estimator):
             "categorical_features": self.categorical_features,
             "random_state": self.random_state,
         }
-        self.scale_ = HistGradientBoostingRegressor(
-            loss="gamma", max_leaf_nodes=16, min_samples_leaf=40, **common
-        ).fit(X, np.maximum(scores, LEAST), sample_weight)
+        with naming_the_boosted_index():
+            self.scale_ = HistGradientBoostingRegressor(
+                loss="gamma", max_leaf_nodes=16, min_samples_leaf=40, **common
+            ).fit(X, np.maximum(scores, LEAST), weights)
         self.shape_ = HistGradientBoostingRegressor(
             loss="quantile",
             quantile=0.5 if self.quantile is None else self.quantile,
             max_leaf_nodes=8,
             min_samples_leaf=50,
             **common,
-        ).fit(X, scores / self.scale_.predict(X), sample_weight)
+        ).fit(X, scores / self.scale_.predict(X), weights)
         self.unit_ = unit
         return self
 
@@ -93,7 +103,8 @@ class ScaledQuantile(RegressorMixin, Estimator):
         """Estimated quantile of the score at each row."""
         check_is_fitted(self)
         X = check_features(self, X, reset=False, allow_nan=True)
-        return self.unit_ * self.scale_.predict(X) * self.shape_.predict(X)
+        with naming_the_boosted_index():
+            return self.unit_ * self.scale_.predict(X) * self.shape_.predict(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

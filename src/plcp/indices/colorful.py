@@ -113,7 +113,7 @@ class ColorfulQuantile(RegressorMixin, Estimator):
         )
         if len(scores) < LEAST_ROWS:
             raise ValueError(
-                f"n_samples={len(scores)}: folds that show a density need {LEAST_ROWS} rows"
+                f"n_samples={len(scores)}: give {LEAST_ROWS}, as folds that show a density need"
             )
         rng = check_random_state(self.random_state)
         self.encoder_ = TableEncoder().fit(X) if self.index is None else None

@@ -21,7 +21,14 @@ from plcp.indices.levels import at_level
 from plcp.indices.sparse import SparseScale
 from plcp.indices.tables import MAX_CATEGORIES, TableEncoder, without_rare
 from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
-from plcp.validation import check_features, check_lengths, check_scores, check_weights, takes_nan
+from plcp.validation import (
+    check_count,
+    check_features,
+    check_lengths,
+    check_scores,
+    check_weights,
+    takes_nan,
+)
 
 STEPS = 10
 LEAST_WEIGHT = 0.05
@@ -97,13 +104,13 @@ class MixedIndex(RegressorMixin, Estimator):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Cross-fit the members, then choose shifts and weights."""
         level = 0.5 if self.quantile is None else self.quantile
-        scores = check_scores(y)
-        check_lengths(X, scores)
-        weights = check_weights(sample_weight, X)
+        check_count("cv", self.cv, 2)
+        Z, scores = self._encode(X, reset=True), check_scores(y)
+        check_lengths(Z, scores)
+        weights = check_weights(sample_weight, Z)
         # A score that rounding has put below zero does not make the others signed.
         self.is_scale_ = bool(scores.min() >= -ROUNDING * np.abs(scores).mean())
         target = np.maximum(scores, 0.0) if self.is_scale_ else scores
-        Z = self._encode(X, reset=True)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         self.members_ = [
             CrossFitted(

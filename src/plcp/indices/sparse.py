@@ -14,7 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from plcp.estimator import Estimator
 from plcp.indices.lines import line
 from plcp.quantiles import FloatArray, IntArray
-from plcp.validation import check_lengths, check_scores, check_table, check_weights
+from plcp.validation import (
+    check_count,
+    check_lengths,
+    check_scores,
+    check_table,
+    check_weights,
+    drop_weightless,
+)
 
 BLOCK = 4096
 N_PENALTIES = 30
@@ -66,11 +73,12 @@ class SparseScale(RegressorMixin, Estimator):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the variance of the scores ``y``, then again with the weights it implies."""
+        check_count("cv", self.cv, 2)
         X, scores = check_table(self, X, reset=True, allow_nan=True), check_scores(y)
         check_lengths(X, scores)
+        X, scores, weights = drop_weightless(X, scores, check_weights(sample_weight, X))
         if len(scores) < 2:
             raise ValueError("n_samples=1: one row has no spread, give at least two")
-        weights = check_weights(sample_weight, X)
         given = np.ones(len(scores)) if weights is None else weights
         self.columns_ = _Columns.learn(X, self.categorical_features)
         unit = float(np.average(np.abs(scores), weights=given)) or 1.0  # no square may overflow

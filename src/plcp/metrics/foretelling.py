@@ -13,7 +13,8 @@ from sklearn.utils.validation import has_fit_parameter
 from plcp.indices.tables import TableEncoder
 from plcp.metrics.outcomes import check_numbers
 from plcp.quantiles import FloatArray, IntArray
-from plcp.rows import is_frame, take
+from plcp.rows import is_frame, plain, take
+from plcp.validation import asking, check_rows
 
 
 class Foretold(NamedTuple):
@@ -40,6 +41,8 @@ def foretell_coverage(
     coverage depends on x little or not at all, their mean spreads up to √2 times as widely as
     independent terms would, and nominal 95 % intervals hold in 82 to 90 % of samples.
     """
+    check_rows(X)
+    X = plain(X)
     if classifier is None:
         X, categorical = _readable(X)
         classifier = default_classifier(random_state, categorical)
@@ -110,6 +113,7 @@ def _probability(
     if outcomes.all() or not outcomes.any():  # many classifiers refuse a single class
         return np.full(len(new), float(outcomes[0]))
     weight = {} if counts is None else {"sample_weight": counts[known]}
-    fitted = clone(classifier).fit(take(X, known), outcomes, **weight)
-    told = fitted.predict_proba(take(X, new))[:, 1]
+    with asking(classifier):
+        fitted = clone(classifier).fit(take(X, known), outcomes, **weight)
+        told = fitted.predict_proba(take(X, new))[:, 1]
     return check_numbers("predict_proba", told, len(new), least=0.0, most=1.0)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from plcp.floats import as_floats
 from plcp.quantiles import FloatArray
 from plcp.rows import plain
 
@@ -86,8 +87,10 @@ def check_numbers(
 
 def _as_floats(name: str, values: ArrayLike, source: str) -> FloatArray:
     array = np.asarray(plain(values))
+    if array.dtype.kind in "iu":
+        return as_floats(name, array)
     try:
-        if array.dtype.kind in "biufO":  # no text, dates or complex numbers
+        if array.dtype.kind in "bfO":  # no text, dates or complex numbers
             return array.astype(float, copy=False)
     except (TypeError, ValueError, OverflowError):
         pass

@@ -9,6 +9,7 @@ from sklearn.utils import check_array
 from plcp.metrics.outcomes import LARGEST
 from plcp.quantiles import FloatArray
 from plcp.rows import plain
+from plcp.validation import check_rows, naming_the_boosted_index
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +42,11 @@ class Slab:
 
 def finite_numbers(X: ArrayLike) -> FloatArray:
     """X as a matrix of numbers, none of them missing or infinite."""
-    numbers: FloatArray = check_array(
-        plain(X), dtype=float, ensure_all_finite=False, ensure_min_samples=0, input_name="X"
-    )
+    check_rows(X)
+    with naming_the_boosted_index():
+        numbers: FloatArray = check_array(
+            plain(X), dtype=float, ensure_all_finite=False, ensure_min_samples=0, input_name="X"
+        )
     good = np.abs(numbers) <= LARGEST  # NaN is not
     if not good.all():
         row, column = np.argwhere(~good)[0]

@@ -146,10 +146,10 @@ def _choose(
 
 
 def _scale(X: FloatArray, counts: IntArray) -> FloatArray:
-    """Standard deviation of each column; 1 if it is constant."""
+    """Standard deviation of each column; 1 if it is constant, or too small to be squared."""
     center = np.average(X, axis=0, weights=counts)
     deviation = np.sqrt(np.average((X - center) ** 2, axis=0, weights=counts))
-    return np.where(np.ptp(X, axis=0) > 0, deviation, 1.0)
+    return np.where((np.ptp(X, axis=0) > 0) & (deviation > 0), deviation, 1.0)
 
 
 def _measure(

@@ -25,7 +25,9 @@ def column_key(X: Any, name: Any) -> Any:
     if is_frame(X):
         raise ValueError(f"groups names the column {name!r}, but X has only {names}")
     if isinstance(name, Integral):
-        raise ValueError(f"groups names the column {name}, but X has only {len(names)}")
+        raise ValueError(
+            f"groups names the column {name}, but X has only {len(names)}: give one of those it has"
+        )
     raise ValueError(f"groups names the column {name!r}, but X is an array without names")
 
 

@@ -21,6 +21,7 @@ from plcp.validation import (
     check_features,
     check_labels,
     check_lengths,
+    check_table,
     naming_the_boosted_index,
     takes_nan,
 )
@@ -66,9 +67,12 @@ class GroupProbabilities(TransformerMixin, Estimator):
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learn to tell the groups ``y`` from ``X``."""
-        X = check_features(self, X, reset=True, allow_nan=takes_nan(self))
-        labels = check_labels(y)
+        X, labels = self._check(X, reset=True), check_labels(y)
         check_lengths(X, labels)
+        if len(np.unique(labels)) < 2:
+            raise ValueError(
+                f"y must hold two groups at least, got {labels.tolist()[0]!r} alone: give rows of others"
+            )
         with naming_the_boosted_index():
             self.classifier_ = clone(self._template()).fit(X, labels)
         return self
@@ -76,9 +80,14 @@ class GroupProbabilities(TransformerMixin, Estimator):
     def transform(self, X: Any) -> FloatArray:
         """Return the probability of each group, shape (n, number of groups)."""
         check_is_fitted(self)
-        X = check_features(self, X, reset=False, allow_nan=takes_nan(self))
+        X = self._check(X, reset=False)
         with naming_the_boosted_index():
             return np.asarray(self.classifier_.predict_proba(X))
+
+    def _check(self, X: Any, *, reset: bool) -> Any:
+        if self.classifier is None:
+            return check_table(self, X, reset=reset)
+        return check_features(self, X, reset=reset, allow_nan=takes_nan(self))
 
     def _template(self) -> Any:
         if self.classifier is not None:

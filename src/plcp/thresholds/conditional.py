@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from plcp.indices.units import unit_of
 from plcp.locality.space import numbers
 from plcp.programs.path import Track, track_of
 from plcp.programs.vertex import fit_vertex
@@ -144,7 +145,9 @@ class ConditionalCalibration(ThresholdRule):
         self._width = columns.shape[1]
         counts = np.ones(len(scores)) if weights is None else weights
         self.group_sizes_ = counts @ columns[:, self._width - len(self.groups_) :]
-        exact = self._solve(X, columns, scores, weights, rng)
+        # a kernel's penalty is in the units of the scores as they are
+        self._unit = unit_of(scores) if self.kernel is None else 1.0
+        exact = self._solve(X, columns, scores / self._unit, weights, rng)
         self._seed = rng.randint(np.iinfo(np.int32).max)
         self.guarantee_ = conditional_guarantee(self, exact)
         return self
@@ -169,7 +172,7 @@ class ConditionalCalibration(ThresholdRule):
             for rows in gen_batches(len(columns), self._program.rows_at_once)
         ]
         parts = in_threads(jobs, self.n_jobs, self.verbose, type(self).__name__)
-        thresholds = np.concatenate(parts)
+        thresholds = np.concatenate(parts) * self._unit
         if not self.randomized:
             _warn_unbounded(thresholds)
         return thresholds
@@ -179,7 +182,7 @@ class ConditionalCalibration(ThresholdRule):
         """Rows of each group, by name; no group where none was given."""
         check_is_fitted(self)
         if self._groups is None:
-            return {}
+            return super().members(X)
         return members_of_matrix(self.groups_, self._groups.transform(X, given=groups))
 
     def _solve(

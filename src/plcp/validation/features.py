@@ -27,12 +27,14 @@ TEXT_REMEDY = (
     "X holds text where numbers are read. Encode it (OneHotEncoder in a pipeline), or give a "
     "DataFrame to the default index, which reads text and categories."
 )
+FLOATS = [np.float64, np.float32]
 LARGEST_FEATURE = 1e150  # sums of a hundred million squares must not overflow
 REMEDIES = {
     "could not convert string": TEXT_REMEDY,
     "compatible with arrays of bytes/strings": TEXT_REMEDY,
     "inhomogeneous": "X must be a table, with rows of one length.",
     "X contains infinity": "Drop or mend those rows.",
+    "can't multiply sequence": TEXT_REMEDY,
 }
 
 
@@ -56,11 +58,10 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> A
             del estimator.n_features_in_  # of an array fitted before
         return check_dataset(X, images)
     X = plain(X)
-    check_no_dates(X)
+    check_rows(X)
     is_image = len(getattr(X, "shape", ())) > 2
-    # sums of numbers near the largest float overflow while they are looked through
-    with naming_the_boosted_index(not is_image), np.errstate(over="ignore", invalid="ignore"):
-        return validate_data(
+    with naming_the_boosted_index(not is_image):
+        array = validate_data(
             estimator,
             X,
             reset=reset,
@@ -68,6 +69,8 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool) -> A
             ensure_all_finite="allow-nan" if allow_nan else True,
             allow_nd=images,
         )
+    # neither half nor extended precision is for everybody
+    return array.astype(float) if array.dtype.kind == "f" and array.dtype not in FLOATS else array
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool, allow_nan: bool = False) -> FloatArray:
@@ -78,9 +81,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, allow_nan: bool = False)
     X = check_features(estimator, X, reset=reset, allow_nan=allow_nan)
     finite = "allow-nan" if allow_nan else True
     with naming_the_boosted_index():
-        table: FloatArray = check_array(
-            X, dtype=[np.float64, np.float32], ensure_all_finite=finite, input_name="X"
-        )
+        table: FloatArray = check_array(X, dtype=FLOATS, ensure_all_finite=finite, input_name="X")
     ends = np.fmax.reduce(table, axis=0), -np.fmin.reduce(table, axis=0)
     largest = np.nan_to_num(np.fmax(*ends).astype(float))  # of a column without a value, nothing
     column = int(np.argmax(largest))
@@ -108,9 +109,11 @@ def check_dataset(X: Any, readable: bool) -> Any:
     return X
 
 
-def check_no_dates(X: Any) -> None:
-    """Refuse an array of dates or durations, which scikit-learn would let pass as numbers."""
-    if getattr(X, "dtype", np.dtype(float)).kind in "mM":
+def check_rows(X: Any) -> None:
+    """Refuse what no model should see: two columns of one name, or dates that pass as numbers."""
+    if is_frame(X):
+        check_names(X)
+    elif getattr(X, "dtype", np.dtype(float)).kind in "mM":
         raise ValueError(
             f"X is an array of {X.dtype}, not of numbers: give days as numbers, or a DataFrame to "
             "the default index, which reads dates"
@@ -145,9 +148,14 @@ def in_order(estimator: Any, X: Any) -> Any:
 
 @contextmanager
 def naming_the_boosted_index(is_table: bool = True) -> Iterator[None]:
-    """Add the remedy to a complaint about missing values, text, infinity or rows cut short."""
+    """Add the remedy to a complaint about missing values, text, infinity or rows cut short.
+
+    Numbers near the largest float may overflow on the way: what comes out is looked at, and refused
+    if it is not finite.
+    """
     try:
-        yield
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
     except (TypeError, ValueError) as error:
         remedy = _remedy(str(error)) if is_table else None
         if remedy is None:
@@ -159,14 +167,15 @@ def naming_the_boosted_index(is_table: bool = True) -> Iterator[None]:
 def asking(model: Any) -> Iterator[None]:
     """Name the model whose complaint about its rows it is, and not the rule's."""
     try:
-        yield
+        with np.errstate(over="ignore", invalid="ignore"):  # its predictions are looked at
+            yield
     except NotFittedError:
         raise
     except ValueError as error:
-        raise ValueError(
-            f"{type(model).__name__} cannot read these rows: {error}\nGive rows as the model was "
-            "made for, or put what makes them so before it in a pipeline."
-        ) from error
+        known = (remedy for complaint, remedy in REMEDIES.items() if complaint in str(error))
+        remedy = next(known, "Give rows like those that the model was made for.")
+        told = f"{type(model).__name__} cannot read these rows: {error}\n{remedy}"
+        raise ValueError(told) from error
 
 
 def _remedy(told: str) -> str | None:

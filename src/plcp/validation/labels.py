@@ -17,7 +17,9 @@ def check_labels(y: ArrayLike) -> NDArray[Any]:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give one label a row")
     check_at_hand(y=y)
-    array = check_array(plain(y), ensure_2d=False, dtype=None, input_name="y")
+    # scikit-learn has no sentence for a gap among texts
+    how = {"ensure_2d": False, "dtype": None, "ensure_all_finite": False, "input_name": "y"}
+    array = check_array(plain(y), **how)
     labels: NDArray[Any] = column_or_1d(array, warn=True)
     missing = np.flatnonzero(is_missing(labels))
     if len(missing):
