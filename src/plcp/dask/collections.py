@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from plcp.blocks.passes import Block
 from plcp.dask.cluster import Spread, layer, naming_the_part
 from plcp.dask.kinds import check_kinds
+from plcp.dask.readable import check_dense, check_readable
 from plcp.rows import count, is_frame, plain
 from plcp.validation import check_lengths, check_names, check_scores
 
@@ -35,6 +36,8 @@ def pairs_of(
     """
     X, like = whole_rows(X), promised(X)
     others = {"y": y, **others}
+    for name, values in others.items():
+        check_readable(name, values)
     parts = _parts([X, *(aligned(name, values, X) for name, values in others.items())])
     n = len(parts[0])
     common = delayed(_Part, pure=False)(n, like, list(others), check)
@@ -64,6 +67,7 @@ def promised(X: Any) -> Any:
 
 def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
     """Record (fit) or compare (predict) names and number of columns, before any row is made."""
+    check_readable("X", X)
     like = promised(X)
     if like.ndim < 2:
         raise ValueError(
@@ -93,7 +97,7 @@ def _checked(common: _Part, number: int, X: Any, *values: Any) -> Block:
     """One block, as it was promised."""
     with naming_the_part(number, common.n):
         X = _as_promised(X, common.like)
-        arrays = [value if is_frame(value) else np.asarray(value) for value in values]
+        arrays = [value if is_frame(value) else np.asarray(plain(value)) for value in values]
         for name, value, array in zip(common.names, values, arrays, strict=True):
             check_lengths(X, array)
             check_same_index(name, value, X)
@@ -113,6 +117,7 @@ def check_same_index(name: str, values: Any, X: Any) -> None:
 
 
 def _as_promised(X: Any, like: Any) -> Any:
+    check_dense("X", X)
     if not is_frame(like):
         X, width = plain(X), like.shape[1:]
         if np.shape(X)[1:] != width:

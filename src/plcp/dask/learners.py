@@ -17,8 +17,9 @@ from plcp.dask.collections import check_columns, promised
 from plcp.dask.kinds import check_categories
 from plcp.indices.crossfit import CrossFitted, average_linear
 from plcp.quantiles import FloatArray
-from plcp.rows import take
+from plcp.rows import count, take
 from plcp.thresholds import PLCP
+from plcp.validation import check_index
 
 Fold = int | None  # that a model has not seen; None: it has seen all rows given
 
@@ -59,13 +60,17 @@ def index_of(models: list[Any], X: Any) -> Any:
 def evidence_of(X: Any, scores: FloatArray, models: list[Any], seed: int) -> Block:
     """Index of rows that taught, each by the model that has not seen it, and their scores."""
     if len(models) == 1:
-        return (models[0].predict(X) if len(scores) else np.empty(0)), scores
+        return (_asked(models[0], X) if len(scores) else np.empty(0)), scores
     folds, index = fold_of(hash_rows(X, scores, seed), len(models)), np.empty(len(scores))
     for fold, model in enumerate(models):
         own = np.flatnonzero(folds == fold)
         if len(own):
-            index[own] = model.predict(take(X, own))
+            index[own] = _asked(model, take(X, own))
     return index, scores
+
+
+def _asked(model: Any, X: Any) -> FloatArray:
+    return check_index(model.predict(X), count(X))
 
 
 def _at_level(index: Any, level: float) -> Any:

@@ -17,9 +17,9 @@ def check_labels(y: ArrayLike) -> NDArray[Any]:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give one label a row")
     check_at_hand(y=y)
-    # scikit-learn has no sentence for a gap among texts
-    how = {"ensure_2d": False, "dtype": None, "ensure_all_finite": False, "input_name": "y"}
-    array = check_array(plain(y), **how)
+    y = plain(y)
+    finite = np.asarray(y).dtype.kind != "O"  # scikit-learn has no sentence for a gap among texts
+    array = check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=finite, input_name="y")
     labels: NDArray[Any] = column_or_1d(array, warn=True)
     missing = np.flatnonzero(is_missing(labels))
     if len(missing):

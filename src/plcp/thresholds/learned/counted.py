@@ -80,7 +80,8 @@ class CountedGroups(Grouped):
         found = self._medians
         if np.isnan(found).any():
             of_all = _medians(Ranks(self.evidence.then(_index), 1))
-            return np.where(np.isnan(found), of_all, found)
+            # without any row at all the level is infinite, and so is its sum with anything
+            return np.where(np.isnan(found), np.nan_to_num(of_all), found)
         return found
 
     def _values(self, follow: bool) -> Ranks:
