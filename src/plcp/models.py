@@ -117,7 +117,10 @@ class QuantilePair(_Pair):
         self.upper = upper
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit both regressors on the same rows."""
+        """Fit both regressors on the same rows; frozen ones look at none."""
+        if isinstance(self.lower, FrozenEstimator) and isinstance(self.upper, FrozenEstimator):
+            self.lower_, self.upper_ = self.lower, self.upper
+            return self
         X, response, weights = self._checked(X, y, sample_weight)
         with asking(self):
             self.lower_ = clone(self.lower).fit(X, response, **weights)
