@@ -34,12 +34,14 @@ def is_stream(X: Any) -> bool:
 
 
 def plain(X: Any) -> Any:
-    """Return a tensor free of its device, its graph and half precision; all else as it is.
+    """Return an array or tensor free of half precision, device and graph; all else as it is.
 
     A masked array loses its mask, and is refused if that would bring a hidden value back.
     """
     if isinstance(X, np.ma.MaskedArray):
-        return _unmasked(X)
+        X = _unmasked(X)
+    if isinstance(X, np.ndarray):
+        return X.astype(float if X.ndim <= 2 else np.float32) if X.dtype == np.float16 else X
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(X, torch.Tensor):
         return X

@@ -11,8 +11,9 @@ from plcp.audit.grouped import Described, GroupList
 from plcp.audit.words import rows as rows_text
 from plcp.certificate.verdicts import MOST_ROWS, rows_to_decide
 from plcp.explain import RuleTree
+from plcp.metrics.outcomes import check_covered
 from plcp.quantiles import FloatArray, IntArray
-from plcp.validation import check_alpha, check_share
+from plcp.validation import check_alpha, check_lengths, check_share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +68,8 @@ def learn_failures(
     ['age ≥ 60', 'age ≤ 59']
     """
     alpha, confidence = check_alpha(alpha), check_share("confidence", confidence)
-    least = rows_to_tell(alpha, confidence)
+    least, covered = rows_to_tell(alpha, confidence), check_covered(covered)
+    check_lengths(X, covered)
     order = np.random.default_rng(seed).permutation(len(covered))
     grow, rest = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
     if X.shape[1] == 0 or len(grow) < 2 * least:

@@ -173,7 +173,9 @@ def repeats(n_repeats: int | str, n: int) -> int:
 
 def make_folds(n: int, cv: int, n_repeats: int | str, rng: np.random.RandomState) -> list[Fold]:
     """Learn and hold rows of every fold of every repeat."""
-    n_folds = max(2, min(check_count("cv", cv, 2), n))
+    if n < 2:
+        raise ValueError(f"n_samples={n}: one row makes no folds, give at least two")
+    n_folds = min(check_count("cv", cv, 2), n)
     seeds = [rng.randint(np.iinfo(np.int32).max) for _ in range(repeats(n_repeats, n))]
     return [
         fold

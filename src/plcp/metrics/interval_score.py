@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from plcp.floats import as_floats
 from plcp.metrics.mean import mean_measure
 from plcp.metrics.measure import Measure, Table
 from plcp.metrics.outcomes import check_counts, check_numbers
 from plcp.quantiles import FloatArray
-from plcp.rows import plain
 from plcp.sets import Intervals
 from plcp.validation import check_alpha, check_share
 
@@ -85,7 +85,7 @@ def interval_score(
 
 
 def _ends(intervals: Any) -> tuple[FloatArray, FloatArray]:
-    ends = np.asarray(plain(intervals), dtype=float)
+    ends = as_floats("intervals", intervals)
     if ends.ndim != 2 or ends.shape[1] != 2 or len(ends) == 0:
         raise ValueError(
             f"intervals must have shape (n, 2), n at least 1, got {ends.shape}: "

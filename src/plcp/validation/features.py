@@ -35,6 +35,7 @@ REMEDIES = {
     "inhomogeneous": "X must be a table, with rows of one length.",
     "X contains infinity": "Drop or mend those rows.",
     "can't multiply sequence": TEXT_REMEDY,
+    "float() argument must be": "X must be a table of numbers.",
 }
 
 

@@ -115,8 +115,9 @@ def batches_in(n: int, batch_size: int) -> int:
 def moments(X: Any) -> tuple[Tensor, Tensor]:
     """Mean and spread of each column, or channel of images, in one pass."""
     scaler = StandardScaler()
-    for block in in_order(X, torch.device("cpu")):
-        scaler.partial_fit(block.movedim(1, -1).flatten(0, -2).double().numpy())
+    with naming_the_boosted_index():
+        for block in in_order(X, torch.device("cpu")):
+            scaler.partial_fit(block.movedim(1, -1).flatten(0, -2).double().numpy())
     return torch.tensor(scaler.mean_).float(), torch.tensor(scaler.scale_).float()
 
 
