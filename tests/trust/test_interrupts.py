@@ -87,6 +87,8 @@ def test_a_mix_of_old_and_new_would_be_noticed(rows):
         outcome(3)  # after the lowest, before the highest
 
 
+# what a signal stops while it is being made complains as it goes
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", ["plcp", "plcp, lightgbm", "local", "intervals", "plcp, network"])
 def test_ctrl_c_at_random_moments(name, rows, rng):
     """A signal, as the terminal sends it: it also comes while threads and foreign code run."""

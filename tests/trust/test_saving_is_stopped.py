@@ -39,6 +39,8 @@ def test_a_full_disk_leaves_the_old_file(models, path, share):
     assert list(path.parent.iterdir()) == [path]
 
 
+# what a signal stops while it is being made complains as it goes
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_leaves_one_file_or_the_other_and_nothing_beside_it(models, path, rng):
     whole = [model_bytes(model) for model in models]
     seconds = seconds_of(partial(plcp.save, models[0], path))
