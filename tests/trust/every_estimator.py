@@ -113,6 +113,8 @@ RULES = {
     "plcp, network": PLCP(NEURAL, 2, random_state=0),
     "plcp, tree": PLCP(TREE, 2, random_state=0),
     "plcp, lightgbm": PLCP(OrderedPartition(LIGHT), 2, random_state=0),
+    "plcp, levels": PLCP(LINEAR, 2, alpha=[0.1, 0.3], random_state=0),
+    "plcp, shared levels": PLCP(LINEAR, 2, alpha=[0.1, 0.3], share_partition=True, random_state=0),
     "rectified": Rectified(MIXED, random_state=0),
     "local": LocalCP(random_state=0),
     "rlcp": RLCP(random_state=0),
