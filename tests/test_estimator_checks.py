@@ -124,8 +124,6 @@ EVERY = [*RULES, *PARTITIONS, *INDICES, *CONFORMAL, *GROUPS]
 TESTED_ELSEWHERE = {"KernelShifts", "LinearQuantile", "MeanScalePair", "QuantilePair"}
 
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
-ORDER = "check_dataframe_column_names_consistency"
-BY_NAME = "columns in another order are put in order by their names, with a ColumnOrderWarning"
 RANDOM_ROWS = "rows are divided at random: a row twice and a row of weight 2 fall differently"
 NUMBER_OF_FOLDS = "the check hands in folds of its own as cv, which is a number of folds here"
 CALIBRATION_WEIGHTS = "weights are those of calibration rows, and rows are divided at random"
@@ -133,11 +131,6 @@ CALIBRATION_WEIGHTS = "weights are those of calibration rows, and rows are divid
 
 def known(estimator):
     """Checks that cannot hold, each with the reason why."""
-    return {ORDER: BY_NAME} | known_weights(estimator)
-
-
-def known_weights(estimator):
-    """Checks of weights that cannot hold."""
     if isinstance(estimator, ConformalRegressor | ConformalClassifier):
         return {WEIGHTS: CALIBRATION_WEIGHTS}
     if isinstance(estimator, PLCP | ColorfulQuantile):
