@@ -57,7 +57,12 @@ def split(rng):
     return SplitConformal().fit(*pairs(rng, 200))
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: type(rule).__name__)
+def named(value):
+    """Return a name that is the same in every process."""
+    return str(value) if isinstance(value, bool) else type(value).__name__
+
+
+@pytest.mark.parametrize("rule", RULES, ids=named)
 def test_it_counts_what_the_rule_itself_says_of_the_rows(rule, rng):
     rule.fit(*pairs(rng, 400))
     X, scores = pairs(rng, 300)
@@ -72,7 +77,7 @@ def test_it_counts_what_the_rule_itself_says_of_the_rows(rule, rng):
     assert {group.target for group in found} == {1 - level.alpha for level in levels}
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: type(rule).__name__)
+@pytest.mark.parametrize("rule", RULES, ids=named)
 def test_batches_make_no_difference_and_its_state_goes_on_to_the_bit(rule, rng):
     rule.fit(*pairs(rng, 400))
     X, scores = pairs(rng, 400)
@@ -223,7 +228,7 @@ def test_weighted_rows_tell_less_and_the_guarantee_says_so(rng):
 EXACT = [True, True, True, False, False, False, False, False, True, False]
 
 
-@pytest.mark.parametrize(("rule", "exact"), [*zip(RULES[:-1], EXACT, strict=True)], ids=str)
+@pytest.mark.parametrize(("rule", "exact"), [*zip(RULES[:-1], EXACT, strict=True)], ids=named)
 def test_it_says_whether_alarms_are_exact(rule, exact, rng):
     sentence = rule.fit(*pairs(rng, 400)).monitor().guarantee_
     assert ("at most 0.05" in sentence) is exact
