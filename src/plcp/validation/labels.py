@@ -18,7 +18,8 @@ def check_labels(y: ArrayLike) -> NDArray[Any]:
         raise ValueError("requires y to be passed, but the target y is None: give one label a row")
     check_at_hand(y=y)
     y = plain(y)
-    finite = np.asarray(y).dtype.kind != "O"  # scikit-learn has no sentence for a gap among texts
+    # gaps have a sentence of our own
+    finite = "allow-nan" if np.asarray(y).dtype.kind != "O" else False
     array = check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=finite, input_name="y")
     labels: NDArray[Any] = column_or_1d(array, warn=True)
     missing = np.flatnonzero(is_missing(labels))

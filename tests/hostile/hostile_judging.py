@@ -1,0 +1,129 @@
+"""Whether an answer is right, and whether a refusal is a sentence of ours."""
+
+import re
+import traceback
+from pathlib import Path
+
+import numpy as np
+from sklearn.utils._param_validation import InvalidParameterError
+
+import plcp
+from plcp import Intervals, LabelSets
+from plcp.certificate import Certificate
+from plcp.explain import Explanation
+from plcp.metrics import GroupCoverage, Grouping, Measure
+from plcp.programs.linear import ProgramError
+from plcp.theory import Estimate
+from plcp.validation import InfiniteThresholdWarning
+
+OURS = str(Path(plcp.__file__).parent)
+ANSWERED, REFUSED = "answered right", "refused in words"
+REMEDIES = re.compile(
+    "use |give |pass |drop|mend|rename|must |should|needs|required|reshape|at least|expect"
+    "|not supported|encode|rescale|convert|cannot be used to seed|imputer|one dimension"
+    "|look for|no row counts|report",
+    re.IGNORECASE,
+)
+# whose own sentences name what is wrong, and what to do
+SENTENCES = {
+    "check_array": "shapes, sparse data, complex numbers",
+    "_assert_all_finite_element_wise": "NaN and infinity",
+    "_check_feature_names": "other columns",
+    "_check_n_features": "another number of columns",
+    "check_consistent_length": "lengths that differ",
+    "column_or_1d": "a y of two columns",
+    "_check_sample_weight": "weights of another shape, or negative",
+    "check_random_state": "what is no seed",
+    "check_classification_targets": "labels that are measurements",
+    "_ensure_no_complex_data": "complex numbers",
+    "_ensure_sparse_format": "sparse data",
+    "_num_samples": "what has no rows",
+    "validate_parameter_constraints": "options of scikit-learn's estimators",
+}
+
+
+def judged(error, words):
+    """REFUSED, or what is wrong with an error."""
+    if type(error) not in (ValueError, TypeError, InvalidParameterError, ProgramError):
+        return f"no plain refusal: {told(error)}"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    is_known = frame.name in SENTENCES or frame.filename.endswith("_mt19937.pyx")
+    if not frame.filename.startswith(OURS) and not is_known:
+        return f"raised deep inside: {told(error)}"
+    if not re.search(words, str(error)):
+        return f"not the words {words!r}: {told(error)}"
+    return REFUSED if REMEDIES.search(str(error)) else f"no remedy: {told(error)}"
+
+
+def told(error):
+    """Error and place."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(frame.filename).name}:{frame.lineno} {frame.name}"
+    return f"{type(error).__name__}: {str(error)[:300]} ({place})"
+
+
+def fault_of(answer, said, warns):
+    """What is wrong with an answer by itself: NaN, a muttering, an infinity without a word."""
+    categories = [warning.category for warning in said]
+    for warning in said:
+        if issubclass(warning.category, RuntimeWarning | DeprecationWarning | FutureWarning):
+            place = f"{Path(warning.filename).name}:{warning.lineno}"
+            return f"muttered: {warning.category.__name__} {warning.message} ({place})"
+    if warns is not None and not any(issubclass(category, warns) for category in categories):
+        return f"not said: {warns.__name__}"
+    arrays = [array for array in essence(answer) if array.dtype.kind == "f"]
+    if any(np.isnan(array).any() for array in arrays):
+        return "NaN in the answer"
+    warned = any(issubclass(category, InfiniteThresholdWarning) for category in categories)
+    if isinstance(answer, np.ndarray) and not warned and any(np.isinf(a).any() for a in arrays):
+        return "infinite without a word"
+    return None
+
+
+def difference(answer, right, precision):
+    """What parts an answer from the right one; None if nothing does.
+
+    Where numbers are rounded on the way, half of their digits are to agree.
+    """
+    one, other = essence(answer), essence(right)
+    if [array.shape for array in one] != [array.shape for array in other]:
+        return "an answer of another shape"
+    if all(np.array_equal(a, b) for a, b in zip(one, other, strict=True)):
+        return None
+    if precision is not None:
+        half = np.sqrt(np.finfo(precision).eps)
+        scale = [np.abs(array).max(initial=0.0) for array in other]
+        close = zip(one, other, scale, strict=True)
+        if all(np.abs(a * 1.0 - b).max(initial=0.0) <= half * size for a, b, size in close):
+            return None
+    return "another answer than that of the clean value"
+
+
+def essence(answer):
+    """Return the arrays that an answer is made of."""
+    if isinstance(answer, Intervals):
+        ends = np.where(answer.is_empty[:, None], 0.0, answer.to_numpy())
+        return [answer.is_empty, ends]
+    if isinstance(answer, Estimate):
+        return [np.array(answer.value)]
+    if isinstance(answer, Measure):
+        return [np.array([answer.estimate, answer.low, answer.high])]
+    if isinstance(answer, GroupCoverage):
+        return [answer.n, answer.hits, answer.low, answer.high]
+    if isinstance(answer, Certificate | Explanation):
+        return essence(
+            [
+                (group.n, group.share)
+                if isinstance(answer, Explanation)
+                else (group.n, group.hits, group.low)
+                for group in answer.groups
+            ]
+        )
+    parts = {LabelSets: "mask", Grouping: "codes"}.get(type(answer))
+    if parts is not None:
+        return [getattr(answer, parts)]
+    if isinstance(answer, dict):
+        return essence(list(answer.values()))
+    if isinstance(answer, list | tuple):
+        return [array for part in answer for array in essence(part)]
+    return [] if answer is None or isinstance(answer, str) else [np.asarray(answer)]
