@@ -1,5 +1,7 @@
 """Whatever stops a save leaves the file before, whole: a full disk, Ctrl-C, and a kill."""
 
+import gc
+import zipfile
 from functools import partial
 
 import numpy as np
@@ -48,6 +50,18 @@ def test_ctrl_c_leaves_one_file_or_the_other_and_nothing_beside_it(models, path,
         stopped_after(moment, partial(plcp.save, models[turn % 2], path))
         assert path.read_bytes() in whole
         assert list(path.parent.iterdir()) == [path]
+    gc.collect()  # half-made archives go here, and not in another test
+
+
+def test_ctrl_c_while_an_archive_is_written_is_not_hidden_by_its_complaint(models, monkeypatch):
+    """An archive that is closed while a part is open raises an error of its own."""
+
+    def stopped(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zipfile._ZipWriteFile, "close", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        model_bytes(models[0])
 
 
 def test_a_kill_leaves_one_file_or_the_other(models, path, tmp_path_factory, rng):

@@ -5,7 +5,8 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 
 MOST_BYTES = 2**32
@@ -38,13 +39,24 @@ def write_parts(parts: Mapping[str, bytes], *, compressed: bool = True) -> bytes
 
 def _archive(parts: Mapping[str, bytes], compressed: bool) -> bytes:
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
+    with _whole_or_none(zipfile.ZipFile(content, "w")) as archive:
         for name, part in parts.items():
             info = zipfile.ZipInfo(name, EPOCH)
             info.create_system = 3  # else it tells the operating system
             info.compress_type = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
             archive.writestr(info, part, compresslevel=LEVEL)
     return content.getvalue()
+
+
+@contextmanager
+def _whole_or_none(archive: zipfile.ZipFile) -> Iterator[zipfile.ZipFile]:
+    """Close an archive that is complete; one that is not would complain in place of its fault."""
+    try:
+        yield archive
+        archive.close()
+    except BaseException:
+        archive.fp = None
+        raise
 
 
 def _most(n_bytes: int) -> int:
