@@ -84,7 +84,7 @@ def test_scores_that_are_not_finite(name, value, message, data):
 
 @over(EVERY)
 def test_scores_that_are_no_numbers(name, data):
-    with pytest.raises(ValueError, match="scores must be numbers, got 'high' at row 0"):
+    with pytest.raises(ValueError, match="scores must be real numbers, got 'high' at row 0"):
         make(name).fit(data[0], np.full(N, "high"))
 
 
