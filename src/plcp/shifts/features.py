@@ -71,7 +71,8 @@ class GroupProbabilities(TransformerMixin, Estimator):
         check_lengths(X, labels)
         if len(np.unique(labels)) < 2:
             raise ValueError(
-                f"y must hold two groups at least, got {labels.tolist()[0]!r} alone: give rows of others"
+                f"y must hold two groups at least, got {labels.tolist()[0]!r} alone: give rows of "
+                "others"
             )
         with naming_the_boosted_index():
             self.classifier_ = clone(self._template()).fit(X, labels)
