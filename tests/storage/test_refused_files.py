@@ -271,6 +271,22 @@ def test_numbers_whose_header_claims_what_is_not_there(parts, path, header):
     refused(resealed(parts | {"arrays/float64.npy": content}, path), "an array|header|Header")
 
 
+@pytest.mark.parametrize("told", [["|S1", 2**31], ["|S1", 10**30], ["|O", 1], ["<f8", [0]]])
+def test_a_scalar_that_would_fill_memory(parts, path, told):
+    changed = with_entries(parts, lambda entries: entries.append({"scalar": told}))
+    resealed(changed, path)
+    with in_little_memory():
+        refused(path, "stands alone|is damaged")
+
+
+def test_a_booster_of_more_columns_than_memory_holds(path):
+    model = HistGradientBoostingRegressor(max_iter=1).fit(X, X[:, 0])
+    model.n_features_in_ = 2**31
+    resealed(opened(model), path)
+    with in_little_memory():
+        refused(path, "more memory than a model needs")
+
+
 def test_numbers_that_belong_to_nothing(parts, path):
     def change(entries):
         entry(entries, "array")[1] = [0]
@@ -384,3 +400,19 @@ def test_each_flipped_byte_is_noticed_or_harmless(rule, path):
         except ValueError:
             continue
         np.testing.assert_array_equal(again.predict(X // 20), wanted)
+
+
+@pytest.mark.parametrize("name", ["n_classes_", "n_outputs_"])
+def test_a_forest_that_says_it_has_more_classes_than_its_trees(path, name):
+    """It would make room for as many as it says, and fill memory at the first question."""
+
+    def change(entries):
+        for each in entries:
+            state = each.get("object", [None, {}])[1]
+            if "estimators_" in state:
+                state[name] = 10**9
+
+    X, labels = np.eye(3)[[0, 1, 2] * 10], [0, 1, 2] * 10
+    forest = RandomForestClassifier(2, random_state=0).fit(X, labels)
+    with pytest.raises(ValueError, match="trees of a forest have other classes than it has"):
+        plcp.load(resealed(with_entries(opened(forest), change), path))

@@ -93,12 +93,11 @@ def _sound_tree(number: int, block: str, most: int) -> str:
 def _check_tree(told: dict[str, str], most: int) -> None:
     n = int(told["num_leaves"])
     n_categorical = int(told["num_cat"])
-    parents = np.arange(n - 1)
     columns, kinds, left, right = (
         _whole(told, name, n - 1)
         for name in ("split_feature", "decision_type", "left_child", "right_child")
     )
-    children = np.stack([left, right])
+    children, parents = np.stack([left, right]), np.arange(len(left))
     leads_on = np.where(children < 0, ~children < n, (children > parents) & (children < n - 1))
     bounds = _whole(told, "cat_boundaries", n_categorical + 1 if n_categorical else 0)
     words = _whole(told, "cat_threshold", int(bounds[-1]) if n_categorical else 0)

@@ -85,6 +85,8 @@ def check(model: Any) -> None:
     """Refuse a fitted booster, come from elsewhere, whose trees lead nowhere."""
     if not hasattr(model, "_predictors"):
         return
+    if len(model._bin_mapper.is_categorical_) != model.n_features_in_:
+        raise ValueError("its trees lead nowhere")
     again = unpack(type(model).__name__, pack(model))
     flags = [again._bin_mapper.is_categorical_, model._bin_mapper.is_categorical_]
     bits = ("is_leaf", "is_categorical", "missing_go_to_left")
@@ -161,6 +163,7 @@ def _mapper(model: Any, categories: list[NDArray[Any]]) -> _BinMapper:
     mapper = _BinMapper(n_bins=model.max_bins + 1)
     mapper.is_categorical_ = flags.astype(np.uint8)
     mapper.missing_values_bin_idx_ = mapper.n_bins - 1
-    mapper.bin_thresholds_ = [next(places) if flag else np.zeros(0) for flag in flags]
+    none = np.zeros(0)
+    mapper.bin_thresholds_ = [next(places) if flag else none for flag in flags]
     mapper.n_bins_non_missing_ = np.array([len(known) for known in mapper.bin_thresholds_])
     return mapper

@@ -12,6 +12,7 @@ from plcp.storage.reader import Reader
 from plcp.storage.writer import Writer
 
 TIMES, TEXTS = "mM", "US"  # numpy's letters
+SCALARS = "biufU" + TIMES  # np.bytes_ of a number would be so many bytes
 ORDERS = ("C", "F")
 
 
@@ -76,7 +77,7 @@ def _dump_scalar(scalar: np.generic, writer: Writer) -> list[Any]:
     array = np.asarray(scalar)
     if array.dtype.kind in TIMES:
         array = array.view("<i8")
-    if array.dtype.kind not in "biufU":
+    if array.dtype.kind not in SCALARS:
         raise writer.refused(scalar, "give a plain number")
     return [np.asarray(scalar).dtype.str, writer.value(array.item(), "")]
 
@@ -84,6 +85,8 @@ def _dump_scalar(scalar: np.generic, writer: Writer) -> list[Any]:
 def _load_scalar(content: Any, reader: Reader) -> Any:
     told, item = content
     dtype, value = _dtype(told), reader.value(item)
+    if dtype.kind not in SCALARS or type(value) not in (bool, int, float, str):
+        raise ValueError(f"no {dtype} stands alone here")
     if dtype.kind in TIMES:
         return np.array(value, dtype="<i8").view(dtype)[()]
     return _texts([value], dtype, reader)[0] if dtype.kind == "U" else dtype.type(value)

@@ -61,6 +61,14 @@ def check_trees(made: Any) -> None:
         raise ValueError("a decision tree asks about other columns than its model has")
     if any(isinstance(vars(m).get("tree_"), Tree) and m.n_features_in_ != n for m in members):
         raise ValueError("the trees of a forest ask about other columns than it has")
+    if "n_outputs_" in state and not all(_answers_alike(state, vars(m)) for m in members):
+        raise ValueError("the trees of a forest have other classes than it has")
+
+
+def _answers_alike(forest: dict[str, Any], member: dict[str, Any]) -> bool:
+    """Whether a tree answers as widely as its forest, which makes room for as much as it says."""
+    both = [name for name in ("n_outputs_", "n_classes_") if name in forest and name in member]
+    return all(np.array_equal(forest[name], member[name]) for name in both)
 
 
 KINDS = (Kind("tree", lambda value: type(value) is Tree, _dump, _load),)

@@ -14,6 +14,7 @@ from plcp.storage.types import found, is_known, name_of
 from plcp.storage.writer import Writer
 
 WRITTEN_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE: nothing is hidden from its attributes
+BYTES_A_COLUMN = 32  # of what a booster is given anew for each
 TWISTER = 624  # words in the state of a Mersenne twister
 REMEDY = (
     "define its class at the top of a module that both programs import, and name it in "
@@ -94,8 +95,10 @@ def _class(name: Any, reader: Reader) -> Any:
 
 
 def _load_booster(content: Any, reader: Reader) -> Any:
-    name, state = content
-    return packed_trees.unpack(name, load_state(state, reader))
+    name, told = content
+    state = load_state(told, reader)
+    reader.spend(BYTES_A_COLUMN * int(state.get("n_features_in_", 0)))
+    return packed_trees.unpack(name, state)
 
 
 def _dump_booster(value: Any, writer: Writer) -> list[Any]:

@@ -63,4 +63,4 @@ class Reader:
         """Refuse a file that would become much larger in memory than it is."""
         self._budget -= n_bytes
         if self._budget < 0:
-            raise ValueError("its texts would fill more memory than a model needs")
+            raise ValueError("it would fill more memory than a model needs")
