@@ -10,7 +10,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "hostile"))
 
-from hostile_judging import ANSWERED, REFUSED
+from hostile_judging import ANSWERED, REFUSED, RIGHT, SOUND
 from hostile_table import ENTRIES, VALUES, cells, try_cell
 
 QUICK = 20  # every so many entry points
@@ -26,8 +26,7 @@ def measure(quick: bool) -> dict[str, Any]:
         "bad_values": sum(len(values) for values in VALUES.values()),
         "cells": len(found),
         "answered_right": counts[ANSWERED],
+        "answered_with_numbers": counts[SOUND],
         "refused_in_words": counts[REFUSED],
-        "neither": {
-            " | ".join(cell): how for cell, how in found.items() if how not in (ANSWERED, REFUSED)
-        },
+        "neither": {" | ".join(cell): how for cell, how in found.items() if how not in RIGHT},
     }

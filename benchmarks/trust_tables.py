@@ -134,7 +134,11 @@ def inputs(found: Results) -> str:
         ["bad values", f"{found['bad_values']:,}"],
         ["tried (a value only where it can be given)", f"{found['cells']:,}"],
         ["answered as the clean value is", f"{found['answered_right']:,}"],
-        ["refused in a sentence of ours", f"{found['refused_in_words']:,}"],
+        [
+            "answered, with nothing to compare with: no NaN, no infinity but a warned of one",
+            f"{found['answered_with_numbers']:,}",
+        ],
+        ["refused in a sentence that names the remedy", f"{found['refused_in_words']:,}"],
         ["neither", f"{silent:,}"],
     ]
     return table(["bad input", ""], rows)
@@ -147,8 +151,12 @@ def faults(found: Results) -> str:
         for name, of in found["faults"].items()
     ]
     rows += [
-        [f"damaged files, {by}", ", ".join(f"{what}: {n:,}" for what, n in of.items())]
+        [f"damaged files, {by}", ", ".join(f"{what}: {_number(n)}" for what, n in of.items())]
         for by, of in found["fuzz"].items()
     ]
     added = ", ".join(f"{name}: {value:,}" for name, value in found["fits"].items())
     return table(["fault", "what came of it"], [*rows, ["many fits in one process", added]])
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"

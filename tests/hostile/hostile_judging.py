@@ -17,7 +17,8 @@ from plcp.theory import Estimate
 from plcp.validation import InfiniteThresholdWarning
 
 OURS = str(Path(plcp.__file__).parent)
-ANSWERED, REFUSED = "answered right", "refused in words"
+ANSWERED, SOUND, REFUSED = "answered right", "answered with numbers", "refused in words"
+RIGHT = (ANSWERED, SOUND, REFUSED)
 REMEDIES = re.compile(
     "use |give |pass |drop|mend|rename|must |should|needs|required|reshape|at least|expect"
     "|not supported|encode|rescale|convert|cannot be used to seed|imputer|one dimension"

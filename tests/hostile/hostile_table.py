@@ -10,7 +10,7 @@ import numpy as np
 from hostile_data import mixed, mixed_polars
 from hostile_entries import SUBJECTS, Entry, of_estimator
 from hostile_functions import FUNCTIONS
-from hostile_judging import ANSWERED, difference, fault_of, judged, told
+from hostile_judging import ANSWERED, SOUND, difference, fault_of, judged, told
 from hostile_rows import ROWS
 from hostile_value import FIT, NEW, Bad
 
@@ -82,7 +82,10 @@ def is_meant(entry: Entry, argument: str, bad: Bad) -> bool:
 
 
 def try_cell(cell: Cell) -> str:
-    """How a cell turns out: ANSWERED or REFUSED, else what is wrong with it."""
+    """How a cell turns out: ANSWERED, SOUND or REFUSED, else what is wrong with it.
+
+    An answer that has none to be compared with is SOUND if it has no NaN and mutters nothing.
+    """
     entry, bad = ENTRIES[cell.entry], cell.bad
     clean = bad.base(entry.given[cell.argument])
     answered = bad.either or not bad.words or bad.needs in entry.takes
@@ -106,4 +109,4 @@ def try_cell(cell: Cell) -> str:
         if fault is None and bad.like is not None:
             right = entry.call(**given | {cell.argument: bad.like(clean)})
             fault = difference(answer, right, bad.precision)
-    return fault or ANSWERED
+    return fault or (SOUND if bad.like is None else ANSWERED)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hostile_entries import SUBJECTS
-from hostile_judging import ANSWERED, REFUSED
+from hostile_judging import RIGHT
 from hostile_table import ENTRIES, VALUES, cells, kind, try_cell
 
 TESTS = Path(__file__).parents[1]
@@ -56,7 +56,7 @@ ELSEWHERE = {
 def test_every_bad_value_is_refused_in_words_or_answered_right(entry):
     found = {cell: try_cell(cell) for cell in cells(entry)}
     assert found
-    assert {cell: how for cell, how in found.items() if how not in (ANSWERED, REFUSED)} == {}
+    assert {cell: how for cell, how in found.items() if how not in RIGHT} == {}
 
 
 def test_every_argument_has_bad_values():

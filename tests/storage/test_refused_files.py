@@ -400,19 +400,3 @@ def test_each_flipped_byte_is_noticed_or_harmless(rule, path):
         except ValueError:
             continue
         np.testing.assert_array_equal(again.predict(X // 20), wanted)
-
-
-@pytest.mark.parametrize("name", ["n_classes_", "n_outputs_"])
-def test_a_forest_that_says_it_has_more_classes_than_its_trees(path, name):
-    """It would make room for as many as it says, and fill memory at the first question."""
-
-    def change(entries):
-        for each in entries:
-            state = each.get("object", [None, {}])[1]
-            if "estimators_" in state:
-                state[name] = 10**9
-
-    X, labels = np.eye(3)[[0, 1, 2] * 10], [0, 1, 2] * 10
-    forest = RandomForestClassifier(2, random_state=0).fit(X, labels)
-    with pytest.raises(ValueError, match="trees of a forest have other classes than it has"):
-        plcp.load(resealed(with_entries(opened(forest), change), path))
