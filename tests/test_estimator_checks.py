@@ -133,11 +133,10 @@ def known(estimator):
     """Checks that cannot hold, each with the reason why."""
     if isinstance(estimator, ConformalRegressor | ConformalClassifier):
         return {WEIGHTS: CALIBRATION_WEIGHTS}
-    if isinstance(estimator, PLCP | ColorfulQuantile):
+    if isinstance(estimator, PLCP | ColorfulQuantile | MixedIndex):
         return {WEIGHTS: NUMBER_OF_FOLDS}
     if isinstance(
-        estimator,
-        SplitConformal | Mondrian | BatchGCP | BatchMVP | ConditionalCalibration | MixedIndex,
+        estimator, SplitConformal | Mondrian | BatchGCP | BatchMVP | ConditionalCalibration
     ):
         return {}
     if isinstance(estimator, OrderedPartition | TreePartition):

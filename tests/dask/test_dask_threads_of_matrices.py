@@ -32,9 +32,10 @@ def test_an_index_is_taught_with_one_thread_for_matrices(rng, calibration):
     rule = DaskPLCP(OrderedPartition(Witness()), n_groups=2, calibration=calibration)
     # in this thread: one that has set a limit is the only one that may
     with threadpool_limits(2, user_api="blas"), configured(scheduler="sync"):
-        assert threads_of_matrices() == {2}
+        before = threads_of_matrices()
+        assert 2 in before  # not every library that is loaded lets others set it
         rule.fit(da.from_array(X, chunks=(50, -1)), da.from_array(scores, chunks=50))
-        assert threads_of_matrices() == {2}
+        assert threads_of_matrices() == before
     index = rule.partition_.index_
     models = getattr(index, "models_", [index])
     assert [model.threads_ for model in models] == [{1}] * len(models)

@@ -173,6 +173,6 @@ def test_bad_options(rng, index, message):
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_too_few_rows_are_refused_by_their_number(rng, n):
-    with pytest.raises(ValueError, match=f"n_samples={n}: .* need 3 rows"):
+    with pytest.raises(ValueError, match=f"n_samples={n}: give 3"):
         ColorfulQuantile().fit(rng.normal(size=(n, 1)), np.arange(float(n)))
     assert np.isfinite(ColorfulQuantile().fit(np.eye(3), np.arange(3.0)).predict(np.eye(3))).all()

@@ -71,8 +71,7 @@ class GroupProbabilities(TransformerMixin, Estimator):
         check_lengths(X, labels)
         if len(np.unique(labels)) < 2:
             raise ValueError(
-                f"y must hold two groups at least, got {labels.tolist()[0]!r} alone: give rows of "
-                "others"
+                f"y holds one class, {labels.tolist()[0]!r}: give rows of two groups at least"
             )
         with naming_the_boosted_index():
             self.classifier_ = clone(self._template()).fit(X, labels)
@@ -97,7 +96,7 @@ class GroupProbabilities(TransformerMixin, Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = takes_nan(self._template())
+        tags.input_tags.allow_nan = self.classifier is not None and takes_nan(self.classifier)
         return tags
 
 

@@ -39,7 +39,6 @@ class ThresholdRule(Watchable, RegressorMixin, Estimator, ABC):
 
     alpha: Any  # a level, or several
     guarantee_: str
-    data_digest_: str | None  # of the rows that taught it, see ``plcp.validation.digest``
     _digests_data = True
     rules_: list[Self]  # at several levels: one a level
 

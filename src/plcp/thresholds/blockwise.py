@@ -66,4 +66,5 @@ def calibrate(rule: PLCP, seen: Passes, honest: Passes, least: float) -> None:
         m = most_groups(seen.total(count_rows))
     found = read_by_counting(rule._reading(), rule.partition_, m, seen, honest)
     rule._settle(found.partition, rule.history_, found.levels, found.owner)
+    rule._count_blocks(found.n)
     rule.guarantee_ = plcp_guarantee(rule, rule._follow, found.n, weighted=False)

@@ -108,8 +108,8 @@ class Mondrian(ThresholdRule):
         forget_levels(self)
         self.groups_ = blocks.total(distinct).labels
         check_some(len(self.groups_))
-        self.data_digest_ = None  # the rows were never in one place
         ranks = Ranks(blocks.then(_in_groups, self.groups_), len(self.groups_))
+        self._count_blocks(ranks.sizes.sum())
         thresholds = ranks.at([conformal_rank(int(n), alpha) - 1 for n in ranks.sizes])
         return self._settled(thresholds, ranks.sizes, weighted=False)
 

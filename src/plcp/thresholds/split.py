@@ -84,8 +84,7 @@ class SplitConformal(ThresholdRule):
         ranks = Ranks(scores.then(_in_one_group), 1)
         n = int(ranks.sizes[0])
         check_some(n)
-        self._n_calibration = n
-        self.data_digest_ = None  # the rows were never in one place
+        self._count_blocks(n)
         return self._settled(float(ranks.at([conformal_rank(n, alpha) - 1])[0]), n, None)
 
     def _settled(self, threshold: float, n: int, weights: FloatArray | None) -> Self:

@@ -25,6 +25,7 @@ class Watchable:
     _reads_ranks: ClassVar[bool] = False  # whether thresholds are ranks among scores held out
     _n_calibration: float  # calibration rows; of weighted ones, how many equal ones tell as much
     _rows_a_weight: float = 1.0  # the same of one unit of weight
+    data_digest_: str | None  # of the rows that taught it, see ``plcp.validation.digest``
 
     def monitor(self, rate: float = 0.05) -> Monitor:
         """Return a monitor of coverage in each group, for rows whose scores are known later.
@@ -52,6 +53,10 @@ class Watchable:
         rules = self.rules_ if hasattr(self, "rules_") else [self]
         scores = check_scores(y)
         return [_sighting_of(rule, X, scores, *given) for rule in rules]
+
+    def _count_blocks(self, n: float) -> None:
+        """Note how many rows calibrated in blocks: they were never in one place, to be digested."""
+        self._n_calibration, self._rows_a_weight, self.data_digest_ = float(n), 1.0, None
 
     def group_names(self) -> list[str]:
         """Return the names of the groups that were learned or given, in their order."""

@@ -114,7 +114,7 @@ def check_rows(X: Any) -> None:
     """Refuse what no model should see: two columns of one name, or dates that pass as numbers."""
     if is_frame(X):
         check_names(X)
-    elif getattr(X, "dtype", np.dtype(float)).kind in "mM":
+    elif isinstance(X, np.ndarray) and X.dtype.kind in "mM":
         raise ValueError(
             f"X is an array of {X.dtype}, not of numbers: give days as numbers, or a DataFrame to "
             "the default index, which reads dates"
@@ -161,7 +161,8 @@ def naming_the_boosted_index(is_table: bool = True) -> Iterator[None]:
         remedy = _remedy(str(error)) if is_table else None
         if remedy is None:
             raise
-        raise ValueError(f"{error}\n{remedy}") from error
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{error}\n{remedy}") from error
 
 
 @contextmanager
