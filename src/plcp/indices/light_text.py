@@ -9,14 +9,17 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-NUMBERS = re.compile(r"[-+0-9.einfa ]*")  # infinities and gaps are written as words
+# Infinities and gaps are written as words. What is no number ends the process: LightGBM reads
+# lists in threads, whose errors nobody can catch.
+A_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?(?:e[-+]?\d{1,3})?|inf|nan)"
+NUMBERS = re.compile(rf"(?:{A_NUMBER}(?: {A_NUMBER})*)? ?")
 HEAD = {
     "version": re.compile(r"v\d{1,2}"),
     "num_class": re.compile(r"\d{1,6}"),
     "num_tree_per_iteration": re.compile(r"\d{1,6}"),
     "label_index": re.compile(r"\d{1,6}"),
     "max_feature_idx": re.compile(r"\d{1,9}"),
-    "objective": re.compile(r"[a-z_0-9]+( [a-z_]+(:[-+0-9.e]+)?)*"),
+    "objective": re.compile(rf"[a-z_0-9]+( [a-z_]+(:{A_NUMBER})?)*"),
     "feature_names": re.compile(r"\S+( \S+)*"),
     "monotone_constraints": re.compile(r"-?[01]( -?[01])*"),
     "feature_infos": re.compile(r"\S+( \S+)*"),
