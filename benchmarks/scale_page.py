@@ -14,6 +14,7 @@ from scale_asked import asked_of_fit, asked_of_memory, asked_of_predict
 from scale_data import FEATURES, N_TEST
 from scale_plan import formula, plan, tasks
 from scale_plot import plot
+from scale_rules import title
 from scale_tables import beside_memory, beside_rivals, fits, growths, predictions
 
 ROOT = Path(__file__).parent.parent
@@ -47,6 +48,8 @@ def surroundings(results: Results) -> str:
         here = entry["provenance"]
         versions = ", ".join(f"{name} {number}" for name, number in here["versions"].items())
         told = f"commit {here['commit']}, {here['date']}, {here['cores']} cores"
+        later = {(run["rule"], run["commit"]) for run in entry["results"] if "commit" in run}
+        told += "".join(f" ({title(rule)}: commit {commit})" for rule, commit in sorted(later))
         lines.append(f"- **{part}**: {told}, Python {here['python']}, {versions}\n")
     return "".join(lines) or NOT_YET
 
