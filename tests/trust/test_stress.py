@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from many_fits import A_WINDOW
 
 SCRIPT = Path(__file__).with_name("many_fits.py")
-LEAST = {"objects": 1, "blocks": 1, "resident": mmap.PAGESIZE}  # what can leak
+# What a window would leave at least. Free lists of numpy keep tens of blocks and give them back,
+# in no order, so blocks are counted a fit; objects are tracked one by one.
+LEAST = {"objects": 1, "blocks": A_WINDOW, "resident": mmap.PAGESIZE}
 
 
 @pytest.fixture(scope="module")
