@@ -128,3 +128,34 @@ def test_bad_input_is_named(estimate, change, message, uniform):
 def test_bins_must_hold_rows(n_bins, message, uniform):
     with pytest.raises(ValueError, match=message):
         lipschitz_constant(*uniform, index=FirstColumn(), n_bins=n_bins)
+
+
+@pytest.mark.parametrize("power", [-500, -1, 400, 500])
+@pytest.mark.parametrize(("estimate", "degree"), [(quantile_variance, 2), (lipschitz_constant, -1)])
+def test_scores_times_a_power_of_two_give_it_times_its_power_to_the_bit(
+    uniform, estimate, degree, power
+):
+    X, scores = uniform
+    one = float(estimate(X, scores, index=LinearQuantile(), random_state=0))
+    other = float(estimate(X, np.ldexp(scores, power), index=LinearQuantile(), random_state=0))
+    assert other == np.ldexp(one, degree * power)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "power", "way"),
+    [
+        (quantile_variance, 990, "large"),
+        (quantile_variance, -990, "small"),
+        (lipschitz_constant, -1040, "large"),
+    ],
+)
+def test_what_no_float_holds_is_refused_with_the_remedy(uniform, estimate, power, way):
+    X, scores = uniform
+    with pytest.raises(ValueError, match=rf"too {way} for a float.*divide all of them"):
+        estimate(X, np.ldexp(scores, power), index=LinearQuantile(), random_state=0)
+
+
+def test_an_index_that_is_constant_has_no_variance():
+    """Exactly none: the mean of equal numbers may be rounded, their differences are not."""
+    scores = np.full(60, 0.1)
+    assert float(quantile_variance(np.zeros((60, 1)), scores, index=CONSTANT, cv=2)) == 0

@@ -44,7 +44,8 @@ def quantile_variance(
     """Variance of a cross-fitted estimate of the conditional quantile q_{1-α}(X).
 
     The noise of the fit adds to it, and the smoothing of the fit takes from it: it falls short
-    where the index cannot follow the quantile, to zero where it sees nothing in X.
+    where the index cannot follow the quantile, to zero where it sees nothing in X. It is refused
+    where scores are so large or small that no float holds it.
 
     Parameters
     ----------
@@ -71,9 +72,10 @@ def quantile_variance(
     (0.12, 'noise of the fit adds to it, smoothing takes from it')
     """
     values, _ = _quantiles_out_of_fold(X, scores, alpha, index, cv, random_state)
-    return Estimate(
-        "var q(X)", float(values.var()), "noise of the fit adds to it, smoothing takes from it"
-    )
+    spread = values - values[0]  # exactly zero where all are alike
+    size = int(np.frexp(np.abs(spread).max())[1])
+    variance = _within_floats("var q(X)", float(np.ldexp(spread, -size).var()), 2 * size)
+    return Estimate("var q(X)", variance, "noise of the fit adds to it, smoothing takes from it")
 
 
 def lipschitz_constant(
@@ -91,7 +93,8 @@ def lipschitz_constant(
     Rows are alike that share one of ``n_bins`` equal-mass bins of a cross-fitted conditional
     quantile. Within a bin of b rows the slope is taken over every run of ⌈b^(2/3)⌉ neighbours
     in order of score, a density estimate by nearest neighbours, which knows no trouble at the ends
-    of the scores' range. It is infinite where so many scores tie: then no L exists.
+    of the scores' range. It is infinite where so many scores tie: then no L exists. It is refused
+    where scores are so small that no float holds it.
 
     Averaging, over unlike rows of a bin and along the run, takes from it; taking the largest of
     many noisy slopes adds to it. Parameters as in ``quantile_variance``.
@@ -141,4 +144,20 @@ def _steepest_slope(scores: FloatArray) -> float:
     steps = int(np.ceil(len(scores) ** (2 / 3)))
     ordered = np.sort(scores)
     shortest = (ordered[steps:] - ordered[:-steps]).min()
-    return float(steps / len(scores) / shortest) if shortest > 0 else np.inf
+    if shortest == 0:
+        return np.inf
+    part, size = np.frexp(shortest)
+    return _within_floats("L", float(steps / len(scores) / part), -int(size))
+
+
+def _within_floats(quantity: str, part: float, size: int) -> float:
+    """``part * 2**size``, where floats hold it with all of its digits."""
+    limits = np.finfo(float)
+    exponent = int(np.frexp(part)[1]) + size
+    if part and not limits.minexp < exponent <= limits.maxexp:
+        way = "large" if exponent > 0 else "small"
+        raise ValueError(
+            f"{quantity} is too {way} for a float, about 2**{exponent}, at scores of this size: "
+            "divide all of them by a constant"
+        )
+    return float(np.ldexp(part, size))
