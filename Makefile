@@ -27,6 +27,7 @@ bench: .venv/rivals  ## the measured claims of the README; needs the data direct
 	$(BIN)/python benchmarks/theory.py
 	$(BIN)/python benchmarks/cli.py
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/trust.py
 	$(BIN)/python benchmarks/tables.py
 
 .venv/demo: pyproject.toml constraints.txt | .venv
