@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -180,6 +181,46 @@ def test_groups_that_all_levels_share_can_be_asked_for(rng):
     assert [*shared.members(X)] == ["learned group 0", "learned group 1"]
     with pytest.raises(ValueError, match="answer of its own"):
         regressor(X, y, "plcp").groups(X)
+
+
+@over_rules
+@pytest.mark.parametrize("conformity", [None, SignedResidual()])
+def test_a_model_at_one_of_its_levels_is_that_fitted_there(rng, name, conformity):
+    X, y = rows(rng)
+    model = regressor(X, y, name, conformity)
+    for i, level in enumerate(LEVELS):
+        one, rules = model.at(level), [tail.rules_[i] for tail in model.thresholds_]
+        assert one.at(level) is one
+        assert one.threshold.alpha == level
+        thresholds = np.stack([rule.predict(X) for rule in rules], axis=1)
+        assert_array_equal(one.examine(X, y).thresholds, thresholds)
+        if "shared" not in name:
+            alone = regressor(X, y, name, conformity, level)
+            assert one.guarantee_ == alone.guarantee_
+            assert_array_equal(one.predict_interval(X), alone.predict_interval(X))
+    assert len(model.predict_set(X)) == len(LEVELS), "the model itself has changed"
+
+
+def test_a_classifier_at_one_of_its_levels(rng):
+    X, labels = labelled(rng)
+    model = classifier(X, labels, "split")
+    for level, sets in model.predict_set(X).items():
+        assert_array_equal(model.at(level).predict_set(X).to_numpy(), sets.to_numpy())
+
+
+@pytest.mark.parametrize("alpha", [0.15, "0.1", None, [0.1], np.array([0.1, 0.2])])
+def test_a_level_that_was_not_fitted_is_refused(rng, alpha):
+    X, y = rows(rng)
+    model = regressor(X, y, "split")
+    said = r"no fit at alpha = .*, only at \[0.1, 0.4, 0.2\]: choose one of these"
+    for fitted in (model, model.thresholds_[0]):
+        with pytest.raises(ValueError, match=said):
+            fitted.at(alpha)
+    with pytest.raises(ValueError, match=r"only at \[0.4\]"):
+        model.at(0.4).at(alpha)
+    for unfitted in (clone(model), SplitConformal(LEVELS)):
+        with pytest.raises(NotFittedError):
+            unfitted.at(0.1)
 
 
 def test_levels_are_checked_before_anything_is_trained(rng):

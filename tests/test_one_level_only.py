@@ -36,7 +36,7 @@ from plcp.spark import interval_udf, threshold_udf
 
 LEVELS = [0.1, 0.3]
 LINEAR = OrderedPartition(LinearQuantile())
-LOOKED_AT = "has 2 levels, and only one can be looked at here: fit one a level"
+LOOKED_AT = r"has 2 levels, alpha = \[0.1, 0.3\], and only one can be .* as its at\(0.1\) does"
 
 
 @pytest.fixture
@@ -70,6 +70,14 @@ def test_who_looks_at_one_level_says_so(rows, look):
             look(model, X, np.abs(y))
 
 
+@pytest.mark.parametrize("look", sorted({*LOOKS} - {"history", "selection"}))
+def test_a_model_at_one_of_its_levels_can_be_looked_at(rows, look):
+    X, y = rows
+    model = conformal(rows)
+    for one in (model.at(0.1), model.thresholds_[0].at(0.1)):
+        LOOKS[look](one, X, np.abs(y))
+
+
 @pytest.mark.parametrize("look", ["certificate", "coverage", "size"])
 def test_two_tails_of_several_levels_are_refused_alike(rows, look):
     with pytest.raises(ValueError, match=LOOKED_AT):
@@ -79,7 +87,8 @@ def test_two_tails_of_several_levels_are_refused_alike(rows, look):
 def test_each_rule_of_a_level_can_be_looked_at(rows):
     X, y = rows
     rule = conformal(rows).thresholds_[0]
-    for each, level in zip(rule.rules_, LEVELS, strict=True):
+    for level in LEVELS:
+        each = rule.at(level)
         assert certify(each, X, np.abs(y)).alpha == level
         assert len(explain_groups(each, X).groups) == 2
 

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from sklearn.utils import (
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.conformal.guarantees import set_guarantee
+from plcp.conformal.levels import levels_of, model_at
 from plcp.conformal.nested import NestedSets
 from plcp.conformal.parts import check_parts, tags_of
 from plcp.conformal.tails import tails_of
@@ -173,6 +174,15 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
         sentences = [tail.guarantee_ for tail in tails]
         return set_guarantee(sentences, alpha, self.conformity_.learned)
 
+    def at(self, alpha: float) -> Self:
+        """Return this model at one of the levels it was fitted at, without fitting anew.
+
+        For whatever looks at one set a row: displays, certificates, explanations. Thresholds are
+        the level's own, which those of a larger alpha do not raise.
+        """
+        check_is_fitted(self)
+        return cast(Self, model_at(self, alpha))
+
     def examine(self, X: Any, y: ArrayLike) -> Examined:
         """Sets of labelled rows, beside the scores and thresholds that made them."""
         check_is_fitted(self)
@@ -295,10 +305,10 @@ def check_one_level(estimator: Any) -> None:
     """Refuse a rule or model fitted at several levels, where one set a row is looked at."""
     rule = estimator.thresholds_[0] if isinstance(estimator, Conformal) else estimator
     if has_levels(rule):
-        levels = check_levels(rule.alpha)
+        levels = check_levels(rule.alpha) if rule is estimator else levels_of(estimator)
         raise ValueError(
-            f"this {type(estimator).__name__} has {len(levels)} levels, and only one can be looked "
-            "at here: fit one a level"
+            f"this {type(estimator).__name__} has {len(levels)} levels, alpha = {levels}, and only "
+            f"one can be looked at here: give it at one of them, as its at({levels[0]:g}) does"
         )
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp.estimator import Estimator
 from plcp.quantiles import FloatArray, IntArray, pinball_loss
-from plcp.thresholds.levels import check_levels, guarantee_at_levels
+from plcp.thresholds.levels import check_levels, check_listed, guarantee_at_levels
 from plcp.thresholds.members import Members
 from plcp.thresholds.watching import Watchable
 from plcp.validation import check_features, check_lengths, check_scores, check_weights
@@ -63,6 +63,23 @@ class ThresholdRule(Watchable, RegressorMixin, Estimator, ABC):
         check_is_fitted(self)
         check_features(self, X, reset=False, allow_nan=True)
         return {}
+
+    def at(self, alpha: float) -> Self:
+        """Return the rule of one of the levels that this one was fitted at.
+
+        Its thresholds are its own, which those of a larger alpha do not raise. A rule of one level
+        gives itself.
+
+        Examples
+        --------
+        >>> from plcp import SplitConformal
+        >>> rule = SplitConformal(alpha=[0.1, 0.2]).fit([[0.0]] * 9, range(9))
+        >>> rule.at(0.2).threshold_
+        7.0
+        """
+        check_is_fitted(self, "guarantee_")
+        rules = getattr(self, "rules_", [self])
+        return rules[check_listed([rule.alpha for rule in rules], alpha)]
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Negative mean pinball loss of the thresholds: larger is better.

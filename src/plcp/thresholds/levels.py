@@ -40,6 +40,19 @@ def check_levels(alpha: Any) -> list[float]:
     return levels
 
 
+def check_listed(levels: Sequence[float], alpha: Any) -> int:
+    """Return the place of ``alpha`` among the levels of a fit, which must be there.
+
+    Examples
+    --------
+    >>> check_listed([0.2, 0.05], 0.05)
+    1
+    """
+    if is_several(alpha) or alpha not in levels:
+        raise ValueError(f"no fit at alpha = {alpha!r}, only at {[*levels]}: choose one of these")
+    return levels.index(alpha)
+
+
 def never_crossing(levels: Sequence[float], thresholds: FloatArray) -> FloatArray:
     """Thresholds, one column a level, of which none lies below that of a larger alpha.
 

@@ -65,7 +65,8 @@ def asks_any_level(ask: Method) -> Method:
         if not self._levels_agree():
             raise ValueError(
                 f"each level of this {type(self).__name__} has an answer of its own, "
-                f"alpha = {[rule.alpha for rule in self.rules_]}: ask rules_[0].{ask.__name__}"
+                f"alpha = {[rule.alpha for rule in self.rules_]}: ask one of them, as "
+                f"at({self.rules_[0].alpha:g}).{ask.__name__} does"
             )
         return ask(self.rules_[0], *given, **named)
 
