@@ -18,14 +18,26 @@ from plcp.storage.writer import Writer
 PART, SCHEMA = "estimators.skops", "schema.json"
 MOST_ARRAYS = 2**20  # skops gives each a part of its own
 REMEDY = "pip install 'plcp[files]'"
-# beside what skops trusts itself: all that is within scikit-learn's boosting, and its searches
+# beside what skops trusts itself: all that is within scikit-learn's boosting, its searches, and
+# parts of common models that hold numbers only
 TRUSTED = (
     "functools.partial",
+    "numpy.dtype",
+    "sklearn._loss.loss.HalfTweedieLoss",
+    "sklearn._loss.loss.HalfTweedieLossIdentity",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
     "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.feature_selection._univariate_selection.chi2",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "sklearn.feature_selection._univariate_selection.f_regression",
     "sklearn.metrics._scorer._PassthroughScorer",
     "sklearn.model_selection._split.KFold",
     "sklearn.model_selection._split.StratifiedKFold",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+    "sklearn.utils._bunch.Bunch",
     "sklearn.utils.validation.check_array",
 )
 
