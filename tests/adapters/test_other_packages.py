@@ -11,12 +11,14 @@ from mapie.conditional_conformal_prediction import (
     ConditionalSplitConformalClassifier,
     ConditionalSplitConformalRegressor,
 )
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from plcp import (
     PLCP,
     BatchGCP,
+    ConformalRegressor,
     InfiniteThresholdWarning,
     LinearQuantile,
     Mondrian,
@@ -160,6 +162,29 @@ def test_what_has_no_groups_is_refused(adapter, rule):
         adapter(PLCP())
     with pytest.raises(ValueError, match=r"SplitConformal has .*: use PLCP"):
         adapter(SplitConformal().fit(X, abs(y)))(X)
+
+
+@pytest.mark.parametrize("adapter", [as_feature_map, bins])
+def test_what_is_no_rule_is_refused_at_once(adapter, model):
+    with pytest.raises(TypeError, match=r"such as PLCP, got LinearRegression\(\)"):
+        adapter(model)
+    conformal = ConformalRegressor(model, threshold=Mondrian(lambda X: X[:, 0] > 0, ALPHA))
+    with pytest.raises(TypeError, match=r"got ConformalRegressor: give its rule, thresholds_\[0\]"):
+        adapter(conformal.fit(*rows(1)))
+    X = rows(3)[0]
+    assert len(adapter(conformal.thresholds_[0])(X)) == len(X)
+
+
+@pytest.mark.parametrize("adapter", [as_feature_map, bins])
+def test_of_several_levels_those_that_share_groups_are_taken(adapter):
+    X, y = rows(1, 200)
+    rule = PLCP(OrderedPartition(LinearQuantile()), 2, [0.2, 0.4], random_state=0)
+    shared = clone(rule).set_params(share_partition=True).fit(X, abs(y))
+    assert np.array_equal(adapter(shared)(X), adapter(shared.at(0.2))(X))
+    apart = rule.fit(X, abs(y))
+    with pytest.raises(ValueError, match=r"at\(0.2\)"):
+        adapter(apart)(X)
+    assert len(adapter(apart.at(0.4))(X)) == len(X)
 
 
 @pytest.mark.parametrize("adapter", [as_feature_map, bins])

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
+from plcp.adapters.grouped import check_grouped
 from plcp.quantiles import IntArray
 from plcp.validation import shortened
 
@@ -19,6 +18,7 @@ class Bins:
         """Return the group of each row, as numbered in the rule's ``thresholds_``."""
         groups = self.rule.assign(X).groups
         if groups is None:
+            self.rule.members(X)  # levels with groups of their own say so themselves
             raise ValueError(
                 f"{type(self.rule).__name__} has not one group for each row: use PLCP or Mondrian, "
                 "or as_feature_map for groups that overlap"
@@ -59,5 +59,4 @@ def bins(rule: Any) -> Bins:
     >>> bins(rule)([[1.0], [0.0], [1.0]])
     array([1, 0, 1])
     """
-    check_is_fitted(rule)
-    return Bins(rule)
+    return Bins(check_grouped(rule))

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from plcp.adapters.grouped import check_grouped
 from plcp.quantiles import FloatArray
 from plcp.rows import count
 from plcp.thresholds import PLCP
@@ -71,5 +71,4 @@ def as_feature_map(rule: Any) -> FeatureMap:
     array([[0., 1.],
            [1., 0.]])
     """
-    check_is_fitted(rule)
-    return FeatureMap(rule)
+    return FeatureMap(check_grouped(rule))
