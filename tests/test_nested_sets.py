@@ -26,6 +26,7 @@ from plcp import (
     SignedResidual,
     SplitConformal,
 )
+from plcp.metrics import coverage
 from plcp.quantiles import conformal_rank
 
 LEVELS = [0.1, 0.4, 0.2]
@@ -107,6 +108,23 @@ def test_arrays_have_the_levels_last(rng):
     for j, level in enumerate(LEVELS):
         assert_array_equal(ends[:, :, j], sets[level].to_numpy())
         assert_array_equal(sets.contains(y)[:, j], sets[level].contains(y))
+
+
+def test_each_level_is_clipped(rng):
+    X, y = rows(rng)
+    sets = regressor(X, y, "split").predict_set(X)
+    clipped = sets.clip(-1, high=1)
+    assert list(clipped) == LEVELS
+    for level in LEVELS:
+        assert_array_equal(clipped[level].to_numpy(), sets[level].clip(-1, 1).to_numpy())
+
+
+def test_metrics_look_at_one_level_at_a_time(rng):
+    X, y = rows(rng)
+    sets = regressor(X, y, "split").predict_set(X)
+    with pytest.raises(ValueError, match=r"one level at a time, got \(400, 3\).*sets\[alpha\]"):
+        coverage(sets.contains(y))
+    assert float(coverage(sets[0.2].contains(y))) == sets.contains(y)[:, 2].mean()
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars"])

@@ -1,6 +1,7 @@
 """A monitor of a rule: what it counts, tells, keeps and refuses."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -144,6 +145,10 @@ def test_a_drift_is_told_with_times_and_coverage_since(rng, split):
     assert drift.low < drift.coverage < drift.high
     assert all_rows.p_value <= 0.05
     assert f"drifts since row {drift.since_row:,}" in str(report)
+    assert str(report).startswith("3,000 rows seen: 1 of 1 groups drifts: all\n")
+    many = replace(report, groups=report.groups * 7)
+    told = "3,000 rows seen: 7 of 7 groups drift: all, all, all, all, all and 2 more\n"
+    assert str(many).startswith(told)
 
 
 def test_an_alarm_stays_when_the_drift_has_passed(rng, split):
@@ -170,6 +175,7 @@ def test_verdicts_follow_bounds_where_nothing_drifts(rng):
     assert generous.report().groups[0].verdict == "above"
     fair = SplitConformal().fit(X, scores).monitor().update(*pairs(rng, 3000))
     assert fair.report().groups[0].verdict == "in keeping"
+    assert str(fair.report()).startswith("3,000 rows seen: no drift in any of 1 groups\n")
 
 
 def test_an_unlucky_calibration_falls_short_without_a_drift(rng):

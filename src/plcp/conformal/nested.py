@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -65,6 +65,11 @@ class NestedSets(Mapping[float, Sets]):
     def contains(self, y: ArrayLike) -> NDArray[np.bool_]:
         """Whether each set holds its row's label, shape (n, number of levels)."""
         return np.column_stack([sets.contains(y) for sets in self.values()])
+
+    def clip(self, low: float | None = None, high: float | None = None) -> NestedSets:
+        """Intersect the intervals of each level with the range [low, high] a label can take."""
+        levels = cast("Mapping[float, Intervals]", self)
+        return NestedSets([*levels], [sets.clip(low, high) for sets in levels.values()])
 
     def to_numpy(self) -> NDArray[Any]:
         """Return the arrays of all levels, stacked along a last axis: ends (n, 2, levels)."""

@@ -16,6 +16,11 @@ MOST_ROWS = 2**31  # products of two counts must be whole numbers of 64 bits
 def check_covered(covered: ArrayLike) -> NDArray[np.bool_]:
     """One True or False a row, of at least one row."""
     indicator = np.asarray(plain(covered))
+    if indicator.ndim == 2 and indicator.shape[1] > 1:
+        raise ValueError(
+            f"covered must have shape (n,), one level at a time, got {indicator.shape}: "
+            "pass sets[alpha].contains(y), or a column"
+        )
     if indicator.ndim != 1 or len(indicator) == 0:
         raise ValueError(
             f"covered must have shape (n,), n at least 1, got {indicator.shape}: "

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 DRIFTS, SHORT, ABOVE = "drifts", "falls short", "above"
 IN_KEEPING, TOO_FEW = "in keeping", "too few rows"
+SHOWN = 5  # names in a headline
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,18 @@ class Report:
     def __str__(self) -> str:
         width = max(5, *(len(group.group) for group in self.groups))
         head = f"{'group':{width}}{'rows':>12}{'covered':>9}{'between':>16}{'p':>9}  verdict"
-        return "\n".join([head, *(f"{group.group:{width}}{group}" for group in self.groups)])
+        table = [head, *(f"{group.group:{width}}{group}" for group in self.groups)]
+        return "\n".join([self._headline(), "", *table])
+
+    def _headline(self) -> str:
+        """Return what somebody reads who reads one line."""
+        seen, drifting = f"{self.n_rows:,} rows seen", self.drifting
+        if not drifting:
+            return f"{seen}: no drift in any of {len(self.groups)} groups"
+        first = ", ".join(drifting[:SHOWN])
+        rest = f" and {len(drifting) - SHOWN} more" if len(drifting) > SHOWN else ""
+        verb = "drifts" if len(drifting) == 1 else "drift"
+        return f"{seen}: {len(drifting)} of {len(self.groups)} groups {verb}: {first}{rest}"
 
 
 def verdict_of(low: float, high: float, target: float, drifts: bool) -> str:

@@ -63,7 +63,8 @@ def shortened(names: list[Any]) -> str:
     >>> shortened(["a", "b"]), shortened(list(range(13)))
     ("['a', 'b']", '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9] and 3 more')
     """
-    return f"{names[:10]}" + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+    first = [str(name) if isinstance(name, str) else name for name in names[:10]]  # numpy's too
+    return f"{first}" + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
 def least_points(alpha: float) -> int:
