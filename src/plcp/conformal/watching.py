@@ -20,7 +20,8 @@ class WatchableModel(ABC):
     def monitor(self, rate: float = 0.05) -> Monitor:
         """Return a monitor of coverage in each group, for rows whose labels are known later.
 
-        Tails are watched one by one, each at its share of alpha.
+        Tails are watched one by one, each at its share of alpha, and so are several levels, before
+        any threshold is raised to that of a larger alpha.
 
         Parameters
         ----------
@@ -32,7 +33,8 @@ class WatchableModel(ABC):
 
     def watches(self) -> list[Watch]:
         """Return what a monitor watches: each tail and level."""
-        exact = self.conformity_.learned is None
+        score = self.conformity_
+        exact = score.learned is None and not score.repeats_draws
         one = len(self.thresholds_) == 1
         return [
             watch._replace(

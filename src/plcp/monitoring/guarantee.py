@@ -14,8 +14,9 @@ def monitor_guarantee(rate: float, watches: list[Watch]) -> str:
     if all(watch.exact for watch in watches):
         return (
             f"The probability of any alarm, ever, is at most {rate:g}, for {which}, if rows are "
-            "exchangeable with those that calibrated; ties among scores only make misses and "
-            f"alarms rarer. {bounds}"
+            "exchangeable with those that calibrated and no scores tie. Where some do misses are "
+            "rarer, and alarms have kept to the rate wherever it was tried, which is no proof. "
+            f"{bounds}"
         )
     return (
         f"Approximate: the probability of any alarm, ever, is about {rate:g}, for {which}, if rows "

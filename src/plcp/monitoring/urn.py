@@ -30,9 +30,13 @@ class Urn(NamedTuple):
     hits: float
 
     @classmethod
-    def of(cls, n: float, alpha: float) -> "Urn":
-        """Return the urn of a conformal threshold of n rows; of rows that weigh n, nearly so."""
-        if float(n).is_integer():
+    def of(cls, n: float, alpha: float, weighted: bool = False) -> "Urn":
+        """Return the urn of a conformal threshold of n rows, or about that of weighted ones.
+
+        What weighs as much as n equal rows has no rank among n: eight rows of weight two reach
+        90 %, and eight rows do not.
+        """
+        if not weighted and float(n).is_integer():
             rank = min(conformal_rank(int(n), alpha), int(n) + 1)
             return cls(float(int(n) + 1 - rank), float(rank))
         return cls(alpha * (n + 1), (1 - alpha) * (n + 1))

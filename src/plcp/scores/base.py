@@ -57,6 +57,11 @@ class Score(Estimator, ABC):
         """What `fit` learns from calibration rows, if anything; validity is then approximate."""
         return None
 
+    @property
+    def repeats_draws(self) -> bool:
+        """Whether every call draws the same numbers: rows of two calls are then not independent."""
+        return False
+
     def ask(self, estimator: Any, X: Any) -> NDArray[Any]:
         """Ask a fitted estimator for the predictions this score reads."""
         return np.asarray(estimator.predict(X))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -157,6 +158,11 @@ class CumulativeProbability(_ProbabilityScore):
     def learned(self) -> str | None:
         """The temperature, where it is fitted."""
         return "temperature" if self.temperature == "fit" else None
+
+    @property
+    def repeats_draws(self) -> bool:
+        """Whether u is drawn from a seed that is a number."""
+        return self.own_mass == "random" and isinstance(self.random_state, Integral)
 
     def fit(self, prediction: ArrayLike, y: ArrayLike) -> Self:
         """Fit the temperature by maximum likelihood, if asked to."""

@@ -361,12 +361,13 @@ class PLCP(ThresholdRule):
 
     def _check_new(self, X: Any) -> Any:
         check_is_fitted(self, "thresholds_")
-        return check_features(self, X, reset=False, allow_nan=takes_nan(self))
+        return check_features(self, X, reset=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         partition = OrderedPartition() if self.partition is None else self.partition
         tags.input_tags.allow_nan = takes_nan(partition)
         tags.input_tags.three_d_array = takes_images(partition)
-        tags.non_deterministic = self.assignment == "sample"
+        ordered = isinstance(partition, OrderedPartition)  # which leaves nothing to draw
+        tags.non_deterministic = self.assignment == "sample" and not ordered
         return tags

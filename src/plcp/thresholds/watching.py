@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.monitoring import Monitor
@@ -30,6 +31,9 @@ class Watchable:
     def monitor(self, rate: float = 0.05) -> Monitor:
         """Return a monitor of coverage in each group, for rows whose scores are known later.
 
+        Of several levels each is watched by thresholds of its own, before any is raised to those of
+        a larger alpha.
+
         Parameters
         ----------
         rate : float, default=0.05
@@ -39,7 +43,7 @@ class Watchable:
         return Monitor(self, rate)
 
     def watches(self) -> list[Watch]:
-        """Return what a monitor watches: each level, by thresholds of its own, raised or not."""
+        """Return what a monitor watches, one a level."""
         if not hasattr(self, "rules_"):
             return [_watch_of(self)]
         each = ((rule.alpha, rule.watches()) for rule in self.rules_)
@@ -74,17 +78,23 @@ def _check_takes_groups(rule: Any) -> None:
 def _watch_of(rule: Any) -> Watch:
     alpha, names = float(rule.alpha), rule.group_names()
     sizes = rule._rows_a_weight * np.asarray(rule.group_sizes_) if names else []
+    weighted = rule._rows_a_weight != 1.0
     return Watch(
         title="",
         alpha=alpha,
-        everybody=Urn.of(_calibration_rows(rule, sizes), alpha),
+        everybody=Urn.of(_calibration_rows(rule, sizes), alpha, weighted),
         groups={
-            name: Urn.of(size, alpha)
+            name: Urn.of(size, alpha, weighted)
             for name, size in zip(distinct(["all", *names])[1:], sizes, strict=True)
         },
-        exact=rule._reads_ranks and EXACT in rule.guarantee_,
+        exact=rule._reads_ranks and EXACT in rule.guarantee_ and not _repeats_draws(rule),
         digest=_digest(rule, alpha),
     )
+
+
+def _repeats_draws(rule: Any) -> bool:
+    """Whether groups are drawn, the first of every batch alike: rows then are not as calibrated."""
+    return bool(get_tags(rule).non_deterministic)
 
 
 def _calibration_rows(rule: Any, sizes: Any) -> float:

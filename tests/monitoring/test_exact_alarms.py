@@ -1,0 +1,83 @@
+"""When a monitor may call its alarms exact: not with numbers drawn again, nor with weights."""
+
+import numpy as np
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from plcp import (
+    PLCP,
+    ConformalClassifier,
+    CumulativeProbability,
+    LinearQuantile,
+    Mondrian,
+    OrderedPartition,
+    SoftmaxPartition,
+    SplitConformal,
+)
+from plcp.monitoring.urn import Urn
+from plcp.quantiles import conformal_rank
+
+SOFT = SoftmaxPartition(n_starts=1, max_rounds=3)
+EXACT, APPROXIMATE = "at most 0.05", "Approximate"
+
+
+def pairs(rng, n=400):
+    X = rng.uniform(-1, 1, size=(n, 2))
+    return X, (3 + X[:, 0]) * rng.exponential(size=n)
+
+
+def drawn(partition, rng):
+    rule = PLCP(partition, 2, calibration="split", assignment="sample", random_state=0)
+    return rule.fit(*pairs(rng))
+
+
+def test_groups_that_are_drawn_are_drawn_alike_in_every_batch_so_alarms_are_not_exact(rng):
+    """Row by row, one number decides for all: groups are cut hard, and calibrated as soft ones."""
+    rule, X = drawn(SOFT, rng), pairs(rng, 1000)[0]
+    doubtful = np.argmin(np.abs(rule.memberships(X)[:, 0] - 0.5))
+    X = np.tile(X[doubtful], (200, 1))
+    assert len(np.unique(rule.groups(X))) == 2
+    assert len({int(rule.groups(row[None])[0]) for row in X}) == 1
+    assert rule.monitor().guarantee_.startswith(APPROXIMATE)
+
+
+def test_a_partition_that_leaves_nothing_to_draw_is_exact(rng):
+    rule = drawn(OrderedPartition(LinearQuantile()), rng)
+    assert EXACT in rule.monitor().guarantee_
+
+
+@pytest.mark.parametrize(
+    ("score", "n_values", "said"),
+    [
+        (CumulativeProbability("random", random_state=0), 1, APPROXIMATE),
+        (CumulativeProbability("random", random_state=np.random.RandomState(0)), 9, EXACT),
+        (CumulativeProbability("full", random_state=0), 1, EXACT),
+    ],
+    ids=["a number", "a stream", "nothing drawn"],
+)
+def test_scores_drawn_from_a_number_repeat_and_from_a_stream_do_not(score, n_values, said, rng):
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+    model = FrozenEstimator(LogisticRegression().fit(X, y))
+    sets = ConformalClassifier(model, score, SplitConformal()).fit(X, y)
+    assert len({float(score([[0.5, 0.5]], [0])[0]) for _ in range(9)}) == n_values
+    assert said in sets.monitor().guarantee_
+
+
+@pytest.mark.parametrize("rule", [SplitConformal(), Mondrian(0)], ids=["all", "groups"])
+def test_rows_of_equal_weight_foretell_misses_where_the_threshold_is_finite(rule):
+    """Eight rows of weight two reach 90 %, which eight rows do not: a miss is no wonder."""
+    rule.fit(np.zeros((8, 1)), np.arange(8.0), sample_weight=np.full(8, 2.0))
+    assert rule.predict([[0.0]]) == [7.0]
+    (watch,) = rule.watches()
+    for urn in (watch.everybody, *watch.groups.values()):
+        assert urn.misses / sum(urn) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("n", [0, 3, 8, 9, 10])
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.35])
+def test_the_urn_of_a_threshold_holds_one_ball_a_gap_among_the_scores(n, alpha):
+    urn = Urn.of(n, alpha)
+    assert sum(urn) == n + 1
+    assert urn.misses == max(n + 1 - conformal_rank(n, alpha), 0)
