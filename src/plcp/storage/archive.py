@@ -17,6 +17,7 @@ MOST_RATIO = 200
 LEVEL = 1  # numbers of trees hardly shrink more, and take five times as long
 # what zipfile lets through: bad data, an unknown method, a password, an end too early
 DAMAGE = (zlib.error, NotImplementedError, RuntimeError, EOFError, OSError)
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # another may ask for any memory
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date a zip archive knows
 
 
@@ -106,7 +107,13 @@ def _check_names(names: list[str], most_parts: int) -> None:
 
 def _check_sizes(members: list[zipfile.ZipInfo], n_bytes: int) -> None:
     """Refuse what would fill memory, by what the archive itself declares of its parts."""
-    size = sum(info.file_size for info in members)
+    check_total(sum(info.file_size for info in members), n_bytes)
+    if any(info.compress_type not in METHODS for info in members):
+        raise ValueError("its parts are packed as those of no model: do not use it")
+
+
+def check_total(size: int, n_bytes: int) -> None:
+    """Refuse so many bytes that an archive of another number unpacks to."""
     most = _most(n_bytes)
     if size > most:
         raise ValueError(f"its parts have {size:,} bytes, more than the {most:,} of a model")

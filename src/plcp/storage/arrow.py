@@ -7,6 +7,8 @@ from plcp.storage.kinds import Kind
 from plcp.storage.reader import Reader
 from plcp.storage.writer import Writer
 
+BYTES_A_TEXT = 16  # beside its letters
+
 
 def _is_arrow(value: Any) -> bool:
     """Whether this is an array of Arrow; whoever has one has imported pyarrow already."""
@@ -24,7 +26,9 @@ def _load(content: Any, reader: Reader) -> Any:
     except ImportError as error:
         raise ImportError("it needs pyarrow: pip install 'plcp[cli]'") from error
     kind, texts = content
-    return pyarrow.array(reader.value(texts), "string").cast(pyarrow.type_for_alias(kind))
+    values = reader.value(texts)
+    reader.spend(sum(BYTES_A_TEXT + len(text or "") for text in values))
+    return pyarrow.array(values, "string").cast(pyarrow.type_for_alias(kind))
 
 
 KINDS = (Kind("arrow", _is_arrow, _dump, _load),)

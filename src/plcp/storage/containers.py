@@ -9,6 +9,7 @@ from plcp.storage.kinds import Kind
 from plcp.storage.reader import Reader
 from plcp.storage.writer import Writer
 
+BITS = 64  # of a whole number that is a key
 DICTS = (dict, OrderedDict, defaultdict)  # all come back as the first
 
 
@@ -32,10 +33,14 @@ def _load_pairs(content: Any, reader: Reader) -> dict[Any, Any]:
 
 
 def _key(value: Any) -> Any:
-    """Return a key that is quickly hashed: tuples of tuples may take for ever."""
-    if value is None or isinstance(value, bool | int | float | str | np.generic):
-        return value
-    raise ValueError(f"a key is a {type(value).__name__}")
+    """Return a key that is quickly hashed: tuples of tuples may take for ever.
+
+    Of whole numbers without end as many as one likes have the same hash.
+    """
+    is_plain = value is None or isinstance(value, bool | int | float | str | np.generic)
+    if not is_plain or (type(value) is int and value.bit_length() > BITS):
+        raise ValueError(f"a key is a {type(value).__name__}, as in no model")
+    return value
 
 
 def _dump_set(values: Any, writer: Writer) -> list[Any]:

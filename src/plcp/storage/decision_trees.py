@@ -28,13 +28,14 @@ def _dump(tree: Any, writer: Writer) -> list[Any]:
 def _load(content: Any, reader: Reader) -> Any:
     n_features, n_classes, n_outputs, max_depth, *told = content
     fields, values = (reader.value(part) for part in told)
+    reader.spend(2 * NODE_DTYPE.itemsize * len(values))
     nodes = np.zeros(len(values), dtype=NODE_DTYPE)
     for name in NODE_DTYPE.names:
         nodes[name] = fields[name]
     counts = np.array(n_classes, dtype=np.intp)
     if counts.shape != (n_outputs,) or values.shape[1:] != (n_outputs, counts.max(initial=0)):
         raise ValueError("the values of a decision tree are not those of its classes")
-    if counts.min() < 1 or not _leads_on(nodes, n_features):
+    if counts.min() < 1 or not _leads_on(nodes, n_features) or _depth(nodes) != max_depth:
         raise ValueError("a decision tree leads nowhere")
     tree = Tree(n_features, counts, n_outputs)
     tree.__setstate__(
@@ -50,6 +51,15 @@ def _leads_on(nodes: NDArray[Any], n_features: int) -> bool:
     sides = ((nodes[side] > places) & (nodes[side] < len(nodes)) for side in CHILDREN)
     known = (nodes["feature"] >= 0) & (nodes["feature"] < n_features)
     return len(nodes) > 0 and bool(np.logical_and.reduce([known, *sides])[inner].all())
+
+
+def _depth(nodes: NDArray[Any]) -> int:
+    """Length of the longest way down, for which scikit-learn makes room as it is told."""
+    level, depth = np.zeros(1, dtype=np.intp), 0
+    while len(level := level[nodes["left_child"][level] != LEAF]):
+        level = np.unique(np.concatenate([nodes[side][level] for side in CHILDREN]))
+        depth += 1
+    return depth
 
 
 def check_trees(made: Any) -> None:

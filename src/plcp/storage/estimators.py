@@ -3,15 +3,20 @@
 import io
 import json
 import zipfile
+from collections.abc import Collection
 from pathlib import PurePosixPath
 from typing import Any
+
+import numpy as np
 
 from plcp.indices import packed_trees
 from plcp.storage.archive import read_parts, write_parts
 from plcp.storage.kinds import Kind
 from plcp.storage.names import full_name
+from plcp.storage.objects import check_attributes, check_stream
 from plcp.storage.reachable import reachable
 from plcp.storage.reader import Reader
+from plcp.storage.skops_schema import check_archives, check_schema
 from plcp.storage.types import HOME_OF, is_known, unknown
 from plcp.storage.writer import Writer
 
@@ -61,7 +66,10 @@ def _load(number: Any, reader: Reader) -> Any:
     if PART not in reader.cache:
         trusted = [f"{home}.{name}" for name, home in HOME_OF.items()]
         trusted += [full_name(thing) for thing in reader.trusted]
-        reader.cache[PART] = load_estimators(reader.parts[PART], [*TRUSTED, *trusted])
+        functions = {full_name(thing) for thing in reader.trusted if not isinstance(thing, type)}
+        reader.cache[PART] = load_estimators(
+            reader.parts[PART], [*TRUSTED, *trusted], functions=functions
+        )
     found = reader.cache[PART]
     if type(number) is not int or not 0 <= number < len(found):
         raise ValueError(f"there is no estimator {number!r}")
@@ -97,8 +105,11 @@ def dump_estimators(estimators: Any) -> bytes:
     return write_parts({**dict(sorted(files.items())), SCHEMA: text}, compressed=False)
 
 
-def load_estimators(content: bytes, trusted: list[str]) -> Any:
-    """Return the objects of these bytes, unless they name a type that is not trusted."""
+def load_estimators(content: bytes, trusted: list[str], *, functions: Collection[str] = ()) -> Any:
+    """Return the objects of these bytes, unless they name a type that is not trusted.
+
+    Of what is trusted ``functions`` are not called.
+    """
     try:
         import skops.io
         from skops.io.exceptions import UntrustedTypesFoundException
@@ -106,7 +117,9 @@ def load_estimators(content: bytes, trusted: list[str]) -> Any:
         raise ImportError(f"it holds what skops reads: {REMEDY}") from error
     import sklearn
 
-    read_parts(content, most_parts=MOST_ARRAYS)  # refuses what would not fit into memory
+    parts = read_parts(content, most_parts=MOST_ARRAYS)  # refuses what would not fit into memory
+    check_archives(parts, len(content))
+    check_schema(json.loads(parts[SCHEMA]), functions)
     try:
         made = skops.io.loads(content, trusted=trusted)
     except UntrustedTypesFoundException as error:
@@ -118,9 +131,19 @@ def load_estimators(content: bytes, trusted: list[str]) -> Any:
             "use the version that it was made with, or make it again"
         ) from error
     for part in reachable(made):
-        if type(part) in packed_trees.CLASSES.values():
-            packed_trees.check(part)
+        _check(part)
     return made
+
+
+def _check(part: Any) -> None:
+    """Refuse what would lead compiled code astray."""
+    if type(part) in packed_trees.CLASSES.values():
+        check_attributes(type(part), vars(part))
+        packed_trees.check(part)
+    elif isinstance(part, np.random.RandomState):
+        check_stream(part)
+    elif isinstance(part, np.random.Generator) and type(part.bit_generator) is not np.random.PCG64:
+        raise ValueError("a random stream is none that default_rng makes: do not use it")
 
 
 def _renumbered(node: Any, numbers: dict[int, int]) -> Any:

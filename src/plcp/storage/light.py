@@ -26,6 +26,9 @@ def _load_booster(content: Any, reader: Reader) -> Any:
     import lightgbm
 
     name, best = content
+    if name in reader.cache:
+        raise ValueError("two models of LightGBM share one text: do not use it")
+    reader.cache[name] = None
     booster = lightgbm.Booster(model_str=sound_text(reader.parts[name].decode()))
     booster.best_iteration = int(best)
     return booster

@@ -15,6 +15,7 @@ from plcp.storage.writer import Writer
 
 WRITTEN_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE: nothing is hidden from its attributes
 BYTES_A_COLUMN = 32  # of what a booster is given anew for each
+BYTES_A_NODE = 64  # of its trees, all in all
 TWISTER = 624  # words in the state of a Mersenne twister
 REMEDY = (
     "define its class at the top of a module that both programs import, and name it in "
@@ -60,6 +61,17 @@ def kept(value: Any) -> dict[str, Any]:
     }
 
 
+def check_attributes(cls: type[Any], state: dict[str, Any]) -> None:
+    """Refuse attributes in place of methods, and of what is made anew when asked for.
+
+    Whoever replaces the method that looks at rows leads compiled code astray.
+    """
+    for name in state:
+        own = getattr(cls, name, None)
+        if callable(own) or isinstance(own, cached_property):
+            raise ValueError(f"it has its own {cls.__name__}.{name}: do not use it")
+
+
 def _dump_object(value: Any, writer: Writer) -> list[Any]:
     return [dump_class(value, writer), dump_state(kept(value), writer)]
 
@@ -67,8 +79,10 @@ def _dump_object(value: Any, writer: Writer) -> list[Any]:
 def _load_object(content: Any, reader: Reader) -> Any:
     name, state = content
     cls = _class(name, reader)
-    made = object.__new__(cls)
-    vars(made).update(load_state(state, reader))
+    made, attributes = object.__new__(cls), load_state(state, reader)
+    if is_known(cls):
+        check_attributes(cls, attributes)
+    vars(made).update(attributes)
     if cls.__module__.startswith("sklearn."):
         check_trees(made)
     return made
@@ -98,6 +112,8 @@ def _load_booster(content: Any, reader: Reader) -> Any:
     name, told = content
     state = load_state(told, reader)
     reader.spend(BYTES_A_COLUMN * int(state.get("n_features_in_", 0)))
+    reader.spend(BYTES_A_NODE * len(state.get(packed_trees.TREES, {}).get("flags", ())))
+    check_attributes(packed_trees.CLASSES[name], state)
     return packed_trees.unpack(name, state)
 
 
@@ -107,11 +123,16 @@ def _dump_booster(value: Any, writer: Writer) -> list[Any]:
 
 
 def _load_random(content: Any, reader: Reader) -> np.random.RandomState:
-    made, state = np.random.RandomState(), reader.value(content)
-    if len(state[1]) != TWISTER or not 0 <= state[2] <= TWISTER:  # numpy looks at no bounds
-        raise ValueError("the state of a random stream is none")
-    made.set_state(state)
+    made = np.random.RandomState()
+    made.set_state(reader.value(content))
+    check_stream(made)
     return made
+
+
+def check_stream(stream: np.random.RandomState) -> None:
+    """Refuse a stream that goes on from a place that it does not have; numpy looks at no bounds."""
+    if not 0 <= stream.get_state(legacy=False)["state"]["pos"] <= TWISTER:
+        raise ValueError("the state of a random stream is none")
 
 
 def is_object(value: Any) -> bool:

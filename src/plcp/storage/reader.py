@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from plcp.storage.kinds import Kind
 from plcp.storage.numbers import FlatNumbers
 from plcp.storage.writer import FLOAT, MODEL
 
 FREE_BYTES = 2**26
+MOST_RATIO = 16  # of memory to parts: trees are packed tightly
 PLAIN = (bool, int, float, str)
 
 
@@ -32,12 +33,12 @@ class Reader:
         self.kinds = {kind.name: kind for kind in kinds}
         self.numbers = FlatNumbers(parts)
         self.cache: dict[str, Any] = {}  # of parts that are unpacked at once
-        self._budget = FREE_BYTES + 4 * sum(map(len, parts.values()))
+        self._budget = FREE_BYTES + MOST_RATIO * sum(map(len, parts.values()))
         self._made: list[Any] = []
 
     def model(self) -> Any:
         """Return the last entry, which all others are for."""
-        entries = json.loads(self.parts[MODEL])
+        entries = json.loads(self.parts[MODEL], parse_constant=_refuse_constant)
         for entry in entries:
             ((name, content),) = entry.items()
             if name not in self.kinds:
@@ -64,3 +65,7 @@ class Reader:
         self._budget -= n_bytes
         if self._budget < 0:
             raise ValueError("it would fill more memory than a model needs")
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} stands for no value")
