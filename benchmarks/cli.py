@@ -4,12 +4,12 @@ python benchmarks/cli.py [start apply audit]   # apply writes 4 GB below --work
 """
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from memory import watched_megabytes
 from plcp.datasets import make_nonlinear
 from records import save
 
@@ -53,12 +54,13 @@ def run(*command: str | Path) -> Run:
     process = subprocess.Popen(
         [str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
-    error = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    code = process.returncode = os.waitstatus_to_exitcode(status)
-    if code:
-        raise RuntimeError(f"{command} ended with {code}: {error.decode()}")
-    return Run(time.perf_counter() - start, usage.ru_maxrss / 1024)
+    with ThreadPoolExecutor(1) as beside:
+        peak = beside.submit(watched_megabytes, process.pid)
+        error = process.communicate()[1]
+        seconds = time.perf_counter() - start
+    if process.returncode:
+        raise RuntimeError(f"{command} ended with {process.returncode}: {error.decode()}")
+    return Run(seconds, peak.result())
 
 
 def table(n: int, seed: int) -> pa.Table:

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from dask.base import compute
 from distributed import Client, LocalCluster
 from distributed.diagnostics.plugin import SchedulerPlugin
 
+from memory import peak_megabytes
 from plcp.blocks.sample import in_hash_order
 from plcp.metrics import msce
 from scale_data import collections, new_rows, rows_made, through, whole
@@ -40,13 +40,6 @@ def local_cluster(processes: bool = True) -> Iterator[Client]:
         Client(cluster) as client,
     ):
         yield client
-
-
-def peak_megabytes() -> float:
-    """Most memory that this process ever held (not that of who started it)."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    kibibytes = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-    return kibibytes * 1024 / 1e6
 
 
 def timed(action: Callable[[], Any], repeats: int = 1) -> tuple[Any, list[float]]:
