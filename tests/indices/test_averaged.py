@@ -13,9 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from plcp.indices import CrossFitted, MixedIndex, ScaledQuantile, averaged
-from plcp.indices.averaged import AveragedBoosters
+from plcp.indices.averaged import MOST_TO_WALK, ROWS_FOR_TABLES, AveragedBoosters
 from plcp.indices.category_means import CategoryMeans
-from plcp.indices.crossfit import ROWS_FOR_TABLES
 from plcp.indices.tables import MAX_CATEGORIES, without_rare
 
 CODES = np.array([False, True, True, False])
@@ -34,8 +33,8 @@ INDICES = {
     "means": CategoryMeans(ScaledQuantile(0.9, categorical_features=SOME), MANY),
     "means of a quantile": CategoryMeans(QUANTILE, MANY),
 }
+LARGE_TREES = HistGradientBoostingRegressor(max_iter=3, max_leaf_nodes=65, min_samples_leaf=1)
 OTHERS = {
-    "large trees": HistGradientBoostingRegressor(max_iter=3, max_leaf_nodes=65, min_samples_leaf=1),
     "another pipeline": make_pipeline(StandardScaler(), ScaledQuantile(0.9)),
     "a function": make_pipeline(FunctionTransformer(np.abs), ScaledQuantile(0.9)),
     "rare numbers": make_pipeline(
@@ -69,8 +68,18 @@ def mean_of(models, X):
 @pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
 def test_the_mean_is_theirs_to_the_last_bit(rng, index):
     model, X = fitted(index, rng), new_rows(rng)
-    assert AveragedBoosters.of(model.models_) is not None
+    assert AveragedBoosters.of(model.models_).forest is not None
     np.testing.assert_array_equal(model.predict(X), mean_of(model.models_, X))
+
+
+@pytest.mark.parametrize("index", [*INDICES.values(), LARGE_TREES], ids=[*INDICES, "large trees"])
+@pytest.mark.parametrize("n", [1, 2, MOST_TO_WALK])
+def test_a_few_rows_are_answered_as_by_the_models_to_the_last_bit(rng, index, n):
+    model, X = fitted(index, rng), new_rows(rng)[: 4 * MOST_TO_WALK]
+    expected = mean_of(model.models_, X)
+    found = [model.predict(X[i : i + n]) for i in range(0, len(X), n)]
+    assert "forest" not in vars(model._tables)
+    np.testing.assert_array_equal(np.concatenate(found), expected)
 
 
 @pytest.mark.parametrize("index", OTHERS.values(), ids=OTHERS)
@@ -80,11 +89,17 @@ def test_what_cannot_be_taken_apart_is_asked_as_a_whole(rng, index):
     np.testing.assert_array_equal(model.predict(X), mean_of(model.models_, X))
 
 
+def test_trees_of_too_many_leaves_are_asked_as_a_whole(rng):
+    model, X = fitted(LARGE_TREES, rng), new_rows(rng)
+    assert AveragedBoosters.of(model.models_).forest is None
+    np.testing.assert_array_equal(model.predict(X), mean_of(model.models_, X))
+
+
 def test_more_columns_than_trees_are_not_worth_tables(rng):
     X, y = rng.normal(size=(400, 60)), rng.normal(size=400)
     trees = HistGradientBoostingRegressor(max_iter=3)
     models = CrossFitted(trees, cv=2, n_repeats=1).fit(X, y).models_
-    assert AveragedBoosters.of(models) is None
+    assert AveragedBoosters.of(models).forest is None
 
 
 def test_tables_of_countless_categories_are_not_made(rng, monkeypatch):
@@ -95,7 +110,7 @@ def test_tables_of_countless_categories_are_not_made(rng, monkeypatch):
         for table in lanes.tables.values()
     )
     monkeypatch.setattr(averaged, "MOST_BYTES", n_bytes // 2)
-    assert AveragedBoosters.of(models) is None
+    assert AveragedBoosters.of(models).forest is None
 
 
 def test_neither_rows_at_a_time_nor_threads_change_a_bit(rng, monkeypatch):
@@ -144,5 +159,6 @@ def test_frames_and_arrays_of_their_codes_agree(rng):
     frame = pd.DataFrame(codes, columns=[*"abcd"]).astype({"b": "category", "c": "category"})
     scores = np.abs(rng.normal(size=len(frame))) * (1 + (codes[:, 1] > 2))
     index = MixedIndex(0.9, n_repeats=1, random_state=0).fit(frame[:3000], scores[:3000])
-    few = [index.predict(frame[i : i + 100]) for i in range(0, 1000, 100)]
-    np.testing.assert_array_equal(index.predict(frame)[:1000], np.concatenate(few))
+    for n in (10, 100):
+        few = [index.predict(frame[i : i + n]) for i in range(0, 1000, n)]
+        np.testing.assert_array_equal(index.predict(frame)[:1000], np.concatenate(few))

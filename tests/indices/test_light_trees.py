@@ -73,6 +73,8 @@ def test_the_mean_of_fold_models_is_their_mean(rng):
     models = [fitted(X[i::3], y[i::3], objective="quantile", alpha=0.9) for i in range(3)]
     tables = AveragedBoosters.of(models)
     expected = (models[0].predict(X) + models[1].predict(X) + models[2].predict(X)) / 3
+    assert tables.predict(X[:1]) is None  # before trees are told, the models are faster
+    assert tables.forest is not None
     np.testing.assert_array_equal(tables.predict(X), expected)
 
 
@@ -94,4 +96,4 @@ def test_models_that_ask_otherwise_are_asked_themselves(rng, options, columns):
     given = X if columns is None else pd.DataFrame(X, columns=columns)
     model = fitted(given, y, min_data_per_group=1, cat_smooth=0, max_cat_to_onehot=1, **options)
     assert taken_apart(model) is not None
-    assert AveragedBoosters.of([model]) is None
+    assert AveragedBoosters.of([model]).forest is None

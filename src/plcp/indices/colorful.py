@@ -135,7 +135,7 @@ class ColorfulQuantile(RegressorMixin, Estimator):
     def predict(self, X: Any) -> FloatArray:
         """Estimated quantile of the score at each row."""
         check_is_fitted(self)
-        X = check_features(self, X, reset=False, allow_nan=takes_nan(self))
+        X = check_features(self, X, reset=False)
         return np.asarray(self.index_.predict(self._encode(X)), dtype=float)
 
     @staticmethod

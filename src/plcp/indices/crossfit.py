@@ -32,7 +32,6 @@ from plcp.validation import (
 Fold = tuple[IntArray, IntArray]
 ROWS_TO_FIT = 60_000
 REPEATS = (2, 5)
-ROWS_FOR_TABLES = 10_000  # below, making tables of all trees takes longer than they spare
 
 
 class CrossFitted(RegressorMixin, Estimator):
@@ -98,7 +97,7 @@ class CrossFitted(RegressorMixin, Estimator):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit one model for each fold and repeat."""
         rng = check_random_state(self.random_state)
-        X = check_features(self, X, reset=True, allow_nan=takes_nan(self))
+        X = check_features(self, X, reset=True)
         scores = check_scores(y)
         check_lengths(X, scores)
         weights = check_weights(sample_weight, X)
@@ -121,9 +120,11 @@ class CrossFitted(RegressorMixin, Estimator):
     def predict(self, X: Any) -> FloatArray:
         """Mean of the fold models."""
         check_is_fitted(self)
-        X = check_features(self, X, reset=False, allow_nan=takes_nan(self))
-        if self._is_worth_tables(X) and self._tables is not None:
-            return self._tables.predict(X)
+        X = check_features(self, X, reset=False)
+        if isinstance(X, np.ndarray) and self._tables is not None:
+            mean = self._tables.predict(X)
+            if mean is not None:
+                return mean
         total = self.models_[0].predict(X)
         for model in self.models_[1:]:
             total = total + model.predict(X)
@@ -134,12 +135,9 @@ class CrossFitted(RegressorMixin, Estimator):
         for name in self._of_rows:
             delattr(self, name)
 
-    def _is_worth_tables(self, X: Any) -> bool:
-        return isinstance(X, np.ndarray) and (len(X) >= ROWS_FOR_TABLES or "_tables" in vars(self))
-
     @cached_property
     def _tables(self) -> AveragedBoosters | None:
-        """All trees of the fold models as tables, if they are made of trees."""
+        """All trees of the fold models, if they are made of trees."""
         return AveragedBoosters.of(self.models_)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from plcp.validation import (
     check_lengths,
     check_scores,
     check_weights,
-    takes_nan,
 )
 
 STEPS = 10
@@ -160,7 +159,7 @@ class MixedIndex(RegressorMixin, Estimator):
 
     def _encode(self, X: Any, reset: bool) -> Any:
         """Numbers for the default members; X as it is for members of the user's own."""
-        X = check_features(self, X, reset=reset, allow_nan=takes_nan(self))
+        X = check_features(self, X, reset=reset)
         if self.members is not None:
             return X
         if reset:

@@ -94,6 +94,10 @@ class Booster:
         """Whether a column has categories, rather than numbers in order."""
         return column in self.means or column in self._categories
 
+    def codes(self) -> dict[int, FloatArray]:
+        """Codes of each column that has categories."""
+        return {column: self._codes(column) for column in {**self.means, **self._categories}}
+
     def known(self) -> dict[int, FloatArray]:
         """Values that tell rows apart, in each column that is asked about: categories or cuts."""
         cuts: dict[int, list[FloatArray]] = {}

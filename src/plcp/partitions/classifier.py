@@ -109,7 +109,7 @@ class ClassifierPartition(Partition):
     def predict(self, X: Any) -> IntArray:
         """Group of each row."""
         check_is_fitted(self, "thresholds_")
-        X = check_features(self, X, reset=False, allow_nan=takes_nan(self))
+        X = check_features(self, X, reset=False)
         return self._group_of[predict_groups(self.classifier_, X)]
 
     def _template(self) -> Any:

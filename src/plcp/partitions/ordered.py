@@ -130,7 +130,7 @@ class OrderedPartition(Partition):
     def predict_index(self, X: Any) -> FloatArray:
         """Learned index g(x) of each row."""
         check_is_fitted(self, "index_")
-        return self._ask(check_features(self, X, reset=False, allow_nan=takes_nan(self)))
+        return self._ask(check_features(self, X, reset=False))
 
     @naming_the_boosted_index()
     def _ask(self, X: Any) -> FloatArray:

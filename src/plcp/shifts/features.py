@@ -87,7 +87,7 @@ class GroupProbabilities(TransformerMixin, Estimator):
     def _check(self, X: Any, *, reset: bool) -> Any:
         if self.classifier is None:
             return check_table(self, X, reset=reset)
-        return check_features(self, X, reset=reset, allow_nan=takes_nan(self))
+        return check_features(self, X, reset=reset)
 
     def _template(self) -> Any:
         if self.classifier is not None:

@@ -174,7 +174,7 @@ class PosteriorConformal(WeightedRule):
         return memberships / memberships.sum(axis=1, keepdims=True)
 
     def _points(self, X: Any) -> FloatArray:
-        return self._memberships(check_features(self, X, reset=False, allow_nan=takes_nan(self)))
+        return self._memberships(check_features(self, X, reset=False))
 
     def _positions(self, points: FloatArray) -> IntArray:
         return self._positions_by_draw(points)

@@ -141,7 +141,7 @@ class Rectified(ThresholdRule):
     def predict_index(self, X: Any) -> FloatArray:
         """Modelled quantile τ(x) of each row, kept above ``floor_`` where scores are divided."""
         check_is_fitted(self, "floor_")
-        return self._ask(check_features(self, X, reset=False, allow_nan=takes_nan(self)))
+        return self._ask(check_features(self, X, reset=False))
 
     def _learn(self, pairs: Pairs, alpha: float) -> Pairs:
         """Fit the model on one part; the other part, or all of them if the model is frozen."""
