@@ -361,7 +361,7 @@ class PLCP(ThresholdRule):
 
     def _check_new(self, X: Any) -> Any:
         check_is_fitted(self, "thresholds_")
-        return check_features(self, X, reset=False)
+        return check_features(self, X, reset=False, allow_nan=takes_nan(self))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
