@@ -52,6 +52,7 @@ def test_rows_that_weigh_a_broken_number_are_between_whole_ones():
     below, between, above = (Urn.of(n, alpha=0.25) for n in (15, 17.5, 19))
     assert below.misses < between.misses < above.misses
     assert between.misses / sum(between) == pytest.approx(0.25)
+    assert sum(between) == pytest.approx(18.5)
 
 
 def test_chances_of_rows_in_two_parts_are_those_of_all_at_once(rng):

@@ -37,7 +37,7 @@ class Urn(NamedTuple):
         90 %, and eight rows do not.
         """
         if not weighted and float(n).is_integer():
-            rank = min(conformal_rank(int(n), alpha), int(n) + 1)
+            rank = conformal_rank(int(n), alpha)  # n + 1 where no score reaches so far
             return cls(float(int(n) + 1 - rank), float(rank))
         return cls(alpha * (n + 1), (1 - alpha) * (n + 1))
 
