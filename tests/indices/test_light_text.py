@@ -64,6 +64,15 @@ def test_trees_stay_as_they_were_written(name):
         (r"\nend of trees\n", "\n"),
         (r"objective=\w+", "objective=%n%n%n"),
         (r"feature_infos=\S+", "feature_infos="),
+        (r"leaf_weight=.*", "leaf_weight="),  # ends the process
+        (r"label_index=0\n", ""),
+        (r"feature_names=.*\n", ""),
+        (r"feature_infos=.*\n", ""),
+        (r"objective=.*", "objective=regresion"),
+        (r"objective=.*", "objective=binary"),
+        (r"objective=.*", "objective=binary sigmoid:0"),
+        (r"objective=.*", "objective=binary sigmoid"),
+        (r"objective=.*", "objective=multiclassova num_class:4 sigmoid:nan"),
     ],
 )
 def test_what_lightgbm_would_follow_blindly_is_refused(place, put):

@@ -1,7 +1,8 @@
 """The text that LightGBM keeps a model in, read with care: its own reader follows any text.
 
 A number of trees, a size or an option that is not what it must be sends LightGBM to memory that is
-not its own. So it is given a text that was put together here, of what was looked at.
+not its own, and what it refuses itself it also prints, past all loggers. So it is given a text that
+was put together here, of what was looked at.
 """
 
 import re
@@ -13,17 +14,24 @@ from numpy.typing import NDArray
 # lists in threads, whose errors nobody can catch.
 A_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?(?:e[-+]?\d{1,3})?|inf|nan)"
 NUMBERS = re.compile(rf"(?:{A_NUMBER}(?: {A_NUMBER})*)? ?")
+OBJECTIVES = (
+    *("binary", "cross_entropy", "cross_entropy_lambda", "custom", "fair", "gamma", "huber"),
+    *("lambdarank", "mape", "multiclass", "multiclassova", "none", "poisson", "quantile"),
+    *("rank_xendcg", "regression", "regression_l1", "tweedie"),
+)
+STEEP = ("binary", "multiclassova")  # probabilities by a sigmoid, which has a slope
 HEAD = {
     "version": re.compile(r"v\d{1,2}"),
     "num_class": re.compile(r"\d{1,6}"),
     "num_tree_per_iteration": re.compile(r"\d{1,6}"),
     "label_index": re.compile(r"\d{1,6}"),
     "max_feature_idx": re.compile(r"\d{1,9}"),
-    "objective": re.compile(rf"[a-z_0-9]+( [a-z_]+(:{A_NUMBER})?)*"),
+    "objective": re.compile(rf"(?:{'|'.join(OBJECTIVES)})( [a-z_]+(:{A_NUMBER})?)*"),
     "feature_names": re.compile(r"\S+( \S+)*"),
     "monotone_constraints": re.compile(r"-?[01]( -?[01])*"),
     "feature_infos": re.compile(r"\S+( \S+)*"),
 }
+NEEDED = ("label_index", "feature_names", "feature_infos")  # beside those that are counted
 A_COLUMN = ("feature_names", "monotone_constraints", "feature_infos")  # one each
 AVERAGED = "average_output"  # a word alone, of random forests
 A_LEAF = ("leaf_value", "leaf_weight", "leaf_count")
@@ -68,14 +76,25 @@ def _checked_head(text: str, n_trees: int) -> dict[str, str]:
             raise ValueError(f"no model of LightGBM says {name}={value[:40]!r}")
     width, classes = int(told["num_tree_per_iteration"]), int(told["num_class"])
     meant = re.search(r"num_class:(\S+)", told.get("objective", ""))
+    if missing := [name for name in NEEDED if name not in told]:
+        raise ValueError(f"a text of LightGBM has no {missing[0]}")
     if not 1 <= width == classes <= max(n_trees, 1) or (meant and meant[1] != str(classes)):
         raise ValueError(f"{n_trees} trees of LightGBM are not {width} for each step")
-    if told.get("objective", "").startswith("multiclass") and not meant:
-        raise ValueError("an objective of LightGBM does not say how many classes it has")
+    _check_objective(told.get("objective", "none"))
     n = int(told["max_feature_idx"]) + 1
     if any(len(told[name].split(" ")) != n for name in A_COLUMN if name in told):
         raise ValueError(f"a list of LightGBM's columns does not have {n}")
     return told
+
+
+def _check_objective(text: str) -> None:
+    """Refuse an objective without the numbers that it needs: LightGBM would complain aloud."""
+    name, *options = text.split(" ")
+    told = {key: value for key, _, value in (option.partition(":") for option in options)}
+    if name.startswith("multiclass") and "num_class" not in told:
+        raise ValueError("an objective of LightGBM does not say how many classes it has")
+    if name in STEEP and not float(told.get("sigmoid") or 0) > 0:
+        raise ValueError("an objective of LightGBM has no slope above zero")
 
 
 def _told(block: str) -> dict[str, str]:
@@ -106,12 +125,15 @@ def _check_tree(told: dict[str, str], most: int) -> None:
     words = _whole(told, "cat_threshold", int(bounds[-1]) if n_categorical else 0)
     cuts = np.array(told.get("threshold", "").split(), dtype=float)
     lengths = dict.fromkeys(A_LEAF, n) | dict.fromkeys(A_SPLIT, n - 1)
+    bare = {
+        name for name in lengths if n == 1 and not told.get(name)
+    }  # of a tree that asks nothing
     fits = (
         n >= 1
         and told.get("is_linear", "0") == "0"
         and len(cuts) == n - 1
         and len(told["leaf_value"].split()) == n
-        and all(len(told[k].split()) in (0, lengths[k]) for k in lengths.keys() & told.keys())
+        and all(len(told[k].split()) == lengths[k] for k in lengths.keys() & told.keys() - bare)
         and bool(leads_on.all())
         and bool(((columns >= 0) & (columns <= most)).all())
         and bool((np.diff(bounds, prepend=0) >= 0).all())
