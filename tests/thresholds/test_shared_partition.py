@@ -87,6 +87,32 @@ def test_every_group_covers_by_its_law_at_every_level(rng, within):
             assert low <= (scores[rows] <= column).sum() <= high
 
 
+def test_groups_keep_their_numbers_where_thresholds_of_a_level_fall(rng):
+    """Group 1 has larger scores at most levels, and smaller ones at the median."""
+    X = rng.integers(2, size=(1200, 1)).astype(float)
+    uneven = 1.5 * np.abs(rng.normal(size=1200)) ** 3
+    scores = np.where(X[:, 0] == 0, rng.uniform(1, 2, 1200), uneven)
+    rule = make("constant", n_groups=2).fit(X, scores)
+    assert_array_equal(np.diff(rule.thresholds_, axis=1)[:, 0] > 0, [True, True, False])
+    for each in rule.rules_:
+        assert_array_equal(each.groups(X), X[:, 0])
+        assert_array_equal(each.predict([[0.0], [1.0]]), each.thresholds_)
+
+
+def test_held_out_scores_have_no_say_in_the_factors(rng):
+    """A row that leaves the index as it is was held out: its score moves no factor either."""
+    X, scores = draw(rng, 120)
+    before, held_out = make("split", n_groups=1).fit(X, scores), 0
+    for row in range(20):
+        other = scores.copy()
+        other[row] = 100.0 if scores[row] < np.median(scores) else 0.0
+        after = make("split", n_groups=1).fit(X, other)
+        if np.array_equal(*(rule.partition_.predict_index(X) for rule in (before, after))):
+            held_out += 1
+            assert [r._factor for r in before.rules_] == [r._factor for r in after.rules_]
+    assert held_out
+
+
 @few
 @given(st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 0.5]), st.floats(0.1, 10))
 def test_a_factor_carries_an_index_to_the_quantile_of_another_level(seed, level, unit):
@@ -96,6 +122,20 @@ def test_a_factor_carries_an_index_to_the_quantile_of_another_level(seed, level,
     scores = scale * rng.permutation(np.arange(1.0, 100.0))
     factor = factor_between(scale, scores, None, level)
     assert factor == pytest.approx(100 * (1 - level))
+
+
+def test_a_factor_is_that_of_the_rows_that_weigh():
+    scores, weights = np.arange(1.0, 6.0), np.array([1.0, 1, 1e9, 1, 1])
+    for level in (0.05, 0.5, 0.8):
+        assert factor_between(np.ones(5), scores, weights, level) == pytest.approx(3.0)
+
+
+def test_levels_may_be_listed_in_any_order(rng):
+    X, scores = draw(rng)
+    given, sorted_levels = (
+        make("cross", alpha=a).fit(X, scores) for a in (LEVELS, [0.05, 0.2, 0.5])
+    )
+    assert_array_equal(given.predict(X)[:, [1, 0, 2]], sorted_levels.predict(X))
 
 
 def test_signed_scores_and_indices_have_no_factor():
