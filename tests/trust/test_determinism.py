@@ -77,7 +77,7 @@ def numbered(seed):
 
 
 def learned(rule, X, scores, *weights):
-    rule.fit(X, scores)
+    rule.fit(X, scores, *weights)
     return np.column_stack([rule.thresholds_, rule.group_sizes_]), rule.predict(
         X[X[:, -1].argsort()]
     )
