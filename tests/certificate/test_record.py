@@ -189,5 +189,7 @@ def test_names_of_groups_stay_in_their_line():
 
 def test_json_that_is_not_strict_is_refused(certificate):
     text = certificate.to_json().replace('"alpha": 0.1', '"alpha": NaN')
-    with pytest.raises(ValueError, match="holds no NaN"):
+    with pytest.raises(
+        ValueError, match="no certificate but values with NaN: give what to_json wrote"
+    ):
         Certificate.from_json(text)

@@ -373,6 +373,14 @@ def changed_group(state, **values):
     return json.dumps(whole)
 
 
+def changed_origins(state, **values):
+    return changed_group(state, origins=json.loads(state)["groups"]["all"]["origins"] | values)
+
+
+def alarm_after(n, misses):
+    return {"n": n, "misses": misses, "row": n, "since_row": n, "stamp": None, "since_stamp": None}
+
+
 SPOILED = [
     lambda state: "no json",
     lambda state: "[]",
@@ -391,6 +399,16 @@ SPOILED = [
     lambda state: changed_group(state, height=1),
     lambda state: changed_group(state, origins={}),
     lambda state: changed_group(state, alarm={"row": 1}),
+    lambda state: "[" * 100_000,
+    lambda state: changed_group(state, n="n").replace('"n": "n"', '"n": ' + "9" * 5000),
+    lambda state: changed_group(state, n=10**30),
+    lambda state: changed_group(state, alarm=alarm_after(50, 0)),  # raised by no row
+    lambda state: changed_group(state, alarm=alarm_after(51, 0)),
+    lambda state: changed_group(state, alarm=alarm_after(0, 51)),
+    lambda state: changed_group(state, alarm=alarm_after(-1, 0)),
+    lambda state: changed_origins(state, n=[51] * 6),
+    lambda state: changed_origins(state, misses=[1] * 6, n=[0] * 6),
+    lambda state: changed_origins(state, row=[10**30] * 6),
 ]
 
 
@@ -399,6 +417,11 @@ def test_a_spoiled_state_is_refused(spoil, rng, split):
     state = split.monitor().update(*pairs(rng, 50)).to_json()
     with pytest.raises(ValueError, match="give what to_json wrote"):
         Monitor.from_json(split, spoil(state))
+
+
+def test_a_rule_that_is_not_fitted_has_no_monitor():
+    with pytest.raises(NotFittedError):
+        Monitor(SplitConformal())
 
 
 def test_a_rule_of_an_earlier_version_is_to_be_fitted_anew(rng, split):

@@ -7,14 +7,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from plcp.certificate.page import page
+from plcp.validation.told import Told
 
 if TYPE_CHECKING:
     import pandas
 
 FORMAT = "plcp certificate 1"
+DICT = Told("certificate", "those of to_dict")
+JSON = Told("certificate", "what to_json wrote")
 
 
 @dataclass(frozen=True)
@@ -123,9 +126,9 @@ class Certificate:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
         """Return the certificate that `to_dict` told."""
-        _check_keys(values, {"format", *(field.name for field in fields(cls))})
+        DICT.check_keys(values, {"format", *(field.name for field in fields(cls))})
         if values["format"] != FORMAT:
-            _refuse_values(f"of format {values['format']!r}")
+            DICT.refuse(f"of format {values['format']!r}")
         kept = {key: _tupled(value) for key, value in values.items() if key != "format"}
         kept["groups"] = tuple(_group(row) for row in values["groups"])
         return cls(**kept)
@@ -142,7 +145,7 @@ class Certificate:
         """Return the certificate of a JSON text, which begins with a brace, or of a file."""
         is_text = isinstance(source, str) and source.lstrip().startswith("{")
         text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
-        return cls.from_dict(json.loads(text, parse_constant=_refuse_constant))
+        return cls.from_dict(JSON.parse(text))
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas frame, one row a group."""
@@ -158,20 +161,8 @@ class Certificate:
         return self.to_text()
 
 
-def _check_keys(values: Any, wanted: set[str]) -> None:
-    found = {*values} if isinstance(values, Mapping) else set()
-    if missing := sorted(wanted - found):
-        _refuse_values(f"without {missing}")
-    if extra := sorted(found - wanted):
-        _refuse_values(f"with {extra}")
-
-
-def _refuse_values(fault: str) -> NoReturn:
-    raise ValueError(f"no certificate but values {fault}: give those of to_dict")
-
-
 def _group(values: Mapping[str, Any]) -> GroupBounds:
-    _check_keys(values, {field.name for field in fields(GroupBounds)})
+    DICT.check_keys(values, {field.name for field in fields(GroupBounds)})
     size = values["size"]
     return GroupBounds(**{**values, "size": None if size is None else float(size)})
 
@@ -182,7 +173,3 @@ def _listed(value: Any) -> Any:
 
 def _tupled(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"a certificate holds no {constant}: give what to_json wrote")

@@ -7,13 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from plcp.monitoring.guarantee import monitor_guarantee
 from plcp.monitoring.judging import judged
 from plcp.monitoring.origins import Rows
 from plcp.monitoring.report import Report
 from plcp.monitoring.stamps import stamps_of
-from plcp.monitoring.state import as_plain, check_keys, from_plain, parse, refuse
+from plcp.monitoring.state import STATE, as_plain, from_plain
 from plcp.monitoring.stream import Stream
 from plcp.monitoring.watched import Sighting, Watch, Watched
 from plcp.quantiles import FloatArray, IntArray
@@ -71,6 +72,8 @@ class Monitor:
     """
 
     def __init__(self, rule: Watched, rate: float = 0.05) -> None:
+        if hasattr(rule, "fit"):
+            check_is_fitted(rule)
         self.rule = rule
         self.rate = check_share("rate", rate, ": 0.05 is one false alarm in twenty monitors")
         self._watches = rule.watches()
@@ -162,17 +165,17 @@ class Monitor:
     @classmethod
     def from_json(cls, rule: Watched, state: str) -> Self:
         """Return the monitor of this rule that `to_json` told; refuse one of another rule."""
-        values = parse(state)
-        check_keys(values, {"format", "digest", "rate", "groups"})
+        values = STATE.parse(state)
+        STATE.check_keys(values, {"format", "digest", "rate", "groups"})
         if values["format"] != FORMAT:
-            refuse(f"of format {values['format']!r}")
+            STATE.refuse(f"of format {values['format']!r}")
         monitor = cls(rule, values["rate"])
         if values["digest"] != monitor._digest:
             raise ValueError(
                 "the state is that of a monitor of other thresholds: give the rule it was made of, "
                 "or begin anew with rule.monitor()"
             )
-        check_keys(values["groups"], {*monitor._names()})
+        STATE.check_keys(values["groups"], {*monitor._names()})
         monitor._streams = [from_plain(values["groups"][name]) for name in monitor._names()]
         return monitor
 
