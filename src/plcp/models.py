@@ -61,7 +61,7 @@ class _Pair(MetaEstimatorMixin, RegressorMixin, Estimator):
         check_rows(X)
         X = in_order(self, plain(X))
         members = [getattr(self, f"{name}_") for name in self._members]
-        with asking(self):
+        with asking(self, X):
             return [np.asarray(member.predict(X)) for member in members]
 
     @property
@@ -122,7 +122,7 @@ class QuantilePair(_Pair):
             self.lower_, self.upper_ = self.lower, self.upper
             return self
         X, response, weights = self._checked(X, y, sample_weight)
-        with asking(self):
+        with asking(self, X):
             self.lower_ = clone(self.lower).fit(X, response, **weights)
             self.upper_ = clone(self.upper).fit(X, response, **weights)
         return self
@@ -186,7 +186,7 @@ class MeanScalePair(_Pair):
             self.mean_, self.scale_, self.min_scale_ = self.mean, self.scale, 0.0
             return self
         X, response, weights = self._checked(X, y, sample_weight)
-        with asking(self):
+        with asking(self, X):
             self.mean_ = clone(self.mean).fit(X, response, **weights)
             held_out = cross_val_predict(self.mean, X, response, cv=self.cv, params=weights)
             residuals = np.abs(response - held_out)

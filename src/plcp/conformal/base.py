@@ -16,7 +16,7 @@ from sklearn.utils import (
     check_random_state,
     indexable,
 )
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plcp.conformal.guarantees import set_guarantee
 from plcp.conformal.levels import levels_of, model_at
@@ -93,7 +93,7 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
                 model.fit(X, y)  # teaches nothing: it only puts frozen members in place
         else:
             learn, hold = self._divide(y, rng)
-            with asking(model):
+            with asking(model, X):
                 model.fit(take(X, learn), y[learn])
             X, y = take(X, hold), y[hold]
             if sample_weight is not None:
@@ -142,7 +142,7 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
         weights: ArrayLike | None,
     ) -> None:
         """Score the rows and fit one rule a tail, each at its share of alpha."""
-        with asking(self.estimator_):
+        with asking(self.estimator_, X):
             prediction = score.ask(self.estimator_, X)
         codes = self._encode(y)
         self.conformity_ = score.fit(prediction, codes)
@@ -215,7 +215,7 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
 
     def _ask(self, X: Any) -> Any:
         """Prediction of the model, as the score reads it."""
-        with asking(self.estimator_):
+        with asking(self.estimator_, X):
             return self.conformity_.ask(self.estimator_, X)
 
     def _rows(self, X: Any) -> Any:
@@ -223,7 +223,10 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
         check_is_fitted(self)
         check_at_hand(X=X)
         check_rows(X)
-        return in_order(self, plain(X))
+        X = in_order(self, plain(X))
+        if self.features is None and is_frame(X):  # before the model, which may not name columns
+            validate_data(self.thresholds_[0], X, reset=False, skip_check_array=True)
+        return X
 
     def _sets(self, prediction: Any, thresholds: FloatArray) -> Any:
         """Prediction set of each row; at several levels one each."""

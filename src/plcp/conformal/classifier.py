@@ -69,13 +69,13 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     def predict(self, X: Any) -> NDArray[Any]:
         """Likeliest label of each row."""
         X = self._rows(X)
-        with asking(self.estimator_):
+        with asking(self.estimator_, X):
             return self.estimator_.predict(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the model, as they are."""
         X = self._rows(X)
-        with asking(self.estimator_):
+        with asking(self.estimator_, X):
             return self.estimator_.predict_proba(X)
 
     def predict_set(self, X: Any) -> Any:

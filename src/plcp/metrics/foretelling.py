@@ -113,7 +113,7 @@ def _probability(
     if outcomes.all() or not outcomes.any():  # many classifiers refuse a single class
         return np.full(len(new), float(outcomes[0]))
     weight = {} if counts is None else {"sample_weight": counts[known]}
-    with asking(classifier):
+    with asking(classifier, X):
         fitted = clone(classifier).fit(take(X, known), outcomes, **weight)
         told = fitted.predict_proba(take(X, new))[:, 1]
     return check_numbers("predict_proba", told, len(new), least=0.0, most=1.0)

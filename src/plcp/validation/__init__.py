@@ -1,8 +1,8 @@
 """Checks every estimator makes: one sentence that names the value and the remedy."""
 
+from plcp.validation.asking import asking
 from plcp.validation.features import (
     NAN_REMEDY,
-    asking,
     check_dataset,
     check_features,
     check_index,

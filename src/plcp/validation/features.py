@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import validate_data
@@ -185,21 +184,6 @@ def naming_the_boosted_index(is_table: bool = True) -> Iterator[None]:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{error}\n{remedy}") from error
-
-
-@contextmanager
-def asking(model: Any) -> Iterator[None]:
-    """Name the model whose complaint about its rows it is, and not the rule's."""
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):  # its predictions are looked at
-            yield
-    except NotFittedError:
-        raise
-    except ValueError as error:
-        known = (remedy for complaint, remedy in REMEDIES.items() if complaint in str(error))
-        remedy = next(known, "Give rows like those that the model was made for.")
-        told = f"{type(model).__name__} cannot read these rows: {error}\n{remedy}"
-        raise ValueError(told) from error
 
 
 def _remedy(told: str) -> str | None:

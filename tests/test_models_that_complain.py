@@ -1,0 +1,88 @@
+"""What a model says of its rows: told in its name, with what can be done about it."""
+
+import lightgbm as lgb
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+from plcp import ConformalRegressor, SplitConformal
+
+rng = np.random.default_rng(0)
+table = pd.DataFrame({"age": rng.normal(size=60), "hours": rng.normal(size=60)})
+table["school"] = np.tile(["none", "some"], 30)
+y = rng.normal(size=60)
+
+
+def conformal(model, X=table, **options):
+    frozen = FrozenEstimator(model.fit(X, y))
+    return ConformalRegressor(frozen, threshold=SplitConformal(), **options).fit(X, y)
+
+
+def test_a_frozen_model_is_named_and_not_what_froze_it():
+    model = conformal(LinearRegression(), table[["age", "hours"]].to_numpy())
+    with pytest.raises(ValueError, match=r"^LinearRegression cannot read these rows: .*has 1 feat"):
+        model.predict(np.zeros((3, 1)))
+    with pytest.raises(ValueError, match="It was fitted to 2 columns, and these rows have 1"):
+        model.predict(np.zeros((3, 1)))
+
+
+def test_a_complaint_without_a_remedy_says_whom_to_ask():
+    encoder = make_column_transformer((OneHotEncoder(), ["school"]))
+    model = conformal(make_pipeline(encoder, LinearRegression()))
+    said = r"(?s)^Pipeline cannot .*unknown categories \['more'\].*until its own predict answers"
+    with pytest.raises(ValueError, match=said):
+        model.predict_set(table.assign(school="more"))
+
+
+def test_columns_that_lack_are_named_before_the_model_is_asked(capfd):
+    model = conformal(lgb.LGBMRegressor(n_estimators=2, verbose=-1), table[["age", "hours"]])
+    for ask in (model.predict, model.predict_set, model.predict_interval, model.members):
+        with pytest.raises(ValueError, match=r"(?s)names should match.*missing:\n- hours"):
+            ask(table[["age"]])
+    assert capfd.readouterr() == ("", ""), "LightGBM was asked, and wrote to the terminal"
+
+
+def test_columns_that_lack_are_named_where_the_rule_sees_others():
+    numbers = table[["age", "hours"]]
+    model = conformal(lgb.LGBMRegressor(n_estimators=2, verbose=-1), numbers, features=["age"])
+    said = r"(?s)^LGBMRegressor cannot .*LightGBMError.*columns that are not there: add \['hours'\]"
+    with pytest.raises(ValueError, match=said):
+        model.predict_set(table[["age"]])
+    with pytest.raises(ValueError, match=r"columns that are there: leave out \['school'\]"):
+        model.predict_set(table)
+
+
+def test_a_key_that_is_not_there_is_more_than_its_bare_name():
+    of_hours = FunctionTransformer(lambda X: X[["hours"]])
+    model = conformal(make_pipeline(of_hours, LinearRegression()), features=["age"])
+    with pytest.raises(ValueError, match=r"^Pipeline cannot read these rows: KeyError: .*hours"):
+        model.predict_set(table[["age"]])
+
+
+class Faulty(RegressorMixin, BaseEstimator):
+    """A regressor with a fault of its own, which is no matter of rows."""
+
+    def __init__(self, fault):
+        self.fault = fault
+
+    def fit(self, X, y):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        raise self.fault
+
+
+@pytest.mark.parametrize("fault", [AttributeError("x"), MemoryError(), ConvergenceWarning("y")])
+def test_faults_that_are_not_of_rows_stay_as_they_are(fault):
+    model = FrozenEstimator(Faulty(fault).fit(table, y))
+    with pytest.raises(type(fault)) as caught:
+        ConformalRegressor(model).fit(table, y)
+    assert caught.value is fault
