@@ -1,11 +1,11 @@
-"""States that no monitor can have written: counts below nothing, numbers without end."""
+"""States that are refused: of another rule, or such as no monitor can have written."""
 
 import json
 
 import numpy as np
 import pytest
 
-from plcp import SplitConformal
+from plcp import LinearQuantile, Rectified, SplitConformal
 from plcp.monitoring import Monitor
 
 
@@ -31,3 +31,18 @@ def test_values_that_nothing_counts_to_are_refused(name, value, split):
     assert spoiled != state
     with pytest.raises(ValueError, match="give what to_json wrote"):
         Monitor.from_json(split, spoiled)
+
+
+def test_a_rule_is_another_by_its_rows_its_level_or_its_thresholds_alone(rng, split):
+    """Each of them alone: the rest is the same in both rules."""
+    X, scores = np.zeros((50, 1)), np.arange(50.0)
+    other_rows, other_level = SplitConformal().fit(X + 1, scores), SplitConformal(0.101)
+    for other in (other_rows, other_level.fit(X, scores)):
+        assert other.threshold_ == split.threshold_
+        with pytest.raises(ValueError, match="other thresholds"):
+            Monitor.from_json(other, split.monitor().to_json())
+    X, scores = rng.uniform(size=(60, 1)), rng.exponential(size=60)
+    one, two = (Rectified(LinearQuantile(), random_state=seed).fit(X, scores) for seed in (0, 1))
+    assert one.data_digest_ == two.data_digest_
+    with pytest.raises(ValueError, match="other thresholds"):
+        Monitor.from_json(one, two.monitor().to_json())

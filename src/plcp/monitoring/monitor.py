@@ -32,7 +32,10 @@ class Monitor:
     group, and of all rows together, are compared with what calibration foretells of them, chance
     in the calibration included: evidence of more misses, since any row, is a martingale while
     nothing drifts. So the probability of any false alarm, ever, however often one looks, is at
-    most ``rate``. What is remembered does not grow with the rows.
+    most ``rate`` (Ville's inequality, a share of the rate for each group). This is exact where
+    thresholds are ranks of held-out scores that do not tie, and about right for other rules, whose
+    misses follow no law that is known: ``guarantee_`` says which. Rows come in an order that their
+    scores had no say in. What is remembered does not grow with the rows.
 
     Parameters
     ----------
