@@ -12,6 +12,7 @@ from plcp import (
     LinearQuantile,
     Mondrian,
     OrderedPartition,
+    Rectified,
     SoftmaxPartition,
     SplitConformal,
 )
@@ -81,3 +82,14 @@ def test_the_urn_of_a_threshold_holds_one_ball_a_gap_among_the_scores(n, alpha):
     urn = Urn.of(n, alpha)
     assert sum(urn) == n + 1
     assert urn.misses == max(n + 1 - conformal_rank(n, alpha), 0)
+
+
+@pytest.mark.parametrize("size", [0.3, 0.5])
+def test_only_rows_that_were_held_out_are_in_the_urn(size, rng):
+    """Those that taught the index say nothing of how far the threshold may be off."""
+    X, scores = pairs(rng, 200)
+    (watch,) = Rectified(LinearQuantile(), calibration_size=size).fit(X, scores).watches()
+    assert watch.everybody == Urn.of(round(200 * size), 0.1)
+    learned = PLCP(OrderedPartition(LinearQuantile()), 2, calibration="split", random_state=0)
+    (watch,) = learned.set_params(calibration_size=size).fit(X, scores).watches()
+    assert sum(sum(urn) - 1 for urn in watch.groups.values()) == round(200 * size)

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from plcp import InfiniteThresholdWarning, Mondrian
 from plcp.monitoring import Monitor
 from plcp.monitoring.urn import Urn
 from plcp.monitoring.watched import Sighting, Watch
@@ -62,3 +63,25 @@ def test_all_rows_are_watched_by_the_chances_of_their_own_groups():
     mixed = Monitor(TwoGroups()).update(X, missed).report().groups[0].evidence
     pooled = Monitor(TwoGroups(disjoint=False)).update(X, missed).report().groups[0].evidence
     assert mixed != pooled
+
+
+@pytest.mark.parametrize("rate", [0.9, 0.3])
+def test_an_alarm_is_raised_if_and_only_if_its_probability_is_at_most_the_rate(rate, rng):
+    """Of all groups together: three times what one alone would have, by Ville."""
+    found = []
+    for missed in rng.uniform(size=(60, len(CODES))) < 0.5:
+        monitor = Monitor(TwoGroups(), rate).update(np.zeros((len(CODES), 1)), missed)
+        heights = [group["height"] for group in json.loads(monitor.to_json())["groups"].values()]
+        for group, height in zip(monitor.report().groups, heights, strict=True):
+            assert group.p_value == pytest.approx(min(1.0, 3 * np.exp(-height)))
+            assert (group.drift is not None) == (group.p_value <= rate)
+            found.append(group.drift is not None)
+    assert {*found} == {False, True}
+
+
+def test_rows_of_a_group_never_seen_leave_all_likelihoods_as_they_were(rng):
+    X = np.repeat([[0.0], [1.0]], 50, axis=0)
+    monitor = Mondrian(0).fit(X, rng.exponential(size=100)).monitor()
+    with pytest.warns(InfiniteThresholdWarning):
+        monitor.update(np.full((20, 1), 2.0), np.full(20, 1e9))
+    assert {*json.loads(monitor.to_json())["groups"]["all"]["growth"]} == {0.0}

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
+from plcp import Mondrian, SplitConformal
 from plcp.monitoring.evidence import Evidence, follow
 from plcp.monitoring.urn import Urn
 
@@ -47,3 +48,11 @@ def test_fewer_misses_mostly_make_alarms_rarer(rate):
 def test_but_not_always_so_that_the_rate_is_no_theorem_where_scores_tie():
     """After one calibration row a change tells more than misses throughout do."""
     assert (np.diff(alarms_by_miss_rate(Urn(1, 1), 0.3)) < -ROUNDING).any()
+
+
+@pytest.mark.parametrize("rule", [SplitConformal(), Mondrian(0)], ids=["all", "groups"])
+def test_a_score_at_the_threshold_is_covered(rule):
+    rule.fit(np.zeros((20, 1)), np.arange(20.0))
+    at = rule.predict([[0.0]])[0]
+    report = rule.monitor().update(np.zeros((3, 1)), [at, np.nextafter(at, 99), at]).report()
+    assert {(group.n, group.hits) for group in report.groups} == {(3, 2)}
