@@ -106,7 +106,7 @@ def test_a_model_without_a_graph_is_asked_for_its_prediction(estimator, score, r
     served, found = assert_intervals(model, X, prediction=prediction)
     assert {*served.inputs} == {"X", "prediction"}
     assert {*found} == {"threshold", "group", "lower", "upper"}
-    assert "Input prediction (n" in served.graph.doc_string
+    assert "prediction of the model, which has no graph here: ask" in served.graph.doc_string
 
 
 def test_ends_differ_from_those_of_python_by_the_rounding_of_one_sum_at_most(rng):

@@ -58,4 +58,6 @@ def _line(what: str, value: ValueInfoProto) -> str:
     kind = value.type.tensor_type
     shape = ", ".join(d.dim_param or str(d.dim_value) for d in kind.shape.dim)
     meaning = MEANINGS.get(value.name, "a column of the rows")
+    if (what, value.name) == ("Input", "prediction"):
+        meaning += ", which has no graph here: ask it for the same rows"
     return f"{what} {value.name} ({shape}), {KINDS[kind.elem_type]}: {meaning}."
