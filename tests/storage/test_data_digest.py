@@ -8,6 +8,7 @@ import torch
 from saved_examples import FITTED, fitted, frame, plane, task
 
 import plcp
+from plcp.validation.digest import data_digest
 
 RULES = ["BatchGCP", "BatchMVP", "LocalCP", "Mondrian", "RLCP", "Rectified", "SplitConformal"]
 split = lambda X, y=task.scores, w=None: plcp.SplitConformal().fit(X, y, w).data_digest_  # noqa: E731
@@ -70,3 +71,32 @@ def test_it_is_that_of_the_last_fit():
     rule = fitted(plcp.Mondrian(2))
     first = rule.data_digest_
     assert fitted(rule, plane[:100], task.scores[:100]).data_digest_ != first
+
+
+def test_shapes_and_types_count_where_the_bytes_are_the_same():
+    scores, weights = np.zeros(4), np.ones(4)
+    kept = [
+        np.zeros((4, 4)),
+        np.zeros((4, 2, 2)),
+        np.zeros((4, 4), dtype=np.int64),
+        np.zeros((4, 8), dtype=np.float32),
+        pd.DataFrame(np.zeros((4, 4))),
+    ]
+    found = [data_digest(X, scores, w) for X in kept for w in (None, weights)]
+    assert len({*found}) == len(found)
+
+
+def test_a_large_array_that_does_not_lie_in_order_counts_to_its_last_row(monkeypatch):
+    monkeypatch.setattr("plcp.validation.digest.BLOCK", 64)  # of which there are many
+    X, scores = np.arange(300.0).reshape(100, 3), np.zeros(100)
+    expected = data_digest(X, scores, None)
+    assert data_digest(np.asfortranarray(X), scores, None) == expected
+    for row in (0, 50, 99):
+        other = np.asfortranarray(X)
+        other[row, 2] += 1
+        assert data_digest(other, scores, None) != expected
+
+
+def test_several_levels_have_that_of_one():
+    several = plcp.SplitConformal([0.1, 0.3]).fit(plane, task.scores)
+    assert several.data_digest_ == split(plane)
