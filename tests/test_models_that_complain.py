@@ -17,6 +17,7 @@ from plcp import ConformalRegressor, SplitConformal
 rng = np.random.default_rng(0)
 table = pd.DataFrame({"age": rng.normal(size=60), "hours": rng.normal(size=60)})
 table["school"] = np.tile(["none", "some"], 30)
+categories = table.astype({"school": "category"})
 y = rng.normal(size=60)
 
 
@@ -64,6 +65,23 @@ def test_a_key_that_is_not_there_is_more_than_its_bare_name():
     model = conformal(make_pipeline(of_hours, LinearRegression()), features=["age"])
     with pytest.raises(ValueError, match=r"^Pipeline cannot read these rows: KeyError: .*hours"):
         model.predict_set(table[["age"]])
+
+
+def test_an_array_where_a_frame_was_fitted_is_told_to_be_one():
+    model = conformal(lgb.LGBMRegressor(n_estimators=2, verbose=-1), categories)
+    unnamed = pytest.warns(UserWarning, match="does not have valid feature names")
+    with (
+        unnamed,
+        pytest.raises(ValueError, match=r"to a DataFrame: give one, .*'age', 'hours', 's"),
+    ):
+        model.predict_set(table.to_numpy())
+
+
+def test_text_where_categories_were_fitted_is_told_to_be_some():
+    model = conformal(lgb.LGBMRegressor(n_estimators=2, verbose=-1), categories)
+    with pytest.raises(ValueError, match=r'must be so again: X\[column\].astype\("category"\)'):
+        model.predict_set(table)
+    assert len(model.predict_set(categories)) == len(table)
 
 
 class Faulty(RegressorMixin, BaseEstimator):

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
 from plcp.rows import is_frame
-from plcp.validation.features import REMEDIES
+from plcp.validation.features import REMEDIES, TEXT_REMEDY
 from plcp.validation.saying import shortened
 
 REMEDY = "It is the model that complains: mend these rows until its own predict answers them."
@@ -39,10 +39,10 @@ def _is_of_rows(error: Exception) -> bool:
 
 
 def _remedy(told: str, model: Any, X: Any) -> str:
-    for complaint, remedy in REMEDIES.items():
-        if complaint in told:
-            return remedy
-    return _about_columns(model, X) or REMEDY
+    known = next((remedy for complaint, remedy in REMEDIES.items() if complaint in told), None)
+    if known is not None and known is not TEXT_REMEDY:
+        return known
+    return _about_columns(model, X) or known or REMEDY
 
 
 def _about_columns(model: Any, X: Any) -> str | None:
@@ -55,6 +55,8 @@ def _about_columns(model: Any, X: Any) -> str | None:
             return f"It was fitted to columns that are not there: add {shortened(lacking)}."
         if more:
             return f"It was not fitted to columns that are there: leave out {shortened(more)}."
+    if names and X is not None and not is_frame(X):
+        return f"It was fitted to a DataFrame: give one, with the columns {shortened(names)}."
     n, (_, *width) = getattr(model, "n_features_in_", None), getattr(X, "shape", (None,))
     if n is None or not width or width[0] == n:
         return None

@@ -36,6 +36,9 @@ REMEDIES = {
     "X contains infinity": "Drop or mend those rows.",
     "can't multiply sequence": TEXT_REMEDY,
     "float() argument must be": "X must be a table of numbers.",
+    "categorical_feature do not match": (  # of LightGBM
+        'Columns that were categories in fit must be so again: X[column].astype("category").'
+    ),
 }
 
 
