@@ -204,3 +204,32 @@ def test_a_number_that_is_none_in_json(path, constant):
     parts = opened(plcp.SplitConformal().fit(X, X[:, 0]))
     parts["model.json"] = parts["model.json"].replace(b'"alpha":0.1', b'"alpha":' + constant)
     refused(parts, path, f"{constant.decode()} stands for no value")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"class": "plcp.tabular.model.TabularModel"},
+        {"alpha": 0.01},
+        {"guarantee": "It covers all."},
+        {"data": "0" * 64},
+    ],
+)
+def test_a_manifest_that_tells_of_another_model(path, told):
+    parts = opened(plcp.SplitConformal().fit(X, X[:, 0]))
+    with pytest.raises(ValueError, match="it says that"):
+        plcp.load(resealed(parts, path, **told))
+
+
+@pytest.mark.parametrize("path", [None, 3, b"m.plcp", io.BytesIO()])
+def test_what_is_no_name_of_a_file(path):
+    for call in (lambda: plcp.save(LINE, path), lambda: plcp.load(path)):
+        with pytest.raises(TypeError, match="path must be a str or a Path, got"):
+            call()
+
+
+@pytest.mark.parametrize("trusted", [True, None, "os.system", shout, plcp.PLCP, ["os.system"]])
+def test_who_is_trusted_is_listed_as_itself_and_not_by_name(path, trusted):
+    plcp.save(LINE, path)
+    with pytest.raises(TypeError, match="trusted must be a list of classes and functions, got"):
+        plcp.load(path, trusted=trusted)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from saved_examples import over_zero
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import plcp
 
@@ -153,3 +153,30 @@ def test_a_function_in_a_model_says_where_it_is(tmp_path):
     rule = plcp.BatchGCP({"old": lambda X: X[:, 0] > 65})
     with pytest.raises(TypeError, match=r"^BatchGCP\.groups\['old'\] is a lambda"):
         plcp.save(rule, tmp_path / "m.plcp")
+
+
+@pytest.mark.parametrize("model", [None, 3, "model", plcp.PLCP])
+def test_what_is_no_model_leaves_an_older_file_as_it_was(model, tmp_path):
+    plcp.save(plcp.SplitConformal(alpha=0.3), tmp_path / "m.plcp")
+    with pytest.raises(TypeError, match="give an estimator"):
+        plcp.save(model, tmp_path / "m.plcp")
+    assert plcp.load(tmp_path / "m.plcp").alpha == 0.3
+
+
+def test_lists_within_lists_without_end_are_named(tmp_path):
+    value = []
+    for _ in range(5000):
+        value = [value]
+    with pytest.raises(TypeError, match="a SplitConformal nested so deeply"):
+        again(value, tmp_path)
+
+
+def test_a_number_longer_than_double_is_named(tmp_path):
+    with pytest.raises(TypeError, match=r"SplitConformal\.value is .*: give a plain number"):
+        again(np.longdouble(1) / 3, tmp_path)
+
+
+def test_bytes_within_a_model_of_scikit_learn(tmp_path):
+    scaler = StandardScaler()
+    scaler.note = [b"seen", b"seen by two"]
+    assert again(scaler, tmp_path).note == scaler.note

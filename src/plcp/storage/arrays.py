@@ -77,7 +77,7 @@ def _dump_scalar(scalar: np.generic, writer: Writer) -> list[Any]:
     array = np.asarray(scalar)
     if array.dtype.kind in TIMES:
         array = array.view("<i8")
-    if array.dtype.kind not in SCALARS:
+    if array.dtype.kind not in SCALARS or isinstance(array.item(), np.generic):  # of long doubles
         raise writer.refused(scalar, "give a plain number")
     return [np.asarray(scalar).dtype.str, writer.value(array.item(), "")]
 

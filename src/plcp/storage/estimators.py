@@ -98,9 +98,9 @@ def dump_estimators(estimators: Any) -> bytes:
         raise TypeError(f"skops cannot store one of {names}: {error}") from error
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    numbers: dict[int, int] = {}
-    schema = _renumbered(json.loads(parts.pop(SCHEMA)), numbers)
-    files = {_renamed(name, numbers): part for name, part in parts.items()}
+    renamed: dict[str, str] = {}
+    schema = _renumbered(json.loads(parts.pop(SCHEMA)), {}, renamed)
+    files = {renamed[name]: part for name, part in parts.items()}
     text = json.dumps(schema, separators=(",", ":")).encode()
     return write_parts({**dict(sorted(files.items())), SCHEMA: text}, compressed=False)
 
@@ -146,9 +146,10 @@ def _check(part: Any) -> None:
         raise ValueError("a random stream is none that default_rng makes: do not use it")
 
 
-def _renumbered(node: Any, numbers: dict[int, int]) -> Any:
+def _renumbered(node: Any, numbers: dict[int, int], names: dict[str, str]) -> Any:
+    """Return a node of skops with new numbers, and note the new names of files."""
     if isinstance(node, list):
-        return [_renumbered(item, numbers) for item in node]
+        return [_renumbered(item, numbers, names) for item in node]
     if not isinstance(node, dict):
         return node
     own = node.get("__id__")
@@ -156,13 +157,9 @@ def _renumbered(node: Any, numbers: dict[int, int]) -> Any:
         number = numbers.setdefault(own, len(numbers))
         node = node | {"__id__": number}
         if "file" in node:
-            node["file"] = _renamed(node["file"], numbers)
-    return {key: _renumbered(value, numbers) for key, value in node.items()}
-
-
-def _renamed(file: str, numbers: dict[int, int]) -> str:
-    path = PurePosixPath(file)
-    return f"{numbers[int(path.stem)]:07d}{path.suffix}"
+            new = f"{number:07d}{PurePosixPath(node['file']).suffix}"
+            node["file"] = names.setdefault(node["file"], new)
+    return {key: _renumbered(value, numbers, names) for key, value in node.items()}
 
 
 KINDS = (Kind("estimator", _is_foreign, _dump, _load),)

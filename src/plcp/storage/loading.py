@@ -12,9 +12,10 @@ from typing import Any
 from plcp.files.inputs import check_input
 from plcp.storage.archive import read_parts
 from plcp.storage.every_kind import KINDS
-from plcp.storage.manifest import check_sums, read_format, version_of
+from plcp.storage.manifest import check_sums, check_told, read_format, version_of
 from plcp.storage.reader import Reader
-from plcp.storage.saving import SUFFIX
+from plcp.storage.saving import SUFFIX, check_path
+from plcp.storage.types import check_trusted
 
 # modules that read formats of the past, by a function `read_model` and one `read_manifest`
 EARLIER = {1: "plcp.tabular.first_format"}
@@ -47,6 +48,8 @@ def load(path: str | Path, *, trusted: Sequence[Any] = ()) -> Any:
     object
         What was saved; of a file of the command line a ``plcp.tabular.TabularModel``.
     """
+    check_path(path)
+    check_trusted(trusted)
     with refusing(path):
         parts = read_file(path)
         manifest, found = read_format(parts)
@@ -58,6 +61,7 @@ def load(path: str | Path, *, trusted: Sequence[Any] = ()) -> Any:
 
 def load_manifest(path: str | Path) -> Mapping[str, Any]:
     """Read what a file says of itself, without its model: quickly."""
+    check_path(path)
     with refusing(path):
         parts = read_file(path)
         manifest, found = read_format(parts)
@@ -128,6 +132,7 @@ def _read(manifest: Mapping[str, Any], parts: Mapping[str, bytes], trusted: Sequ
         if others:
             raise ValueError(f"it was made with {others}, which cannot make it: {AGAIN}") from error
         raise
+    check_told(manifest, model)
     if others:
         warnings.warn(
             f"the model was made with {others}: predictions may differ, so compare some, or use "

@@ -14,6 +14,7 @@ from plcp.storage.names import full_name
 FORMAT = 2
 MANIFEST, SEAL = "manifest.json", "manifest.sha256"
 version_of = cache(version)  # it looks for a file each time
+TRUE = ("alpha", "guarantee", "data")  # what is compared with the model itself
 ALWAYS = ("numpy", "scipy", "scikit-learn")
 
 
@@ -81,6 +82,20 @@ def check_sums(manifest: Mapping[str, Any], parts: Mapping[str, bytes]) -> None:
             raise ValueError(f"its part {name} was not written with it: do not use it")
         if _sum(parts[name]) != sums[name]["sha256"]:
             raise ValueError(f"its part {name} was changed since it was written: make it again")
+
+
+def check_told(manifest: Mapping[str, Any], model: Any) -> None:
+    """Refuse a manifest that tells of another model than the one it comes with."""
+    true = describe(model, (), ())
+    for name in TRUE:
+        if manifest[name] != true[name]:
+            raise ValueError(
+                f"it says that its {name} is {manifest[name]!r}, and it is {true[name]!r}: do not "
+                "use it"
+            )
+    told, meant = (each["class"].rpartition(".")[2] for each in (manifest, true))
+    if told != meant:  # the module of a script has another name elsewhere
+        raise ValueError(f"it says that it holds a {told}, and holds a {meant}: do not use it")
 
 
 def _sum(part: bytes) -> str:

@@ -1,5 +1,6 @@
 """``save``: a model as one file, whole or not at all."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -53,16 +54,28 @@ def save(model: Any, path: str | Path) -> None:
 
 def write(model: Any, path: str | Path, *, force: bool) -> None:
     """Write a model; with ``force`` in place of a file that is there."""
+    check_path(path)
     check_output(path, force, ending=SUFFIX)
     content = model_bytes(model)
     with write_atomically(path, force=force) as temporary:
         temporary.write_bytes(content)
 
 
+def check_path(path: Any) -> None:
+    """Refuse what is no name of a file."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be a str or a Path, got {path!r}: name a file")
+
+
 def model_bytes(model: Any) -> bytes:
     """Return a model as the bytes of its file."""
+    if model is None or isinstance(model, type | bool | int | float | str):
+        raise TypeError(f"a model is to be saved, got {model!r}: give an estimator")
     writer = Writer(KINDS)
-    writer.value(model, type(model).__name__)
+    try:
+        writer.value(model, type(model).__name__)
+    except RecursionError as error:
+        raise TypeError(f"a {type(model).__name__} nested so deeply cannot be stored") from error
     parts = {
         MODEL: writer.entries(),
         **writer.arrays.parts(),

@@ -1,6 +1,6 @@
 """The classes and functions that a file may name, and where they live: it can name no others."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -102,6 +102,17 @@ def stranger(name: Any, trusted: Any) -> Any:
         if name == full_name(thing) or name == f"__main__.{thing.__qualname__}":
             return thing
     raise ValueError(unknown([str(name)]))
+
+
+def check_trusted(trusted: Any) -> None:
+    """Refuse anything but a list of classes and functions."""
+    listed = isinstance(trusted, Iterable) and not isinstance(trusted, str | type)
+    strange = [thing for thing in trusted if not hasattr(thing, "__qualname__")] if listed else []
+    if not listed or strange:
+        raise TypeError(
+            f"trusted must be a list of classes and functions, got {(strange or [trusted])[0]!r}: "
+            "import them, as in load(path, trusted=[MyScore])"
+        )
 
 
 def unknown(names: Sequence[str]) -> str:
