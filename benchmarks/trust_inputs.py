@@ -10,7 +10,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "hostile"))
 
-from hostile_judging import ANSWERED, REFUSED, RIGHT, SOUND
+from hostile_judging import ANSWERED, LAWFUL, REFUSED, RIGHT
 from hostile_table import ENTRIES, VALUES, cells, try_cell
 
 QUICK = 20  # every so many entry points
@@ -26,7 +26,7 @@ def measure(quick: bool) -> dict[str, Any]:
         "bad_values": sum(len(values) for values in VALUES.values()),
         "cells": len(found),
         "answered_right": counts[ANSWERED],
-        "answered_with_numbers": counts[SOUND],
+        "answered_lawfully": counts[LAWFUL],
         "refused_in_words": counts[REFUSED],
         "neither": {" | ".join(cell): how for cell, how in found.items() if how not in RIGHT},
     }

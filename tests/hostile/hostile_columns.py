@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 from hostile_data import as_array
+from hostile_laws import always, no_rows
 from hostile_value import (
     BIG,
     EMPTY,
@@ -27,13 +28,18 @@ from hostile_value import (
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
+
+def no_weights(weights):
+    return None
+
+
 NUMBERS = {
     "nan": refused(put(3, np.nan), "NaN at row 3|nan at row 3"),
     "inf": refused(put(3, np.inf), "inf.* at row 3"),
     "minus inf": refused(put(3, -np.inf), "inf.* at row 3"),
     "1e308": refused(put(3, 1e308), "at most .*1e\\+308 at row 3"),
     "empty": refused(first(0), EMPTY, rows=0),
-    "one to fit": refused(first(1), FEW, either=True, rows=1, when=FIT),
+    "one to fit": refused(first(1), FEW, needs="one row", rows=1, when=FIT),
     "one": Bad(first(1), rows=1, when=NEW),
     "shorter": refused(first(-1), r"inconsistent|shape|rows", beside=True),
     "two columns": refused(lambda y: np.column_stack([y, y]), r"1d array|shape \(|shape"),
@@ -64,12 +70,21 @@ NUMBERS = {
 }
 
 SCORES = NUMBERS | {
-    "1e300": Bad(scaled(1e298)),
-    "denormal": refused(lambda y: np.round(y * 32) * 5e-324, "finite number", either=True),
-    "constant": Bad(np.ones_like),
-    "zero": Bad(np.zeros_like),
+    "1e300": Bad(scaled(2.0**990), unit=2.0**-990),
+    "1e-290": Bad(scaled(2.0**-960), unit=2.0**960),
+    "denormal": refused(
+        lambda y: np.round(y * 32) * 5e-324,
+        "finite number",
+        needs="denormal scores",
+        unit=2.0**60,
+        precision=2.0**-9,
+    ),
+    "constant": Bad(np.ones_like, law=always(1.0)),
+    "zero": Bad(np.zeros_like, law=always(0.0)),
     "two values": Bad(lambda y: np.where(y > np.median(y), 5.0, 1.0)),
-    "one far away": refused(put(3, 1e200), "differ too much in size|finite number", either=True),
+    "one far away": refused(
+        put(3, 1e200), "differ too much in size|finite number", needs="far scores"
+    ),
 }
 
 WEIGHTS = {
@@ -81,21 +96,23 @@ WEIGHTS = {
     "inf": refused(put(3, np.inf), "inf at row 3"),
     "1e308": refused(lambda w: np.full(len(w), 1e308), "sum"),
     "denormal": refused(scaled(5e-324), "sums to zero"),
-    "some zero": Bad(put(slice(0, 9), 0.0)),
+    "some zero": Bad(put(slice(0, 9), 0.0), keeps=np.flatnonzero),
     "all zero": refused(np.zeros_like, "zero|is 0 in every row"),
-    "all but one zero": refused(lambda w: (np.arange(len(w)) == 3) * 1.0, FEW, either=True),
+    "all but one zero": refused(
+        lambda w: (np.arange(len(w)) == 3) * 1.0, FEW, needs="one row", keeps=np.flatnonzero
+    ),
     "boolean": Bad(lambda w: w > 1, like=lambda w: (w > 1) * 1.0),
     "shorter": refused(first(-1), r"shape|inconsistent"),
     "two columns": refused(lambda w: np.column_stack([w, w]), r"1D|shape"),
     "text": refused(as_text, "numbers|strings"),
     "words": refused(put(3, "heavy", object), "numbers"),
     "Series": same(pd.Series),
-    "all alike": Bad(lambda w: np.full(len(w), 1.0)),
+    "all alike": Bad(lambda w: np.full(len(w), 1.0), like=no_weights, unless="interpolates"),
 }
 
 LABELS = {
-    "boolean": Bad(lambda y: y == "f", when=FIT),
-    "numbers": Bad(lambda y: (y == "f") * 1, when=FIT),
+    "boolean": same(lambda y: y == "m", when=FIT),
+    "numbers": same(lambda y: (y == "m") * 1, when=FIT),
     "objects": same(objects),
     "list": same(lambda y: y.tolist()),
     "Series": same(pd.Series),
@@ -129,8 +146,8 @@ COVERED = {
     "shorter": refused(first(-1), r"shape|rows|inconsistent"),
     "two columns": refused(lambda c: np.column_stack([c, c]), "shape"),
     "None": refused(lambda c: None, "shape|None"),
-    "all": refused(np.ones_like, "not defined", either=True),
-    "none of them": refused(np.zeros_like, "not defined", either=True),
+    "all": refused(np.ones_like, "not defined", needs="one outcome"),
+    "none of them": refused(np.zeros_like, "not defined", needs="one outcome"),
 }
 
 GROUPS = {
@@ -139,7 +156,7 @@ GROUPS = {
     "Series": same(pd.Series),
     "strided": same(strided),
     "masked": refused(masked, MASKED),
-    "one group": refused(lambda g: np.full(len(g), "all"), FEW, either=True),
+    "one group": refused(lambda g: np.full(len(g), "all"), FEW, needs="one group"),
     "int64 beyond 2^53": Bad(
         lambda g: BIG + np.unique(g, return_inverse=True)[1],
         like=lambda g: np.unique(g, return_inverse=True)[1],
@@ -154,21 +171,23 @@ GROUPS = {
 ONE_A_ROW = {  # of functions of arrays, that know nothing of rows before or after
     name: bad for name, bad in NUMBERS.items() if name not in ("one to fit", "one")
 } | {
-    "a column": refused(lambda y: y[:, None], "shape", either=True, like=as_array),
+    "a column": Bad(lambda y: y[:, None], "shape", needs="a column", like=as_array),
     "sparse": refused(lambda y: sparse.csr_array(y[:, None]), "[Ss]parse|shape|numbers"),
-    "empty": refused(first(0), f"{EMPTY}|shape", either=True, rows=0),
+    "empty": refused(first(0), f"{EMPTY}|shape", needs="no rows", rows=0, law=no_rows),
     "None": refused(lambda y: None, "None|shape|must not be nan|must be given"),
 }
 SIZES = {name: bad for name, bad in ONE_A_ROW.items() if name != "inf"} | {
     "negative": refused(put(3, -1.0), "at least 0, got -1.0 at row 3"),
-    "inf": refused(put(3, np.inf), "finite, got inf at row 3", either=True),
+    "inf": refused(put(3, np.inf), "finite, got inf at row 3", needs="infinite sets"),
 }
 THRESHOLDS = {
     name: bad for name, bad in ONE_A_ROW.items() if name not in ("inf", "minus inf", "1e308")
 } | {
-    "inf": Bad(put(3, np.inf)),
-    "minus inf": Bad(put(3, -np.inf)),
-    "a number": refused(lambda y: 3.0, "shape", either=True),
+    "inf": Bad(put(3, np.inf), row=3),
+    "minus inf": Bad(put(3, -np.inf), row=3),
+    "a number": Bad(
+        lambda y: 3.0, "shape", needs="row by row", like=lambda y: np.full(len(y), 3.0)
+    ),
 }
 COUNTS = {name: bad for name, bad in WEIGHTS.items() if name not in ("denormal", "1e308")} | {
     "fractions": refused(put(3, 0.5), "whole numbers"),
@@ -216,6 +235,7 @@ MASKS = {
     "read-only": same(read_only),
 }
 ENDS = THRESHOLDS | {
+    "a column": refused(lambda y: y[:, None], "shape"),
     "nan": refused(put(3, np.nan), "both nan .* at row 3"),
     "a number": refused(lambda y: 3.0, "shape"),
 }

@@ -1,16 +1,19 @@
 """The table: every entry point × every bad value of its arguments, and how each cell turns out."""
 
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
 
 import hostile_columns as columns
 import hostile_options as options
 import numpy as np
-from hostile_data import mixed, mixed_polars
+from hostile_data import as_array, mixed, mixed_polars
 from hostile_entries import SUBJECTS, Entry, of_estimator
+from hostile_essence import difference
 from hostile_functions import FUNCTIONS
-from hostile_judging import ANSWERED, SOUND, difference, fault_of, judged, told
+from hostile_judging import ANSWERED, LAWFUL, UNDECIDED, fault_of, judged, told
+from hostile_laws import SILENT
 from hostile_rows import ROWS
 from hostile_value import FIT, NEW, Bad
 
@@ -46,6 +49,10 @@ VALUES: dict[str, Mapping[str, Bad]] = {
 }
 
 
+UNITS = ("any unit", "double precision")  # a law of some, which others need not refuse
+Change = Callable[[Any], Any]
+
+
 class Cell(NamedTuple):
     """An entry point, one of its arguments, and the name of a bad value for it."""
 
@@ -74,6 +81,8 @@ def cells(name: str) -> Iterator[Cell]:
 def is_meant(entry: Entry, argument: str, bad: Bad) -> bool:
     if bad.beside and sum(np.ndim(value) > 0 for value in entry.given.values()) == 1:
         return False
+    if bad.needs in UNITS and bad.needs not in entry.takes:
+        return False
     if argument == "X" and entry.kind_of:  # a function has no rows that it was fitted to
         return bad.when != NEW
     if bad.base in (mixed, mixed_polars) and not entry.fits and "text" not in entry.takes:
@@ -82,31 +91,73 @@ def is_meant(entry: Entry, argument: str, bad: Bad) -> bool:
 
 
 def try_cell(cell: Cell) -> str:
-    """How a cell turns out: ANSWERED, SOUND or REFUSED, else what is wrong with it.
-
-    An answer that has none to be compared with is SOUND if it has no NaN and mutters nothing.
-    """
+    """How a cell turns out: ANSWERED, LAWFUL or REFUSED, else what is wrong with it."""
     entry, bad = ENTRIES[cell.entry], cell.bad
     clean = bad.base(entry.given[cell.argument])
-    answered = bad.either or not bad.words or bad.needs in entry.takes
     given = {
         name: value[: bad.rows] if bad.rows is not None and np.ndim(value) else value
         for name, value in entry.given.items()
     }
     if cell.argument == "X" and not entry.kind_of:
         given["base"] = bad.base  # what an estimator that is asked about it was fitted to
+    given[cell.argument] = bad.make(clean)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
-            answer = entry.call(**given | {cell.argument: bad.make(clean)})
+            answer = entry.call(**given)
         except Exception as error:
-            if answered and not bad.either:
+            if is_answered(entry, bad):
                 return f"answer expected, got {told(error)}"
             return judged(error, bad.words)
-        if not answered:
+        if not is_answered(entry, bad):
             return "not refused"
-        fault = fault_of(answer, said, bad.warns)
-        if fault is None and bad.like is not None:
-            right = entry.call(**given | {cell.argument: bad.like(clean)})
-            fault = difference(answer, right, bad.precision)
-    return fault or (SOUND if bad.like is None else ANSWERED)
+        return fault_of(answer, said, bad.warns) or compared(cell, given, answer)
+
+
+def is_answered(entry: Entry, bad: Bad) -> bool:
+    return not bad.words or bad.needs in entry.takes
+
+
+def compared(cell: Cell, given: dict[str, Any], answer: Any) -> str:
+    """How an answer turns out beside that of the clean value, or by every law that is known."""
+    entry, bad = ENTRIES[cell.entry], cell.bad
+    if bad.like is not None and bad.unless not in entry.takes:
+        return difference(answer, clean_answer(cell), bad.precision) or ANSWERED
+    if bad.keeps is not None and "folds" not in entry.takes:
+        return difference(answer, answer_of_the_kept(cell, given), None) or LAWFUL
+    laws = entry.laws if bad.law is None else (*entry.laws, bad.law)
+    found = {law: law(entry, cell.entry, bad, given, answer) for law in laws}
+    spoken = {law.__qualname__: fault for law, fault in found.items() if fault != SILENT}
+    faults = [f"{law}: {fault}" for law, fault in spoken.items() if fault is not None]
+    return faults[0] if faults else LAWFUL if spoken else UNDECIDED
+
+
+def clean_answer(cell: Cell) -> Any:
+    bad = cell.bad
+    return answer_to(
+        cell.entry, cell.argument, bad.like, bad.like_base or bad.base, bad.rows, bad.base
+    )
+
+
+@cache
+def answer_to(
+    name: str, argument: str, like: Change, base: Change, rows: int | None, made_from: Change
+) -> Any:
+    """The answer to clean arguments, of which many values are changes."""
+    entry = ENTRIES[name]
+    given = {
+        key: value[:rows] if rows is not None and np.ndim(value) else value
+        for key, value in entry.given.items()
+    }
+    if argument == "X" and not entry.kind_of:
+        given["base"] = base
+    given[argument] = like((base if base is as_array else made_from)(entry.given[argument]))
+    return entry.call(**given)
+
+
+def answer_of_the_kept(cell: Cell, given: dict[str, Any]) -> Any:
+    """The answer where rows that weigh nothing are absent."""
+    entry, bad = ENTRIES[cell.entry], cell.bad
+    rows = bad.keeps(given[cell.argument])
+    kept = {name: value[rows] if np.ndim(value) else value for name, value in given.items()}
+    return entry.call(**kept) if entry.kind_of else entry.call(**kept, rows=rows)

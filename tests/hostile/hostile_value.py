@@ -17,7 +17,7 @@ class Bad:
     """One value in place of a clean one.
 
     It must be refused with ``words``; without words, or by an entry point that takes what it
-    ``needs``, it must be answered as ``like`` would be (None: by any numbers that are no NaN).
+    ``needs``, it must be answered as ``like`` would be (None: as laws say, see ``hostile_laws``).
     "As" is to the bit, but to half of the digits where numbers are rounded on the way.
     """
 
@@ -29,7 +29,12 @@ class Bad:
     when: str = ""  # only in fit, or only of new rows
     rows: int | None = None  # how many are left, of the other arguments too
     warns: type[Warning] | None = None
-    either: bool = False  # whether the words will do in place of an answer
+    unit: float = 2.0**-40  # in which the answer is the same number
+    like_base: Callable[[Any], Any] | None = None  # what ``like`` is a change of, if not ``base``
+    unless: str = ""  # what entry points take by whom laws are kept in the place of ``like``
+    row: int | None = None  # the only one that is changed
+    law: Callable[..., str | None] | None = None  # of its own, see ``hostile_laws``
+    keeps: Callable[[Any], Any] | None = None  # rows that an answer to no others would be like
     beside: bool = False  # whether it means something only beside other arrays
     precision: Any = None  # of floats that are rounded on the way, in another order or type
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from plcp.explain.categories import CategoryColumn
 from plcp.explain.columns import Column, DateColumn, DurationColumn, TruthColumn
+from plcp.floats import as_floats
 from plcp.indices.tables import DATES, DURATIONS, TEXT, TableEncoder
 from plcp.quantiles import FloatArray
 from plcp.rows import is_frame
@@ -33,6 +34,7 @@ def read_columns(X: Any, y: FloatArray, min_rows: int) -> list[Column]:
     """
     if not is_frame(X):
         array = np.asarray(X)
+        array = as_floats("X", array) if array.dtype.kind == "O" else array
         if array.ndim != 2 or array.dtype.kind not in "biuf":
             raise ValueError(
                 f"X must be a DataFrame or a table of numbers, got an array of {array.dtype} and "

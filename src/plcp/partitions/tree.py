@@ -26,7 +26,8 @@ class TreePartition(Partition):
     ``PLCP(TreePartition())`` for a number of groups prunes by held-out pinball loss. With
     ``PLCP(TreePartition(), calibration="split")`` coverage is exact in every leaf, as in LOCART.
     Ranks, not scores: no large score can claim a leaf of its own, and any increasing function of
-    the score has the same groups.
+    the score has the same groups. Columns are read in single precision: numbers below 1e-38 are
+    zero, and those that differ by less than 1e-7 of a column's largest are alike.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ class TreePartition(Partition):
         self.encoder_ = TableEncoder().fit(X)
         Z = self._encode(X)
         total = float(len(scores)) if weights is None else float(weights.sum())
-        self.tree_ = self._template(total).fit(Z, ranks(scores, weights), sample_weight=weights)
+        self.tree_ = grown(self._template(total), Z, ranks(scores, weights), weights)
         nodes = self.tree_.apply(Z)
         self.leaves_ = np.unique(nodes)
         leaves, m = np.searchsorted(self.leaves_, nodes), len(self.leaves_)
@@ -122,6 +123,22 @@ class TreePartition(Partition):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def grown(
+    tree: DecisionTreeRegressor, Z: FloatArray, target: FloatArray, weights: FloatArray | None
+) -> DecisionTreeRegressor:
+    """Fit a tree to columns in units, powers of two, in which the largest number is near one.
+
+    scikit-learn's trees do not part numbers that are closer than 1e-7. Cuts are in the columns' own
+    units again; columns of larger numbers are left alone.
+    """
+    largest = np.fmax.reduce(np.abs(Z), axis=0, initial=0.0)
+    units = np.ldexp(1.0, np.minimum(np.frexp(largest)[1], 0))
+    tree.fit(Z / units, target, sample_weight=weights)
+    inner = np.flatnonzero(tree.tree_.feature >= 0)
+    tree.tree_.threshold[inner] *= units[tree.tree_.feature[inner]]
+    return tree
 
 
 def ranks(scores: FloatArray, weights: FloatArray | None) -> FloatArray:

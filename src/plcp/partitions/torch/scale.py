@@ -56,7 +56,7 @@ def unit_scale(scores: FloatArray, weights: FloatArray, level: float) -> Scale:
     if centre + spread == centre:  # most scores are one
         spread = np.average(distances, weights=weights)
     if centre + spread == centre:  # all are, up to rounding
-        spread = 1e-9 * max(1.0, abs(centre))
+        spread = 1e-9 * (abs(centre) or 1.0)
     return Scale(np.array([centre, centre + spread]), np.array([0.0, 1.0]))
 
 
