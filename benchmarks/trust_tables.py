@@ -135,8 +135,8 @@ def inputs(found: Results) -> str:
         ["tried (a value only where it can be given)", f"{found['cells']:,}"],
         ["answered as the clean value is", f"{found['answered_right']:,}"],
         [
-            "answered, with nothing to compare with: no NaN, no infinity but a warned of one",
-            f"{found['answered_with_numbers']:,}",
+            "answered as a law or a count by hand says, where there is no clean value",
+            f"{found['answered_lawfully']:,}",
         ],
         ["refused in a sentence that names the remedy", f"{found['refused_in_words']:,}"],
         ["neither", f"{silent:,}"],
