@@ -143,6 +143,18 @@ def test_rows_that_predict_refuses_get_every_label_and_no_group(fitted, served, 
         np.testing.assert_array_equal(values[[0, 3]], good[name][[0, 3]])
 
 
+def test_numbers_too_large_for_sums_are_answered_or_refused_by_both(fitted, served):
+    X = np.array([[1e150, 0.0, 0.5], [1.1e150, 0.0, 0.5], [0.0, -1e300, 0.5]])
+    found = served(X)
+    for row, threshold in enumerate(found["threshold"]):
+        try:
+            wanted = fitted.predict(X[[row]])[0]
+        except ValueError:
+            wanted = np.inf
+            assert "group" not in found or found["group"][row] == -1
+        np.testing.assert_allclose(threshold, wanted, rtol=CLOSE)
+
+
 def test_no_rows_have_no_thresholds(fitted, served):
     assert [values.shape for values in served(np.empty((0, 3))).values()] in ([(0,)], [(0,), (0,)])
 

@@ -31,8 +31,8 @@ def export(model: Any, path: str | Path | None = None) -> ModelProto:
     double first, as scikit-learn does. Gaps are nan, codes of categories numbers, dates days since
     1970. Where the rule was fitted to a data frame with text, each column is an input of its own
     name, (n, 1), of strings or doubles, and text that was not seen in fit counts as missing. Rows
-    that ``predict`` would refuse (infinite numbers, or nan where the rule takes none) are given an
-    infinite threshold and group -1.
+    that ``predict`` would refuse (infinite numbers, nan where the rule takes none, numbers too
+    large for those who do sums) are given an infinite threshold and group -1.
 
     A model that has no graph here (any but linear ones, ``HistGradientBoostingRegressor``,
     LightGBM's and networks within ``TorchQuantile``) stays where it is: its prediction is then a

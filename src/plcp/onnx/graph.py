@@ -26,6 +26,7 @@ class Graph:
         self.nodes: list[NodeProto] = []
         self.inputs: dict[str, ValueInfoProto] = {}
         self.outputs: list[ValueInfoProto] = []
+        self.sums = False  # whether a part is in it that refuses numbers too large to be squared
         self._constants: dict[tuple[str, tuple[int, ...], bytes], TensorProto] = {}
         self._built: dict[int, str] = {}
         self._numbers = count()

@@ -77,6 +77,7 @@ def is_torch_partition(partition: Any) -> bool:
 
 def _softmax_of_line(rows: Rows, partition: SoftmaxPartition) -> str:
     graph = rows.graph
+    graph.sums = True
     centred = graph.add("Sub", rows.numbers(partition), graph.constant(partition._center))
     scaled = graph.add("Div", centred, graph.constant(partition._spread))
     logits = graph.line(scaled, partition._weights[:-1], partition._weights[-1])

@@ -53,6 +53,7 @@ def mean_of(rows: Rows, models: Sequence[Any]) -> str:
     """Mean of several models of one kind, one number a row."""
     first, graph = models[0], rows.graph
     if type(first) is SparseScale:
+        graph.sums = True
         return mean_scale(rows, models)
     apart = [taken_apart(model) for model in models]
     parts = [part for part in apart if part is not None]
@@ -78,6 +79,7 @@ def _one(rows: Rows, model: Any) -> str:
         return regressor(
             rows.encoded(model.encoder_) if model.index is None else rows, model.index_
         )
+    graph.sums = graph.sums or kind is LinearQuantile
     if kind in LINEAR:
         return _linear(rows, model)
     if kind is DummyRegressor:

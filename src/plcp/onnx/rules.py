@@ -18,6 +18,9 @@ from plcp.thresholds import PLCP, Mondrian, Rectified, SplitConformal
 from plcp.thresholds.levels import check_levels
 from plcp.thresholds.several import has_levels
 from plcp.validation import takes_nan
+from plcp.validation.features import LARGEST_FEATURE
+
+TO_INFINITY = np.nextafter(np.finfo(float).max / LARGEST_FEATURE, 0.0)  # takes what is larger there
 
 
 class Answer(NamedTuple):
@@ -155,7 +158,8 @@ def _mean_level(graph: Graph, merged: str, levels: FloatArray) -> str:
 def _where_known(rows: Rows, rule: Any, values: str, found: Answer) -> Answer:
     """Infinite thresholds, and group -1, for rows that ``predict`` would refuse.
 
-    A graph cannot complain of an infinite number, or of a gap where the rule takes none.
+    A graph cannot complain of an infinite number, of a gap where the rule takes none, or of a
+    number too large for those who do sums.
     """
     graph, zero = rows.graph, rows.graph.constant(0.0)
     doubts = [graph.reduce("ReduceSum", graph.add("Mul", values, zero))]  # nan if not finite
@@ -163,6 +167,8 @@ def _where_known(rows: Rows, rule: Any, values: str, found: Answer) -> Answer:
     if table is not None:
         if takes_nan(rule):
             table = graph.add("Where", graph.add("IsNaN", table), zero, table)
+        if graph.sums:
+            table = graph.add("Mul", table, graph.constant(TO_INFINITY))
         doubts.append(graph.reduce("ReduceSum", graph.add("Mul", table, zero)))
     doubt = doubts[0] if len(doubts) == 1 else graph.add("Add", *doubts)
     known = graph.add("Equal", doubt, zero)
