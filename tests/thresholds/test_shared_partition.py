@@ -181,6 +181,13 @@ def test_a_level_that_few_rows_cannot_reach_leaves_the_others_finite(rng):
     assert hopeless.thresholds_.shape == (2, 1)
 
 
+def test_groups_are_large_enough_for_the_smallest_level(rng):
+    """Sixteen rows a group would do at the median, and leave 0.05 without a finite threshold."""
+    X, scores = draw(rng, 64)
+    rule = make("constant").fit(X, scores)
+    assert np.isfinite(rule.thresholds_).all()
+
+
 def test_joint_calibration_is_refused_in_words(rng):
     with pytest.raises(ValueError, match='choose "cross" or "split"'):
         make("cross", calibration="joint").fit(*draw(rng))
