@@ -39,7 +39,7 @@ class SparseScale(RegressorMixin, Estimator):
     is what additive noise has. The lasso needs X only through its second moments, summed in blocks
     of rows: no standardised copy, and cross-validating the penalty costs next to nothing. Missing
     values are replaced by the column's mean, categories by one indicator for each of their twenty
-    most frequent levels.
+    most frequent levels. A scale is positive: of scores that are all zero it is one number.
 
     Parameters
     ----------
