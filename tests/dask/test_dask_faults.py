@@ -77,7 +77,7 @@ def test_a_worker_killed_in_the_middle_of_fit_changes_nothing(rule_on, client, t
     assert made < 20  # others were still to be made
     assert makers(tmp_path)[-1] != pid
     assert_same(rule, expected)
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
 
 
 def noted(X, y, folder):
@@ -92,7 +92,7 @@ def test_blocks_kept_by_a_worker_that_dies_are_made_again(client, tmp_path):
     os.kill(makers(tmp_path)[0], signal.SIGKILL)
     np.testing.assert_array_equal(kept.each(np.sort), expected)
     assert len(makers(tmp_path)) > 10
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
 
 
 # --- odd parts

@@ -140,12 +140,12 @@ SPLIT_RULES = {
 @quietly
 @pytest.mark.parametrize("rule", SPLIT_RULES.values(), ids=SPLIT_RULES)
 def test_split_covers_each_learned_group(rule):
-    """400 fits of 80 rows and one new row each: covered at least as often as 1 - alpha, by group.
+    """200 fits of 80 rows and one new row each: covered at least as often as 1 - alpha, by group.
 
     Given the learned half, a new row's coverage in its group is at least 0.8 in every fit, and at
     most 0.8 + 1/(n_g + 1): the number covered lies between two binomials, whatever the fits.
     """
-    n_reps, alpha = 400, 0.2
+    n_reps, alpha = 200, 0.2
     hits, visits, bound = np.zeros(2), np.zeros(2), np.zeros(2)
     for seed in range(n_reps):
         X, scores = draw(np.random.default_rng(seed), n=81)

@@ -33,6 +33,7 @@ def held(n_fits):
     new, kept = make_rows(1, 20)[0], {name: clone(RULES[name]) for name in QUICK}
     n_windows = n_fits // A_WINDOW
     told = np.zeros((n_windows, 3), dtype=np.int64)  # a list would itself grow
+    gc.freeze()  # what was imported stays: looking through it took most of the time
     for window in range(n_windows):
         for name, rule in kept.items():
             rule.fit(X, scores).predict(new)  # a rule that stays, and is fitted anew

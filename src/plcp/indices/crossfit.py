@@ -114,7 +114,7 @@ class CrossFitted(RegressorMixin, Estimator):
         models = [model for model, _ in fitted]
         self.history_ = histories(models)
         self.models_ = average_linear(models)
-        self.__dict__.pop("_tables", None)  # of an earlier fit
+        self._tables = AveragedBoosters.of(self.models_)  # now: predict changes nothing
         return self
 
     def predict(self, X: Any) -> FloatArray:
