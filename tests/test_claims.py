@@ -27,7 +27,7 @@ def relative_error(rule, make, n):
 
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3])
 def test_default_has_less_than_a_fifth_of_the_error_of_split_on_the_papers_task(alpha):
-    assert relative_error(PLCP(alpha=alpha), make_synthetic, 8000) < 1 / 5
+    assert relative_error(PLCP(alpha=alpha), make_synthetic, 5000) < 1 / 5
 
 
 def test_default_has_less_than_half_of_the_error_of_split_where_noise_bends():
