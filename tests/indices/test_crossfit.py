@@ -97,7 +97,7 @@ def test_weights_reach_the_last_step_of_a_pipeline(rng):
 def test_weights_that_an_index_cannot_take_are_refused(rng):
     X, y = rng.normal(size=(20, 1)), rng.normal(size=20)
     with pytest.raises(ValueError, match="KNeighborsRegressor does not accept sample_weight"):
-        CrossFitted(KNeighborsRegressor(2)).fit(X, y, sample_weight=np.ones(20))
+        CrossFitted(KNeighborsRegressor(2)).fit(X, y, sample_weight=np.arange(20.0))
 
 
 def test_progress_bar_is_shown_when_asked_for(rng, capsys):

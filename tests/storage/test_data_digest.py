@@ -30,7 +30,7 @@ def test_it_does_not_depend_on_how_an_array_lies_in_memory():
     "X", [plane, frame, pl.from_pandas(frame)], ids=["array", "pandas", "polars"]
 )
 def test_any_other_row_score_or_weight_gives_another(X):
-    w = np.ones(len(task.scores))
+    w = np.full(len(task.scores), 2.0)
     other = X.copy() if hasattr(X, "copy") else X.clone()
     if isinstance(X, np.ndarray):
         other[5, 1] = np.nextafter(other[5, 1], np.inf)
@@ -51,6 +51,7 @@ def test_any_other_row_score_or_weight_gives_another(X):
         split(swapped),
     ]
     assert len({*found}) == len(found)
+    assert split(X, w=w / 2) == split(X)  # weights of one are none
 
 
 def test_names_of_columns_count():

@@ -57,11 +57,12 @@ class Case(NamedTuple):
     estimator: Any
     classes: bool = False
 
-    def fit(self, rows, **params):
+    def fit(self, rows, sample_weight=None, **params):
         """Fitted clone."""
         X, scores, labels = rows
         estimator = clone(self.estimator).set_params(**params)
-        return estimator.fit(X, labels if self.classes else scores)
+        weights = () if sample_weight is None else (sample_weight,)
+        return estimator.fit(X, labels if self.classes else scores, *weights)
 
 
 def forgetful(width):

@@ -18,6 +18,7 @@ from plcp.validation import (
     check_weights,
     drop_weightless,
     naming_the_boosted_index,
+    relative_weights,
 )
 
 # Newton steps on the gamma deviance overshoot by exp(mean / score): a score counts as no less than
@@ -63,10 +64,14 @@ class ScaledQuantile(RegressorMixin, Estimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the scale of the scores ``y``, then the quantile of their ratio to it."""
+        """Fit the scale of the scores ``y``, then the quantile of their ratio to it.
+
+        Only shares of ``sample_weight`` count: weights that are all alike are none.
+        """
         X, scores = check_features(self, X, reset=True, allow_nan=True), check_scores(y)
         check_lengths(X, scores)
-        X, scores, weights = drop_weightless(X, scores, check_weights(sample_weight, X))
+        X, scores, given = drop_weightless(X, scores, check_weights(sample_weight, X))
+        weights = relative_weights(given)
         if len(scores) < 2:
             raise ValueError("n_samples=1: one row has no spread, give at least two")
         if scores.min() < 0:

@@ -21,6 +21,7 @@ from plcp.validation import (
     check_pairs,
     check_share,
     drop_weightless,
+    relative_weights,
     takes_images,
     takes_nan,
 )
@@ -105,12 +106,15 @@ class ColorfulQuantile(RegressorMixin, Estimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Estimate the density of the scores ``y`` at their quantile, then fit with it."""
+        """Estimate the density of the scores ``y`` at their quantile, then fit with it.
+
+        Only shares of ``sample_weight`` count: weights that are all alike are none.
+        """
         level = check_share("quantile", 0.5 if self.quantile is None else self.quantile)
         self._check_mixing(self.mixing)
-        X, scores, weights = drop_weightless(
-            *check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
-        )
+        checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
+        X, scores, given = drop_weightless(*checked)
+        weights = relative_weights(given)
         if len(scores) < LEAST_ROWS:
             raise ValueError(
                 f"n_samples={len(scores)}: give {LEAST_ROWS}, as folds that show a density need"
@@ -128,8 +132,8 @@ class ColorfulQuantile(RegressorMixin, Estimator):
         )
         density = density_weights(high - low, weights)
         self.density_weights_ = 1 - self.mixing + self.mixing * density
-        given = 1.0 if weights is None else weights
-        self.index_ = fit_weighted(at(index, level), X, scores, given * self.density_weights_)
+        shares = 1.0 if weights is None else weights
+        self.index_ = fit_weighted(at(index, level), X, scores, shares * self.density_weights_)
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -25,6 +25,7 @@ from plcp.validation import (
     check_lengths,
     check_scores,
     check_weights,
+    relative_weights,
     takes_images,
     takes_nan,
 )
@@ -95,12 +96,16 @@ class CrossFitted(RegressorMixin, Estimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit one model for each fold and repeat."""
+        """Fit one model for each fold and repeat.
+
+        Only shares of ``sample_weight`` count, and the index is given weights of one on average:
+        those that are all alike are none.
+        """
         rng = check_random_state(self.random_state)
         X = check_features(self, X, reset=True)
         scores = check_scores(y)
         check_lengths(X, scores)
-        weights = check_weights(sample_weight, X)
+        weights = relative_weights(check_weights(sample_weight, X))
         folds = make_folds(len(scores), self.cv, self.n_repeats, rng)
         index = seeded(self.index, rng)
         if hasattr(index, "tune"):  # what can be chosen once is not chosen anew in each fold

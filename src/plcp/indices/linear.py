@@ -3,7 +3,7 @@
 import warnings
 from copy import copy
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,13 +17,19 @@ from plcp.indices.smoothing import (
     Array,
     Fit,
     Objective,
-    drop_absent,
     minimise,
     standardisation,
     weighted_quantile,
 )
 from plcp.indices.units import unit_of
-from plcp.validation import check_lengths, check_scores, check_table, check_weights
+from plcp.validation import (
+    check_lengths,
+    check_scores,
+    check_table,
+    check_weights,
+    drop_weightless,
+    relative_weights,
+)
 
 FAR = 1e3  # typical distances from the median: beyond, a value counts only by its side
 
@@ -108,13 +114,17 @@ class LinearQuantile(RegressorMixin, Estimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit; a weight of 2 means the row twice, a weight of 0 that it is absent."""
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit; a weight of 2 means the row twice, a weight of 0 that it is absent.
+
+        Only shares of weights count: those that are all alike are none.
+        """
         quantile = self._check_parameters()
         X, y = check_table(self, X, reset=True), check_scores(y)
         check_lengths(X, y)
-        given = check_weights(sample_weight, X)
-        X, y, weight = drop_absent(X, y, np.ones(len(y)) if given is None else given)
+        X, y, given = drop_weightless(X, y, check_weights(sample_weight, X))
+        weights = relative_weights(given)
+        weight = np.full(len(y), 1 / len(y)) if weights is None else weights / weights.sum()
         centre, gain = standardisation(X, weight, self.fit_intercept)
         unit = float(self.fit_intercept)
         scale = unit_of(y)

@@ -27,6 +27,7 @@ from plcp.validation import (
     check_lengths,
     check_scores,
     check_weights,
+    relative_weights,
 )
 
 STEPS = 10
@@ -101,12 +102,15 @@ class MixedIndex(RegressorMixin, Estimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Cross-fit the members, then choose shifts and weights."""
+        """Cross-fit the members, then choose shifts and weights.
+
+        Only shares of ``sample_weight`` count: weights that are all alike are none.
+        """
         level = 0.5 if self.quantile is None else self.quantile
         check_count("cv", self.cv, 2)
         Z, scores = self._encode(X, reset=True), check_scores(y)
         check_lengths(Z, scores)
-        weights = check_weights(sample_weight, Z)
+        weights = relative_weights(check_weights(sample_weight, Z))
         # A score that rounding has put below zero does not make the others signed.
         self.is_scale_ = bool(scores.min() >= -ROUNDING * np.abs(scores).mean())
         target = np.maximum(scores, 0.0) if self.is_scale_ else scores

@@ -168,14 +168,6 @@ def standardisation(X: Array, weight: Array, fit_intercept: bool) -> tuple[Array
     return centre, np.divide(1, deviation, out=np.zeros_like(deviation), where=told)
 
 
-def drop_absent(X: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Rows of positive weight, copied only if there are others, their weights summing to one."""
-    present = weight > 0
-    if not present.all():
-        X, y, weight = X[present], y[present], weight[present]
-    return X, y, weight / weight.sum()
-
-
 def line_search(slope: Callable[[float], float], initial: float) -> float:
     """Distance at which the increasing `slope` is near zero, seen from `initial` < 0."""
     low, high, distance = 0.0, np.inf, 1.0

@@ -21,6 +21,7 @@ from plcp.validation import (
     check_table,
     check_weights,
     drop_weightless,
+    relative_weights,
 )
 
 BLOCK = 4096
@@ -72,11 +73,15 @@ class SparseScale(RegressorMixin, Estimator):
         self.categorical_features = categorical_features
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the variance of the scores ``y``, then again with the weights it implies."""
+        """Fit the variance of the scores ``y``, then again with the weights it implies.
+
+        Only shares of ``sample_weight`` count: weights that are all alike are none.
+        """
         check_count("cv", self.cv, 2)
         X, scores = check_table(self, X, reset=True, allow_nan=True), check_scores(y)
         check_lengths(X, scores)
         X, scores, weights = drop_weightless(X, scores, check_weights(sample_weight, X))
+        weights = relative_weights(weights)
         if len(scores) < 2:
             raise ValueError("n_samples=1: one row has no spread, give at least two")
         given = np.ones(len(scores)) if weights is None else weights

@@ -15,7 +15,7 @@ from plcp.indices.linear import LinearQuantile
 from plcp.indices.units import unit_of
 from plcp.partitions.base import Partition, merge_columns, warn_if_collapsed
 from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
-from plcp.validation import check_count, check_share, check_table
+from plcp.validation import check_count, check_share, check_table, relative_weights
 
 ROUNDS_WITHOUT_GAIN = 3
 
@@ -101,7 +101,8 @@ class SoftmaxPartition(Partition):
         self._check_options()
         rng = check_random_state(self.random_state)
         X = check_table(self, X, reset=True)
-        weights = np.ones(len(scores)) if given is None else given
+        shares, total = relative_weights(given), len(scores) if given is None else given.sum()
+        weights = np.ones(len(scores)) if shares is None else shares
         self._center = np.average(X, axis=0, weights=weights)
         spread = np.sqrt(np.average((X - self._center) ** 2, axis=0, weights=weights))
         self._spread = np.where(spread > 0, spread, 1.0)
@@ -113,9 +114,9 @@ class SoftmaxPartition(Partition):
         _, self._weights, thresholds, history = min(runs, key=lambda run: run[0])
         self.history_ = [{name: unit * loss for name, loss in step.items()} for step in history]
         thresholds = threshold_step(pairs, self._weights, self.alpha, previous=thresholds)
-        masses = (pairs.weights @ self._raw(pairs.Z)) * weights.sum()
+        masses = (pairs.weights @ self._raw(pairs.Z)) * total
         # a group of less than one point is dead
-        self.settle(thresholds * unit, masses, least=weights.mean())
+        self.settle(thresholds * unit, masses, least=total / len(scores))
         warn_if_collapsed(self.group_sizes_, self.n_groups)
         return self
 

@@ -15,6 +15,7 @@ from plcp.thresholds.levels import Alpha
 from plcp.thresholds.members import Members, members_of_matrix
 from plcp.thresholds.several import asks_any_level, fits_each_level, predicts_each_level
 from plcp.validation import check_alpha, check_features, check_pairs, warn_if_small, warn_infinite
+from plcp.validation.effective import telling_columns
 
 TIE = 1e-8  # below one row in a hundred million: decides between optima, and nothing else
 
@@ -106,6 +107,7 @@ class BatchGCP(ThresholdRule):
         check_law(scores, thresholds, counts, 1 - alpha)
         sizes = counts.sum(axis=0)
         self.group_sizes_ = sizes[1:]
+        self._group_rows = telling_columns(members, weights)
         self.group_coverage_ = ((scores <= thresholds) @ counts / sizes)[1:]
         warn_if_small(self.groups_, self.group_sizes_, alpha)
         self.guarantee_ = _guarantee(alpha, len(self.groups_), len(vertex.basis), weights)

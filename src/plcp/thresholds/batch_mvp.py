@@ -22,6 +22,7 @@ from plcp.validation import (
     check_share,
     warn_if_small,
 )
+from plcp.validation.effective import telling_columns
 
 
 class BatchMVP(ThresholdRule):
@@ -122,6 +123,7 @@ class BatchMVP(ThresholdRule):
         self.error_ = float(errors.sum(axis=1).max())
         self.groups_ = self._groups.names_
         self.group_sizes_ = counts @ members
+        self._group_rows = telling_columns(members, weights)
         self.group_coverage_ = (counts * (ranks <= levels)) @ members / self.group_sizes_
         warn_if_small(self.groups_, self.group_sizes_, alpha)
         self.guarantee_ = _guarantee(alpha, len(self.groups_), self.error_)

@@ -31,6 +31,7 @@ from plcp.validation import (
     drop_weightless,
     warn_infinite,
 )
+from plcp.validation.effective import telling_columns
 
 
 class ConditionalCalibration(ThresholdRule):
@@ -144,7 +145,8 @@ class ConditionalCalibration(ThresholdRule):
         rng, columns = check_random_state(self.random_state), self._columns(X, groups)
         self._width = columns.shape[1]
         counts = np.ones(len(scores)) if weights is None else weights
-        self.group_sizes_ = counts @ columns[:, self._width - len(self.groups_) :]
+        members = columns[:, self._width - len(self.groups_) :]
+        self.group_sizes_, self._group_rows = counts @ members, telling_columns(members, weights)
         # a kernel's penalty is in the units of the scores as they are
         self._unit = unit_of(scores) if self.kernel is None else 1.0
         exact = self._solve(X, columns, scores / self._unit, weights, rng)

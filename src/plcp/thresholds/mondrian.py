@@ -29,6 +29,7 @@ from plcp.validation import (
     shortened,
     warn_infinite,
 )
+from plcp.validation.effective import telling_sizes
 
 
 class Mondrian(ThresholdRule):
@@ -100,6 +101,7 @@ class Mondrian(ThresholdRule):
         m = len(self.groups_)
         thresholds = group_conformal_quantiles(scores, codes, m, alpha, weights)
         sizes = np.bincount(codes, weights, minlength=m)
+        self._group_rows = None if weights is None else telling_sizes(codes, weights, m)
         return self._settled(thresholds, sizes, weighted=weights is not None)
 
     def fit_blocks(self, blocks: Passes) -> Self:

@@ -157,6 +157,7 @@ class PLCP(LearnedGroups):
         learned = learn(self, seeded(partition, rng), pairs, self._follow, rng)
         found = self._reading().levels(learned.partition, learned.seen, learned.honest)
         self._settle(learned.partition, learned.history, *found)
+        self._count_telling(learned.honest)
         weighted = pairs.weights is not None
         self.guarantee_ = plcp_guarantee(self, self._follow, len(learned.honest.scores), weighted)
         self._warn_if_one_group_serves_all(partition, pairs)

@@ -123,7 +123,7 @@ class Rectified(ThresholdRule):
         # A choice by all signs stays exact: a test score below zero is covered by any ratio.
         self.adjustment_ = _adjustment(self.adjustment, pairs.scores)
         held = self._learn(pairs, alpha)
-        self._n_calibration, _ = telling_rows(len(held.scores), held.weights)
+        self._n_calibration = telling_rows(len(held.scores), held.weights)
         self.level_ = conformal_quantile(self._adjusted(held), alpha, held.weights)
         if np.isinf(self.level_):
             warn_infinite(self._why_infinite(held, alpha))

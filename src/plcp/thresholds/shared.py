@@ -96,6 +96,7 @@ def _at_level(teacher: Any, level: float, learned: Learned, owner: IntArray) -> 
     honest = replace(learned.honest, index=rule._factor * learned.honest.index)
     found = reading.read_as_learned(reading.grouped(honest, owner))
     rule._settle(learned.partition, learned.history, found, owner)
+    rule._count_telling(honest)
     weighted = learned.honest.weights is not None
     n = len(learned.honest.scores)
     rule.guarantee_ = plcp_guarantee(rule, rule._follow, n, weighted)

@@ -18,6 +18,7 @@ from plcp.validation import (
     check_features,
     check_pairs,
     check_some,
+    drop_weightless,
     too_few,
     warn_infinite,
 )
@@ -74,7 +75,8 @@ class SplitConformal(ThresholdRule):
         one. For covariate shift, give likelihood ratios relative to a typical test point.
         """
         alpha = check_alpha(self.alpha)
-        _, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=True)
+        checked = check_pairs(self, X, y, sample_weight, allow_nan=True)
+        _, scores, weights = drop_weightless(*checked)
         return self._settled(conformal_quantile(scores, alpha, weights), len(scores), weights)
 
     def fit_blocks(self, scores: Passes) -> Self:

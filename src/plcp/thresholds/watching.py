@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from plcp.monitoring import Monitor
 from plcp.monitoring.urn import Urn
 from plcp.monitoring.watched import Sighting, Watch
+from plcp.quantiles import FloatArray
 from plcp.shifts.columns import shown
 from plcp.thresholds.guarantees import EXACT
 from plcp.thresholds.members import distinct, members_of_codes
@@ -25,7 +26,8 @@ class Watchable:
 
     _reads_ranks: ClassVar[bool] = False  # whether thresholds are ranks among scores held out
     _n_calibration: float  # calibration rows; of weighted ones, how many equal ones tell as much
-    _rows_a_weight: float = 1.0  # the same of one unit of weight
+    _weighted: bool = False  # whether any of them count as more or less than one
+    _group_rows: FloatArray | None = None  # the same as _n_calibration of each group, if weighted
     data_digest_: str | None  # of the rows that taught it, see ``plcp.validation.digest``
 
     def monitor(self, rate: float = 0.05) -> Monitor:
@@ -60,7 +62,8 @@ class Watchable:
 
     def _count_blocks(self, n: float) -> None:
         """Note how many rows calibrated in blocks: they were never in one place, to be digested."""
-        self._n_calibration, self._rows_a_weight, self.data_digest_ = float(n), 1.0, None
+        self._n_calibration, self.data_digest_ = float(n), None
+        self._weighted, self._group_rows = False, None
 
     def group_names(self) -> list[str]:
         """Return the names of the groups that were learned or given, in their order."""
@@ -77,14 +80,13 @@ def _check_takes_groups(rule: Any) -> None:
 
 def _watch_of(rule: Any) -> Watch:
     alpha, names = float(rule.alpha), rule.group_names()
-    sizes = rule._rows_a_weight * np.asarray(rule.group_sizes_) if names else []
-    weighted = rule._rows_a_weight != 1.0
+    sizes = _rows_of_groups(rule) if names else np.empty(0)
     return Watch(
         title="",
         alpha=alpha,
-        everybody=Urn.of(_calibration_rows(rule, sizes), alpha, weighted),
+        everybody=Urn.of(_calibration_rows(rule, sizes), alpha, rule._weighted),
         groups={
-            name: Urn.of(size, alpha, weighted)
+            name: Urn.of(size, alpha, rule._weighted)
             for name, size in zip(distinct(["all", *names])[1:], sizes, strict=True)
         },
         exact=rule._reads_ranks and EXACT in rule.guarantee_ and not _repeats_draws(rule),
@@ -95,6 +97,11 @@ def _watch_of(rule: Any) -> Watch:
 def _repeats_draws(rule: Any) -> bool:
     """Whether groups are drawn, the first of every batch alike: rows then are not as calibrated."""
     return bool(get_tags(rule).non_deterministic)
+
+
+def _rows_of_groups(rule: Any) -> FloatArray:
+    """Return how many rows calibrated each group; of weighted ones, how many tell as much."""
+    return np.asarray(rule.group_sizes_ if rule._group_rows is None else rule._group_rows)
 
 
 def _calibration_rows(rule: Any, sizes: Any) -> float:

@@ -30,6 +30,7 @@ from plcp.validation.pairs import (
     check_some,
     check_weights,
     drop_weightless,
+    relative_weights,
 )
 from plcp.validation.saying import (
     ColumnOrderWarning,
@@ -77,6 +78,7 @@ __all__ = [
     "is_missing",
     "least_points",
     "naming_the_boosted_index",
+    "relative_weights",
     "shortened",
     "takes_images",
     "takes_nan",

@@ -24,7 +24,9 @@ def check_pairs(
     scores = check_scores(y)
     check_lengths(X, scores)
     weights = check_weights(sample_weight, X)
-    estimator._n_calibration, estimator._rows_a_weight = telling_rows(len(scores), weights)
+    estimator._n_calibration = telling_rows(len(scores), weights)
+    # rows that weigh one or nothing are rows, and have ranks
+    estimator._weighted = weights is not None and not np.isin(weights, (0.0, 1.0)).all()
     if getattr(estimator, "_digests_data", False):
         estimator.data_digest_ = data_digest(X, scores, weights)
     return X, scores, weights
@@ -71,7 +73,10 @@ def check_some(n: int) -> None:
 
 
 def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
-    """Weights, not negative and with a sum that is positive and finite; one number is for all."""
+    """Weights, not negative and with a sum that is positive and finite; one number is for all.
+
+    Those that are one in every row say nothing, and are None.
+    """
     if sample_weight is None:
         return None
     check_at_hand(sample_weight=sample_weight)
@@ -94,7 +99,7 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
             f"sample_weight sums to {size}: give each calibration point the number of rows that "
             "it stands for"
         )
-    return weights
+    return _unless_ones(weights)
 
 
 def check_lengths(X: Any, scores: Any) -> None:
@@ -113,4 +118,22 @@ def drop_weightless(
     if weights is None or weights.all():
         return X, scores, weights
     rows = np.flatnonzero(weights)
-    return take(X, rows), scores[rows], weights[rows]
+    return take(X, rows), scores[rows], _unless_ones(weights[rows])
+
+
+def relative_weights(weights: FloatArray | None) -> FloatArray | None:
+    """Weights of which only shares count: one on average, and None where all are alike.
+
+    Examples
+    --------
+    >>> relative_weights(np.array([2.0, 6.0])), relative_weights(np.array([3.0, 3.0]))
+    (array([0.5, 1.5]), None)
+    """
+    if weights is None or (weights == weights[0]).all():
+        return None
+    return weights / weights.mean()
+
+
+def _unless_ones(weights: FloatArray) -> FloatArray | None:
+    """Weights, or None where each row counts once: as it does without any, to the last bit."""
+    return None if (weights == 1).all() else weights

@@ -13,13 +13,14 @@ from plcp.quantiles import FloatArray, IntArray
 from plcp.rows import is_frame
 from plcp.thresholds.base import Assigned, ThresholdRule
 from plcp.thresholds.learned.calibration import Levels, mean_level
-from plcp.thresholds.learned.evidence import Pairs, Place, place_of
+from plcp.thresholds.learned.evidence import Evidence, Pairs, Place, place_of
 from plcp.thresholds.learned.options import follows_index, template
 from plcp.thresholds.learned.reading import Reading
 from plcp.thresholds.learned.selection import History
 from plcp.thresholds.members import Members, members_of_codes
 from plcp.thresholds.several import asks_any_level, has_levels, side_by_side
 from plcp.validation import check_features, too_few, warn_infinite
+from plcp.validation.effective import telling_rows, telling_sizes
 
 
 class LearnedGroups(ThresholdRule):
@@ -118,6 +119,13 @@ class LearnedGroups(ThresholdRule):
                 f"learned groups {few} hold too few calibration points for alpha = {self.alpha}"
             )
 
+    def _count_telling(self, honest: Evidence) -> None:
+        """Note how many equal rows tell as much as the weighted ones of each group."""
+        self._group_rows = None
+        if honest.weights is not None:
+            groups = self._rank[self._reading().groups(honest.merged(self._owner))]
+            self._group_rows = telling_sizes(groups, honest.weights, len(self.group_sizes_))
+
     def _warn_if_one_group_serves_all(self, partition: Partition, pairs: Pairs) -> None:
         """Soft groups may share the rows evenly, and one of them be the likeliest everywhere."""
         if self.assignment == "mode" and not isinstance(partition, OrderedPartition):
@@ -132,6 +140,7 @@ class LearnedGroups(ThresholdRule):
         self._owner = self._rank = np.zeros(1, dtype=np.intp)
         self.levels_ = self.thresholds_ = np.array([np.inf])
         self.group_sizes_, self.history_ = self.partition_.group_sizes_, []
+        self._group_rows = np.array([telling_rows(len(pairs.scores), pairs.weights)])
         self.guarantee_ = "Every set holds all labels: too few calibration points for this alpha."
 
     def _place(self, X: Any) -> Place:
