@@ -166,7 +166,7 @@ def test_what_has_no_groups_is_refused(adapter, rule):
 
 @pytest.mark.parametrize("adapter", [as_feature_map, bins])
 def test_what_is_no_rule_is_refused_at_once(adapter, model):
-    with pytest.raises(TypeError, match=r"such as PLCP, got LinearRegression\(\)"):
+    with pytest.raises(TypeError, match=r"got LinearRegression\(\): give one, such as PLCP"):
         adapter(model)
     conformal = ConformalRegressor(model, threshold=Mondrian(lambda X: X[:, 0] > 0, ALPHA))
     with pytest.raises(TypeError, match=r"got ConformalRegressor: give its rule, thresholds_\[0\]"):

@@ -82,7 +82,7 @@ def test_noise_by_deviation_is_that_of_jung_and_others_code():
 
 
 def test_noise_of_no_kind_is_refused():
-    with pytest.raises(ValueError, match="noise='sd': must be 'variance' or 'deviation'"):
+    with pytest.raises(ValueError, match="noise must be one of 'variance', 'deviation', got 'sd'"):
         make_synthetic(5, noise="sd")
 
 

@@ -16,6 +16,9 @@ def check_grouped(rule: Any) -> Any:
             "thresholds_[0], and rows as that sees them, after features="
         )
     if not isinstance(rule, ThresholdRule):
-        raise TypeError(f"groups are those of a fitted threshold rule, such as PLCP, got {rule!r}")
+        raise TypeError(
+            f"groups are those of a fitted threshold rule, got {rule!r}: give one, such as "
+            "PLCP().fit(X, scores)"
+        )
     check_is_fitted(rule)
     return rule

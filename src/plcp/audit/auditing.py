@@ -16,6 +16,7 @@ from plcp.audit.judging import Judged, judge_covered, judge_intervals, judge_set
 from plcp.audit.summary import summarise
 from plcp.audit.words import asked, rows
 from plcp.files import find_column
+from plcp.validation import check_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,6 +100,7 @@ def audit(
     >>> print(summary["headline"]["worst"])
     Worst place: age ≥ 60: 63.0 % of 656 rows (57.8 to 67.9 %, all 6 groups at once).
     """
+    check_count("seed", seed, 0)
     table = as_pandas(frame)
     roles = _roles(
         table, target=target, lower=lower, upper=upper, sets=sets, covered=covered, size=size

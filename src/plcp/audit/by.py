@@ -40,7 +40,11 @@ def parse_by(text: str) -> tuple[By, ...]:
 
 def check_by(columns: Iterable[By | str]) -> tuple[By, ...]:
     """Columns to group by, each named once, with two bins at least where bins are asked for."""
-    asked = tuple(_parse(item) if isinstance(item, str) else item for item in columns)
+    given = tuple(columns) if isinstance(columns, Iterable) else (columns,)
+    for item in given:
+        if not isinstance(item, By | str):
+            raise TypeError(f"by must name columns, got {item!r}: write 'sex,age:5', or a list")
+    asked = tuple(_parse(item) if isinstance(item, str) else item for item in given)
     for item in asked:
         if item.bins is not None:
             check_count(f"the number of bins of {item.column!r}", item.bins, least=2)

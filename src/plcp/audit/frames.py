@@ -22,10 +22,8 @@ def as_pandas(table: Any) -> pd.DataFrame:
     >>> as_pandas({"age": [31, 40], 7: [1.0, 2.0]}).columns.tolist()
     ['age', '7']
     """
-    import pandas as pd
-
     frame = table.to_pandas() if hasattr(table, "to_pandas") else table
-    frame = pd.DataFrame(frame) if isinstance(frame, Mapping) else frame
+    frame = _side_by_side(frame) if isinstance(frame, Mapping) else frame
     if not is_frame(frame):
         raise ValueError(
             f"a table must be a DataFrame, an Arrow table or a dict of columns, got "
@@ -36,6 +34,15 @@ def as_pandas(table: Any) -> pd.DataFrame:
     if twice:
         raise ValueError(f"the table has several columns named {twice[0]!r}: rename them")
     return frame.set_axis(names, axis=1)
+
+
+def _side_by_side(columns: Mapping[Any, Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        return pd.DataFrame(columns)
+    except ValueError as error:
+        raise ValueError(f"no table can be made of these columns: {error}; mend them") from error
 
 
 def holds_lists(column: pd.Series) -> bool:

@@ -122,7 +122,7 @@ def _kept(
     if not kept.any():
         raise ValueError(
             f"none of {rows(len(kept))} has both a value in {target!r} and a set: "
-            "there is nothing to audit"
+            "there is nothing to audit; name other columns, or give rows that have both"
         )
     return kept, notes
 

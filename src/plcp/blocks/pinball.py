@@ -120,9 +120,20 @@ def sums_of(
 def numbers_of(X: Any) -> NDArray[Any]:
     """Features as an array of numbers."""
     if not is_frame(X):
-        return np.asarray(X)
+        array = np.asarray(X)
+        return array if array.dtype.kind in "biuf" else _numeric(array)
     columns = [_column(name, X[name]) for name in X.columns]
     return np.column_stack(columns) if columns else np.empty(X.shape)
+
+
+def _numeric(array: NDArray[Any]) -> FloatArray:
+    """Objects that are numbers, as numbers."""
+    try:
+        if array.dtype.kind == "O":
+            return array.astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X must hold numbers: {error}; leave out what is none") from error
+    raise ValueError(f"X must hold numbers, got an array of {array.dtype}: convert it")
 
 
 def _column(name: Any, column: Any) -> FloatArray:

@@ -141,7 +141,7 @@ def aligned(name: str, values: Any, X: Any) -> Any:
         if len(values) != len(X):
             raise ValueError(
                 "Found input variables with inconsistent numbers of samples: "
-                f"{[len(X), len(values)]}"
+                f"{[len(X), len(values)]}; give {name} of one value a row"
             )
         values = values.rechunk({0: X.chunks[0]})
     if is_lazy(X) and X.npartitions != values.npartitions:

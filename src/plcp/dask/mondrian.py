@@ -3,9 +3,10 @@
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from plcp.blocks.passes import Block
-from plcp.dask.collections import check_columns, check_parts, pairs_of, promised
+from plcp.dask.collections import check_columns, check_parts, is_lazy, pairs_of, promised
 from plcp.dask.rule import DaskRule
 from plcp.rows import count
 from plcp.shifts.columns import column_key
@@ -67,7 +68,10 @@ class DaskMondrian(DaskRule):
         Lazy, as in all rules on Dask; workers keep the warning about groups never seen in their
         logs.
         """
-        self._check_groups(X, groups)
+        check_is_fitted(self, "rule_")
+        if is_lazy(X):
+            check_columns(self.rule_, X, reset=False)
+            self._check_groups(X, groups)
         return self._predicted(X, groups)
 
     def _check_groups(self, X: Any, given: Any) -> None:

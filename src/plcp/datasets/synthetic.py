@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.utils import check_random_state
 
+from plcp.validation.options import check_count, check_option, check_positive
+
 Floats = NDArray[np.float64]
 
 
@@ -42,6 +44,7 @@ def make_toy(n: int, random_state: Any = None) -> ScoreTask:
     >>> make_toy(3, random_state=0).X.shape
     (3, 1)
     """
+    check_count("n", n, 1)
     rng = check_random_state(random_state)
     X = rng.uniform(-1, 1, (n, 1))
     return _draw(X, X[:, 0], np.where(X[:, 0] < 0, 1.0, np.sqrt(2.0)), rng)
@@ -73,8 +76,9 @@ def make_synthetic(
         ``"variance"``: that of y is ``variance`` + Σ i X_i, as the paper's text says.
         ``"deviation"``: its standard deviation is 0.25 + Σ i X_i, as in Jung et al.'s own code.
     """
-    if noise not in ("variance", "deviation"):
-        raise ValueError(f"noise={noise!r}: must be 'variance' or 'deviation'")
+    check_count("n", n, 1)
+    check_positive("variance", variance)
+    check_option("noise", noise, ("variance", "deviation"))
     rng = check_random_state(random_state)
     binary = rng.randint(0, 2, (n, 10)).astype(float)
     X = np.hstack([binary, rng.normal(0, np.sqrt(variance), (n, 90))])
@@ -86,6 +90,7 @@ def make_synthetic(
 
 def make_nonlinear(n: int, random_state: Any = None) -> ScoreTask:
     """Twenty uniform covariates, σ = 0.3 + 2|sin(3x₁)x₂| + 1[x₃ > 0.3] + exp(x₄)/2, mean zero."""
+    check_count("n", n, 1)
     rng = check_random_state(random_state)
     X = rng.uniform(-1, 1, (n, 20))
     sigma = 0.3 + 2 * np.abs(np.sin(3 * X[:, 0]) * X[:, 1]) + (X[:, 2] > 0.3) + np.exp(X[:, 3]) / 2

@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from plcp.files.names import check_path
+
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -30,6 +32,7 @@ def check_output(path: str | Path, force: bool = False, *, ending: str = "") -> 
     Path
         The file itself, where ``path`` is a link to it.
     """
+    check_path(path)
     if not Path(path).name.lower().endswith(ending):
         raise ValueError(f"{path} is to be a {ending} file: end its name in {ending}")
     real = Path(path).resolve()

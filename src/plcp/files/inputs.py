@@ -3,7 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
-from plcp.files.names import nearest
+from plcp.files.names import check_path, nearest
 
 
 def check_input(path: str | Path) -> Path:
@@ -15,6 +15,7 @@ def check_input(path: str | Path) -> Path:
     Traceback (most recent call last):
     FileNotFoundError: there is no file no such file.csv: is the path right?
     """
+    check_path(path)
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it")

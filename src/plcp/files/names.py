@@ -1,8 +1,25 @@
-"""Columns by their names: found, or the nearest ones told."""
+"""Columns and files by their names: found, or the nearest ones told."""
 
 import difflib
+import os
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import Any
+
+
+def check_path(path: Any) -> None:
+    """Refuse what is no name of a file.
+
+    Examples
+    --------
+    >>> check_path(3)
+    Traceback (most recent call last):
+    TypeError: path must be a str or a Path, got 3: name a file
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be a str or a Path, got {path!r}: name a file")
+    if "\0" in str(path):
+        raise ValueError(f"path must hold no zero byte, got {str(path)!r}: name a file")
 
 
 def find_column(name: str, names: Sequence[str], where: str = "the table") -> str:

@@ -66,7 +66,7 @@ def check_numbers(
     ``finite``, but none may be so large that its square overflows.
     """
     numbers = _as_floats(name, values, source)
-    if numbers.size == 0 and n is None:
+    if numbers.size == 0 and not n:
         raise ValueError(f"{name} is empty: pass {source}, of at least one row")
     n = numbers.size if n is None else n
     if numbers.shape != (n,):

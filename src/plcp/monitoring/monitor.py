@@ -75,6 +75,11 @@ class Monitor:
     """
 
     def __init__(self, rule: Watched, rate: float = 0.05) -> None:
+        if isinstance(rule, type) or not hasattr(rule, "watches"):
+            raise TypeError(
+                f"a fitted threshold rule or conformal estimator can be watched, got {rule!r}: "
+                "give one, such as PLCP().fit(X, scores)"
+            )
         if hasattr(rule, "fit"):
             check_is_fitted(rule)
         self.rule = rule

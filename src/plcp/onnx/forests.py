@@ -72,7 +72,7 @@ def predictions(
         for branches in booster.branches()
     ]
     starts = graph.constant(np.array([[booster.start for booster in boosters]]))
-    total = graph.add("Add", forest(graph, table, grown, len(boosters)), starts)
+    total = graph.add("Sum", forest(graph, table, grown, len(boosters)), starts)
     ends = np.cumsum([len(stage) for stage in stages])
     found = [
         graph.columns(total, np.arange(end - len(stage), end)) if len(stages) > 1 else total

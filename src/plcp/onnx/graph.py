@@ -20,7 +20,11 @@ TYPES = {
 
 
 class Graph:
-    """Nodes, constants and inputs, by name. Values of rows are columns, (n, 1), of doubles."""
+    """Nodes, constants and inputs, by name. Values of rows are columns, (n, 1), of doubles.
+
+    Sums are nodes "Sum": onnxruntime drops an "Add" or "Sub" of one number that is zero in single
+    precision, which an intercept of 1e-50 is.
+    """
 
     def __init__(self) -> None:
         self.nodes: list[NodeProto] = []
@@ -110,7 +114,7 @@ class Graph:
         """Return ``table @ coef + intercept``, a column for each column of ``coef``."""
         weights = np.asarray(coef, dtype=float)
         product = self.add("MatMul", table, self.constant(weights.reshape(len(weights), -1)))
-        return self.add("Add", product, self.constant(np.asarray(intercept, dtype=float)))
+        return self.add("Sum", product, self.constant(np.asarray(intercept, dtype=float)))
 
     def encoded(
         self, column: str, known: NDArray[Any], values: NDArray[Any], otherwise: float

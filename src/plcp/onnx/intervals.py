@@ -65,7 +65,7 @@ def ends(graph: Graph, score: Any, given: str, thresholds: list[str]) -> tuple[s
     elif type(score) is SignedResidual and score.side != "both":
         everything = graph.constant(np.inf)
         below, above = (everything, above) if score.side == "upper" else (below, everything)
-    return graph.add("Sub", low, below), graph.add("Add", high, above)
+    return graph.add("Sub", low, below), graph.add("Sum", high, above)
 
 
 def point(graph: Graph, score: Any, given: str) -> str:

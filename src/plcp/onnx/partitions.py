@@ -78,7 +78,7 @@ def is_torch_partition(partition: Any) -> bool:
 def _softmax_of_line(rows: Rows, partition: SoftmaxPartition) -> str:
     graph = rows.graph
     graph.sums = True
-    centred = graph.add("Sub", rows.numbers(partition), graph.constant(partition._center))
+    centred = graph.add("Sum", rows.numbers(partition), graph.constant(-partition._center))
     scaled = graph.add("Div", centred, graph.constant(partition._spread))
     logits = graph.line(scaled, partition._weights[:-1], partition._weights[-1])
     return graph.add("Softmax", logits, axis=1)
@@ -110,7 +110,7 @@ def _classes(rows: Rows, partition: ClassifierPartition) -> str:
     graph, model = rows.graph, partition.classifier_
     if isinstance(model, int):  # a lone group
         known = np.eye(partition.n_groups_)[[partition._group_of[model]]]
-        return graph.add("Add", graph.constant_like(rows.column(0), 0.0), graph.constant(known))
+        return graph.add("Sum", graph.constant_like(rows.column(0), 0.0), graph.constant(known))
     if type(model) is not HistGradientBoostingClassifier:
         raise refused(
             model,

@@ -107,10 +107,10 @@ def _mixed(rows: Rows, index: MixedIndex) -> str:
         if weight > 0:
             raw = regressor(table, member)
             values = graph.add("Max", raw, graph.constant(float(index.floor_)))
-            put = "Mul" if index.is_scale_ else "Add"
+            put = "Mul" if index.is_scale_ else "Sum"
             adjusted = graph.add(put, values, graph.constant(float(adjustment)))
             share = graph.add("Mul", adjusted, graph.constant(float(weight)))
-            mixed = graph.add("Add", mixed, share)
+            mixed = graph.add("Sum", mixed, share)
     return mixed
 
 
@@ -132,7 +132,7 @@ def _pipeline(rows: Rows, model: Pipeline) -> str:
             )
         table = rows.numbers(step)
         if step.mean_ is not None:
-            table = graph.add("Sub", table, graph.constant(step.mean_))
+            table = graph.add("Sum", table, graph.constant(-step.mean_))
         if step.scale_ is not None:
             table = graph.add("Div", table, graph.constant(step.scale_))
         rows = Table(graph, table, (rows.width,))

@@ -92,7 +92,7 @@ def _plcp(rows: Rows, rule: PLCP) -> Answer:
     if rule._follow:
         # the factor is that of an index learned at another level
         base = graph.add("Mul", place.index, graph.constant(float(rule._factor)))
-        threshold = graph.add("Add", base, threshold)
+        threshold = graph.add("Sum", base, threshold)
     if np.isfinite(rule._least):
         threshold = graph.add("Max", threshold, graph.constant(float(rule._least)))
     group = graph.look_up(place.group_of.astype(np.int64)[:, None], place.number)
@@ -124,7 +124,7 @@ def _rectified(rows: Rows, rule: Rectified) -> Answer:
     ratio = rule.adjustment_ == "ratio"
     if ratio:
         tau = graph.add("Max", tau, graph.constant(float(rule.floor_)))
-    threshold = graph.add("Mul" if ratio else "Add", tau, graph.constant(float(rule.level_)))
+    threshold = graph.add("Mul" if ratio else "Sum", tau, graph.constant(float(rule.level_)))
     return _where_known(rows, rule, raw, Answer(threshold, None))
 
 
@@ -170,7 +170,7 @@ def _where_known(rows: Rows, rule: Any, values: str, found: Answer) -> Answer:
         if graph.sums:
             table = graph.add("Mul", table, graph.constant(TO_INFINITY))
         doubts.append(graph.reduce("ReduceSum", graph.add("Mul", table, zero)))
-    doubt = doubts[0] if len(doubts) == 1 else graph.add("Add", *doubts)
+    doubt = doubts[0] if len(doubts) == 1 else graph.add("Sum", *doubts)
     known = graph.add("Equal", doubt, zero)
     threshold = graph.add("Where", known, found.threshold, graph.constant(np.inf))
     if found.group is None:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from plcp.metrics.bins import count_quantiles
 from plcp.quantiles import FloatArray, IntArray
-from plcp.rows import is_frame
+from plcp.rows import is_frame, plain
 from plcp.shifts.columns import shown
-from plcp.validation import is_missing
+from plcp.validation import check_names, is_missing
 
 MOST_CATEGORIES = 15  # that are drawn each for itself; the rarest are put together
 SPREAD = 0.5  # of the rows of a category, which is one wide
@@ -52,21 +53,34 @@ class Cells:
 
 def feature_of(X: Any, feature: Any) -> tuple[str, NDArray[Any]]:
     """Title and values of a column, by its name or its position; x0 is the first of an array."""
+    if is_frame(X):
+        check_names(X)
     titles = [str(name) for name in X.columns] if is_frame(X) else _numbered(X)
     if isinstance(feature, str) and feature in titles:
         place = titles.index(feature)
-    elif isinstance(feature, Integral) and -len(titles) <= int(feature) < len(titles):
+    elif _is_position(feature) and -len(titles) <= int(feature) < len(titles):
         place = int(feature) % len(titles)
     else:
         raise ValueError(_unknown(feature, titles))
-    values = X[X.columns[place]] if is_frame(X) else np.asarray(X)[:, place]
+    values = X[X.columns[place]] if is_frame(X) else np.asarray(plain(X))[:, place]
     return titles[place], np.asarray(values)
 
 
+def _is_position(feature: Any) -> bool:
+    return isinstance(feature, Integral) and not isinstance(feature, bool)
+
+
 def _numbered(X: Any) -> list[str]:
-    shape = np.shape(X)
+    if issparse(X):
+        raise TypeError("X is sparse, and columns are drawn that are not: give X.toarray()")
+    try:
+        shape = np.shape(plain(X))
+    except ValueError as error:  # rows of a list that are not equally long
+        raise ValueError(f"X must be a table, with rows of one length: {error}") from error
     if len(shape) != 2:
-        raise ValueError(f"X must have rows and columns to draw along, got shape {shape}")
+        raise ValueError(
+            f"X must have rows and columns, two dimensions, to draw along, got shape {shape}"
+        )
     return [f"x{i}" for i in range(shape[1])]
 
 
@@ -91,6 +105,8 @@ def cut_feature(title: str, values: NDArray[Any], most: int) -> Cells:
         raise ValueError(
             f"feature {title!r} holds dates or times: turn them into numbers, such as years"
         )
+    if values.dtype.kind == "c":
+        raise ValueError(f"feature {title!r} holds complex numbers: give their size instead")
     missing = is_missing(values)
     if values.dtype.kind in "iuf" or _are_numbers(values[~missing]):
         return _cut_numbers(title, np.where(missing, np.nan, values).astype(float), most)

@@ -1,9 +1,11 @@
 """How a fit went: losses of its steps, or of the members it mixed."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from plcp.conformal.base import check_one_level
@@ -17,6 +19,7 @@ LOSSES = {
     "held_out": ("on rows held out", "-"),
     "out_of_fold": ("out of fold", "-"),
 }
+GIVE = "give history_ of a fitted rule"
 COLORS = ("#1f6fb4", "#e08214", "#4d9a52", "#9970ab", "#8c510a", "#c51b7d", "#35978f")
 
 
@@ -59,13 +62,13 @@ class HistoryDisplay(Display):
     """
 
     def __init__(self, *, history: Sequence[Mapping[str, Any]]) -> None:
-        self.history = [dict(step) for step in history if "n_groups" not in step]
+        self.history = [dict(step) for step in check_steps(history) if "n_groups" not in step]
         self.members = _members(self.history)
         self.curves, self._looks = _curves(self.history)
         if not self.members and not self.curves:
             raise ValueError(
                 "history holds no step with a loss, one of "
-                f"{', '.join(LOSSES)}: the fit left none, as those of trees do"
+                f"{', '.join(LOSSES)}: trees left none; give that of a fit in steps"
             )
 
     @classmethod
@@ -127,8 +130,25 @@ class HistoryDisplay(Display):
         label_axes(self.ax_, "pinball loss, out of fold", "")
 
 
+def check_steps(history: Any) -> list[Mapping[str, Any]]:
+    """Return steps; refuse what ``history_`` of no rule is."""
+    if not isinstance(history, list | tuple) or not all(isinstance(s, Mapping) for s in history):
+        raise TypeError(f"history must be a list of dicts, got {history!r}: {GIVE}")
+    return list(history)
+
+
+def loss_of(step: Mapping[str, Any], key: str) -> float:
+    """Return a loss of a step, which must be a number."""
+    loss = step.get(key)
+    if isinstance(loss, bool) or not isinstance(loss, Real) or np.isnan(float(loss)):
+        raise ValueError(f"history must hold a number as {key!r}, got {loss!r}: {GIVE}")
+    return float(loss)
+
+
 def history_of(estimator: Any) -> list[dict[str, Any]]:
     """History of a fitted estimator, or of the one rule within."""
+    if not isinstance(estimator, BaseEstimator):
+        raise TypeError(f"a fitted estimator has a history, got {estimator!r}: give one")
     check_is_fitted(estimator)
     check_one_level(estimator)
     tails = estimator.thresholds_ if hasattr(estimator, "conformity_") else [estimator]
@@ -164,7 +184,7 @@ def _curves(
         for key in LOSSES.keys() & step.keys():
             title, line = LOSSES[key]
             label = f"{title}{_of_model(step)}"
-            losses.setdefault(label, []).append(float(step[key]))
+            losses.setdefault(label, []).append(loss_of(step, key))
             looks[label] = {"linestyle": line, "color": COLORS[step.get("model", 0) % len(COLORS)]}
     return {label: np.array(losses[label]) for label in sorted(losses)}, looks
 

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plcp.plotting.display import OTHERS, Display, draw_legend, label_axes, styled
-from plcp.plotting.history import history_of
+from plcp.plotting.history import check_steps, history_of, loss_of
 from plcp.thresholds import PLCP
 from plcp.thresholds.learned.selection import MOST_FOLLOWING, ROWS_A_GROUP
+from plcp.validation import check_count
 
 REMEDY = "fit PLCP(n_groups='auto', within='constant') for a curve"
 
@@ -80,7 +81,11 @@ class SelectionDisplay(Display):
         ax, **styles
             As in `plot`.
         """
-        tried = [(step["n_groups"], step["held_out"]) for step in history if "n_groups" in step]
+        tried = [
+            (check_count("n_groups of history", step["n_groups"], 1), loss_of(step, "held_out"))
+            for step in check_steps(history)
+            if "n_groups" in step
+        ]
         if not tried:
             raise ValueError(f"history holds no number of groups that was tried: {REMEDY}")
         chosen = min(tried, key=lambda pair: pair[1])[0]

@@ -135,6 +135,8 @@ class SizeDisplay(Display):
         groups, alpha, confidence, sample_weight, name, size_name, ax, **styles
             As in `CoverageDisplay.from_predictions`, `from_estimator` and `plot`.
         """
+        if size is None:
+            raise ValueError("size must be given, sets.size: CoverageDisplay draws without it")
         options: Any = {"alpha": alpha, "confidence": confidence, "sample_weight": sample_weight}
         tables = tabulate(covered, size, groups, name=name, **options)
         n = count(next(iter(covered.values())) if isinstance(covered, Mapping) else covered)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from plcp.files.inputs import check_input
+from plcp.files.names import check_path
 from plcp.storage.archive import read_parts
 from plcp.storage.every_kind import KINDS
 from plcp.storage.manifest import check_sums, check_told, read_format, version_of
 from plcp.storage.reader import Reader
-from plcp.storage.saving import SUFFIX, check_path
+from plcp.storage.saving import SUFFIX
 from plcp.storage.types import check_trusted
 
 # modules that read formats of the past, by a function `read_model` and one `read_manifest`

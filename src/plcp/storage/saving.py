@@ -1,6 +1,5 @@
 """``save``: a model as one file, whole or not at all."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -54,17 +53,10 @@ def save(model: Any, path: str | Path) -> None:
 
 def write(model: Any, path: str | Path, *, force: bool) -> None:
     """Write a model; with ``force`` in place of a file that is there."""
-    check_path(path)
     check_output(path, force, ending=SUFFIX)
     content = model_bytes(model)
     with write_atomically(path, force=force) as temporary:
         temporary.write_bytes(content)
-
-
-def check_path(path: Any) -> None:
-    """Refuse what is no name of a file."""
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a str or a Path, got {path!r}: name a file")
 
 
 def model_bytes(model: Any) -> bytes:

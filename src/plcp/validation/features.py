@@ -135,7 +135,9 @@ def check_dataset(X: Any, readable: bool) -> Any:
 
 
 def check_rows(X: Any) -> None:
-    """Refuse what no model should see: two columns of one name, or dates that pass as numbers."""
+    """Refuse what no model should see: no rows, columns of one name, dates that pass as numbers."""
+    if isinstance(X, str | bytes | dict):
+        raise TypeError(f"X must be rows, got a {type(X).__name__}: give an array or a DataFrame")
     if is_frame(X):
         check_names(X)
     elif isinstance(X, np.ndarray) and X.dtype.kind in "mM":

@@ -28,6 +28,14 @@ def check_share(name: str, value: Any, remedy: str = "") -> float:
     return number
 
 
+def check_positive(name: str, value: Any) -> float:
+    """``value`` if it is a finite number above zero."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+    if not 0 < number < np.inf:
+        raise ValueError(f"{name} must be a finite positive number, got {value!r}")
+    return number
+
+
 def check_option(name: str, value: Any, options: tuple[str, ...]) -> str:
     """``value`` if it is one of ``options``."""
     if not isinstance(value, str) or value not in options:
