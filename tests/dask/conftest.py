@@ -2,6 +2,7 @@
 
 import logging
 
+import dask
 import pytest
 from dask_rules import RULES
 from distributed import Client, LocalCluster
@@ -29,8 +30,12 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="session")
 def client():
-    """Return the client of two processes; it is not the default one."""
+    """Return the client of two processes; it is not the default one.
+
+    On busy cores a worker that was killed needs longer to come back than its cluster waits.
+    """
     with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "300s"}),
         LocalCluster(
             n_workers=2,
             threads_per_worker=1,

@@ -17,6 +17,7 @@ from plcp import (
     LinearQuantile,
     Mondrian,
     OrderedPartition,
+    SoftmaxPartition,
     SplitConformal,
 )
 from plcp.spark import interval_udf, set_udf, threshold_udf
@@ -195,7 +196,8 @@ def test_rules_of_ones_own_making_travel(frames, table):
 
 
 def test_spark_is_told_of_rules_that_draw(spark, table):
-    drawing = PLCP(assignment="sample", random_state=0).fit(table[NUMBERS], table["score"])
+    soft = SoftmaxPartition(2, n_starts=1, max_rounds=2)
+    drawing = PLCP(soft, 2, assignment="sample").fit(table[NUMBERS], table["score"])
     steady = SplitConformal().fit(table[NUMBERS], table["score"])
     assert not threshold_udf(drawing).deterministic
     assert threshold_udf(steady).deterministic

@@ -150,6 +150,11 @@ class CrossFitted(RegressorMixin, Estimator):
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_tables"}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "models_" in state:
+            self._tables = AveragedBoosters.of(self.models_)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = takes_nan(self.index)
