@@ -107,7 +107,7 @@ WEIGHTS = {
     "text": refused(as_text, "numbers|strings"),
     "words": refused(put(3, "heavy", object), "numbers"),
     "Series": same(pd.Series),
-    "all alike": Bad(lambda w: np.full(len(w), 1.0), like=no_weights, unless="interpolates"),
+    "all alike": Bad(lambda w: np.full(len(w), 1.0), like=no_weights),
 }
 
 LABELS = {
