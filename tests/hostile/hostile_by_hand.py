@@ -141,3 +141,17 @@ def failures(entry, name, bad, given, answer):
     if len(np.unique(given["covered"])) > 1:
         return SILENT
     return None if set(answer.tolist()) <= {-1, 0} else "kinds of rows where none stand out"
+
+
+def no_spread(entry, name, bad, given, answer):
+    """Quantiles of scores that are all alike do not vary."""
+    if len(np.unique(given["scores"])) > 1:
+        return SILENT
+    return None if float(answer) == 0 else "a variance where nothing varies"
+
+
+def no_slope(entry, name, bad, given, answer):
+    """Where all scores tie no L exists."""
+    if len(np.unique(given["scores"])) > 1:
+        return SILENT
+    return None if np.isposinf(float(answer)) else "a slope where all scores tie"

@@ -23,6 +23,7 @@ from hostile_value import (
     refused,
     same,
     scaled,
+    some,
     strided,
 )
 from scipy import sparse
@@ -38,7 +39,7 @@ NUMBERS = {
     "inf": refused(put(3, np.inf), "inf.* at row 3"),
     "minus inf": refused(put(3, -np.inf), "inf.* at row 3"),
     "1e308": refused(put(3, 1e308), "at most .*1e\\+308 at row 3"),
-    "empty": refused(first(0), EMPTY, rows=0),
+    "empty": refused(first(0), EMPTY, needs="no rows", rows=0),
     "one to fit": refused(first(1), FEW, needs="one row", rows=1, when=FIT),
     "one": Bad(first(1), rows=1, when=NEW),
     "shorter": refused(first(-1), r"inconsistent|shape|rows", beside=True),
@@ -87,6 +88,21 @@ SCORES = NUMBERS | {
     ),
 }
 
+FEW_SCORES = some(
+    NUMBERS,
+    "nan, inf, 1e308, shorter, two columns, text, masked, None, complex, float32, list, Series",
+)
+ESTIMATED = NUMBERS | {  # of which an estimate in their unit, or its power, is to be a float
+    "1e300": refused(
+        scaled(2.0**990), "too large for a float.*divide", needs="large scores", unit=2.0**-990
+    ),
+    "1e-290": refused(
+        scaled(2.0**-960), "too small for a float.*divide", needs="small scores", unit=2.0**960
+    ),
+    "denormal": refused(lambda y: np.round(y * 32) * 5e-324, "too (small|large) for a float"),
+    "constant": Bad(np.ones_like),
+    "zero": Bad(np.zeros_like),
+}
 WEIGHTS = {
     name: NUMBERS[name]
     for name in ("object numbers", "float16", "int64", "read-only", "strided", "masked", "list")
@@ -122,7 +138,7 @@ LABELS = {
     "masked": refused(masked, MASKED),
     "None at a row": refused(put(3, None, object), "no label at row 3"),
     "nan at a row": refused(put(3, np.nan, object), "no label at row 3"),
-    "empty": refused(first(0), EMPTY, rows=0),
+    "empty": refused(first(0), EMPTY, needs="no rows", rows=0),
     "shorter": refused(first(-1), r"inconsistent|shape|rows"),
     "two columns": refused(lambda y: np.column_stack([y, y]), r"1d array|shape"),
     "fractions": refused(lambda y: np.linspace(0, 1, len(y)), "Unknown label|continuous|not among"),

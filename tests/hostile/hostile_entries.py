@@ -22,7 +22,7 @@ from plcp.thresholds import ThresholdRule
 
 # what tables may hold, for those who read none of it, or all columns of any type
 ANY_TABLE = {"gaps", "gaps in text", "text", "mixed", "mixed types", "any type", "one huge"}
-ANY_TABLE |= {"all huge", "mixed types of pandas"}
+ANY_TABLE |= {"all huge", "mixed types of pandas", "unseen text"}
 TABLE = ANY_TABLE - {"any type"}
 TREES = TABLE - {"mixed types of pandas"}  # that are handed to scikit-learn's encoder
 LABELS = ANY_TABLE - {"gaps in text", "any type"} | {"labels"}
@@ -117,7 +117,7 @@ SUBJECTS = {
         plcp.ConformalRegressor(DUMMY, threshold=plcp.PLCP(CROSSED_LINE, 2, cv=2)),
         target="y",
         answer="predict_set",
-        lacks={"predict"},
+        lacks={"predict"},  # which is its model's, see hostile_services
     ),
     "ConformalRegressor, trained": Subject(
         plcp.ConformalRegressor(LinearRegression(), threshold=plcp.SplitConformal()),

@@ -3,7 +3,7 @@
 import hostile_by_hand as by_hand
 import hostile_data as data
 import numpy as np
-from hostile_entries import LABELS, NUMBERS, fitted, plain, times
+from hostile_entries import LABELS, fitted, plain, times
 from hostile_laws import degree_law, row_law, row_order, table_unit_law
 from scipy.stats import expon
 from sklearn.tree import DecisionTreeClassifier
@@ -184,20 +184,20 @@ FUNCTIONS = {
         lambda scores, unit=1.0, **given: theory.quantile_variance(
             scores=times(scores, unit), **given, index=LINE, cv=2, random_state=0
         ),
-        OBJECTS | NUMBERS | {"one column"},
-        (degree_law(2),),
+        OBJECTS | {"one column"},
+        (degree_law(2), by_hand.no_spread),
         X=ROWS,
-        scores=("y", data.SCORES),
+        scores=("estimated scores", data.SCORES),
         alpha=ALPHA,
     ),
     "lipschitz_constant": plain(
         lambda scores, unit=1.0, **given: theory.lipschitz_constant(
             scores=times(scores, unit), **given, index=LINE, cv=2, n_bins=2, random_state=0
         ),
-        OBJECTS | NUMBERS | {"one column"},
-        (degree_law(-1),),
-        X=ROWS,
-        scores=("y", data.SCORES),
+        OBJECTS | {"one column", "large scores", "small scores"},
+        (degree_law(-1), by_hand.no_slope),
+        X=("few rows", data.X),
+        scores=("estimated scores", data.SCORES),
         alpha=ALPHA,
     ),
     "certify": plain(

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 from hostile_essence import essence
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
 import plcp
+from plcp.onnx import NotExportableError
 from plcp.programs.linear import ProgramError
 from plcp.validation import InfiniteThresholdWarning
 
@@ -19,9 +21,13 @@ UNDECIDED = "nothing says whether it is right"
 REMEDIES = re.compile(
     "use |give |pass |drop|mend|rename|must |should|needs|required|reshape|at least|expect"
     "|not supported|encode|rescale|convert|cannot be used to seed|imputer|one dimension"
-    "|look for|no row counts|report",
+    "|look for|no row counts|report|divide|leave (them|it) out|export its|serve it|define it|name "
+    "|copy it|make the folder|is the path right|did you mean|its columns are|turn them|call 'fit'"
+    "|put the label|fit PLCP|draw along",
     re.IGNORECASE,
 )
+PLAIN = (ValueError, TypeError, InvalidParameterError, ProgramError, NotExportableError)
+PLAIN += (NotFittedError, FileNotFoundError, IsADirectoryError)
 # whose own sentences name what is wrong, and what to do
 SENTENCES = {
     "check_array": "shapes, sparse data, complex numbers",
@@ -36,13 +42,14 @@ SENTENCES = {
     "_ensure_no_complex_data": "complex numbers",
     "_ensure_sparse_format": "sparse data",
     "_num_samples": "what has no rows",
+    "check_is_fitted": "what is not fitted",
     "validate_parameter_constraints": "options of scikit-learn's estimators",
 }
 
 
 def judged(error, words):
     """REFUSED, or what is wrong with an error."""
-    if type(error) not in (ValueError, TypeError, InvalidParameterError, ProgramError):
+    if type(error) not in PLAIN:
         return f"no plain refusal: {told(error)}"
     frame = traceback.extract_tb(error.__traceback__)[-1]
     is_known = frame.name in SENTENCES or frame.filename.endswith("_mt19937.pyx")

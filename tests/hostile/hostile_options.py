@@ -29,3 +29,35 @@ N_GROUPS = {
 }
 CV = COUNT | each((0, 1, -3), "at least 2")
 RANDOM_STATE = each(("seed", 2.5, -1, [1.5], 2**40), "seed|Seed|random_state")
+SEED = COUNT | each((-1,), "at least 0")
+ROWS = COUNT | each((0, -1), "at least 1") | {"numpy int": Bad(np.int64, like=lambda n: n)}
+POSITIVE = each((*NO_NUMBERS, 0, -0.1, np.inf, -np.inf, [0.1]), "positive number") | {
+    "numpy float": Bad(np.float64, like=lambda value: value)
+}
+NOISE = each(("", "sd", None, 3, ["variance"]), "must be .*'variance'")
+TIMES = {
+    "too few": refused(given(["2026"]), "1 times and X has 60 rows: give one a row"),
+    "none": refused(given([]), "0 times and X has 60 rows: give one a row"),
+    **{
+        repr(time): Bad(given(time), like=lambda at: at)
+        for time in (None, 3, 2.5, np.nan, b"2026", ["2026"] * 60, {"at": 1})
+    },
+}
+COLUMN = each((3, -4, "z", 1.5, None, True), "no feature") | each(
+    ([], [0, 1, 2]), "one column or two"
+)
+LOSSES = (None, 3, "history", [3], [None], {}, [], [{}])
+HISTORY = each(LOSSES, "history") | {
+    "a loss in words": refused(given([{"objective": "low"}]), "history.*'low'"),
+    "no loss": refused(given([{"objective": None}]), "history.*None"),
+    "nan": refused(given([{"objective": np.nan}]), "history.*nan"),
+    "a tuple": Bad(tuple, like=lambda history: history),
+}
+TRIED = each(LOSSES, "history") | {
+    "no loss": refused(given([{"n_groups": 2}]), "history.*held_out"),
+    "nan": refused(given([{"n_groups": 2, "held_out": np.nan}]), "history.*nan"),
+    "half a group": refused(given([{"n_groups": 2.5, "held_out": 0.1}]), "history.*2.5"),
+    "no groups": refused(given([{"n_groups": 0, "held_out": 0.1}]), "history.*0"),
+    "words": refused(given([{"n_groups": "two", "held_out": 0.1}]), "history.*'two'"),
+    "a tuple": Bad(tuple, like=lambda history: history),
+}

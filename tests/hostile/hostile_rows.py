@@ -34,7 +34,7 @@ from scipy import sparse
 
 from plcp import ColumnOrderWarning
 
-HUGE = "too large|infs or NaNs|infinity|huge numbers|finite|at most"
+HUGE = r"too large|contains 1e\+308|infs or NaNs|infinity|huge numbers|finite|at most"
 FRAMES = {"pandas": pandas, "polars": polars}
 MIXED = {"pandas": mixed, "polars": mixed_polars}
 
@@ -80,7 +80,7 @@ ROWS = {
         needs="all huge",
     ),
     "denormal": refused(scaled([1, 5e-324, 1]), "too small", needs="denormals"),
-    "empty": refused(first(0), EMPTY, rows=0),
+    "empty": refused(first(0), EMPTY, needs="no rows", rows=0),
     "no columns": refused(lambda X: X[:, :0], r"0 feature\(s\)|expecting 3", needs="anything"),
     "one row": Bad(first(1), rows=1, when=NEW),
     "one row to fit": refused(first(1), FEW, needs="one row", rows=1, when=FIT),
@@ -118,7 +118,7 @@ ROWS = {
     "list": same(lambda X: X.tolist()),
     "tuple": same(lambda X: tuple(map(tuple, X.tolist()))),
     "ragged list": refused(lambda X: [*X.tolist()[:-1], [1.0]], "rows of one length"),
-    "one dimension": refused(lambda X: X[:, 0], "2D|two dimensions"),
+    "one dimension": refused(lambda X: X[:, 0], "2D|two dimensions|one dimension"),
     "no dimension": refused(lambda X: 3.0, "2D|two dimensions|array"),
     "None": refused(lambda X: None, "None|must be given|2D|array"),
     "a string": refused(lambda X: "X", "2D|two dimensions|array|str|inconsistent|rows"),
@@ -129,7 +129,7 @@ ROWS = {
         for name, bad in {
             "": Bad(as_array, like=as_array, base=base),
             ", one row": Bad(first(1), base=base, rows=1, when=NEW),
-            ", empty": refused(first(0), EMPTY, base=base, rows=0),
+            ", empty": refused(first(0), EMPTY, needs="no rows", base=base, rows=0),
             ", nan": a_gap(put_in_frame(np.nan), base),
             ", None": a_gap(put_in_frame(None), base),
             ", text": refused(
@@ -156,7 +156,14 @@ ROWS = {
         for kind, base in MIXED.items()
         for name, bad in {
             "": Bad(as_array, NO_TEXT, needs="text", like=renamed, base=base, when=FIT),
-            ", unseen": Bad(put_in_frame("never seen", 3, "c"), base=base, when=NEW, row=3),
+            ", unseen": refused(
+                put_in_frame("never seen", 3, "c"),
+                "never saw|no group",
+                needs="unseen text",
+                base=base,
+                when=NEW,
+                row=3,
+            ),
             ", gap": refused(
                 put_in_frame(None, 3, "c"),
                 "no label",

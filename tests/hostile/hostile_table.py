@@ -6,22 +6,29 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import hostile_columns as columns
+import hostile_dask as on_dask
+import hostile_made as made
+import hostile_objects as objects
 import hostile_options as options
 import numpy as np
 from hostile_data import as_array, mixed, mixed_polars
+from hostile_displays import DISPLAYS
 from hostile_entries import SUBJECTS, Entry, of_estimator
 from hostile_essence import difference
 from hostile_functions import FUNCTIONS
 from hostile_judging import ANSWERED, LAWFUL, UNDECIDED, fault_of, judged, told
 from hostile_laws import SILENT
+from hostile_other_rows import DRAWN, FEW_ROWS, PASSED_ON
 from hostile_rows import ROWS
+from hostile_services import SERVICES
 from hostile_value import FIT, NEW, Bad
 
 ENTRIES = {
     name: entry
     for subject_name, subject in SUBJECTS.items()
     for name, entry in of_estimator(subject_name, subject)
-} | FUNCTIONS
+}
+ENTRIES |= FUNCTIONS | SERVICES | DISPLAYS | made.MADE | on_dask.ON_DASK
 VALUES: dict[str, Mapping[str, Bad]] = {
     "X": ROWS,
     "scores": columns.SCORES,
@@ -46,6 +53,38 @@ VALUES: dict[str, Mapping[str, Bad]] = {
     "n_groups": options.N_GROUPS,
     "cv": options.CV,
     "random_state": options.RANDOM_STATE,
+    "few scores": columns.FEW_SCORES,
+    "estimated scores": columns.ESTIMATED,
+    "share": options.SHARE,
+    "rows": options.ROWS,
+    "seed": options.SEED,
+    "few rows": FEW_ROWS,
+    "drawn rows": DRAWN,
+    "rows passed on": PASSED_ON,
+    "positive": options.POSITIVE,
+    "noise": options.NOISE,
+    "times": options.TIMES,
+    "column": options.COLUMN,
+    "history": options.HISTORY,
+    "tried": options.TRIED,
+    "rules": objects.RULES,
+    "state": objects.STATE,
+    "exported": objects.EXPORTED,
+    "saved": objects.SAVED,
+    "to write": objects.TO_WRITE,
+    "to read": objects.TO_READ,
+    "trusted": objects.TRUSTED,
+    "audited": made.AUDITED,
+    "audited lower": made.LOWER,
+    "audited upper": made.UPPER,
+    "judged": made.JUDGED,
+    "tables": made.TABLES,
+    "by": made.BY,
+    "rows on dask": on_dask.DASK_ROWS,
+    "new rows on dask": on_dask.DASK_NEW,
+    "scores on dask": on_dask.DASK_SCORES,
+    "responses on dask": on_dask.DASK_RESPONSES,
+    "labels on dask": on_dask.DASK_LABELS,
 }
 
 

@@ -48,6 +48,11 @@ def refused(make, words, **options):
     return Bad(make, words, **options)
 
 
+def some(values, names):
+    """Values by their names, between commas."""
+    return {name: values[name] for name in names.split(", ")}
+
+
 def put(place, value, dtype=None):
     """Return a change of one place of an array."""
 
@@ -114,14 +119,14 @@ def first(n):
     return lambda values: values[:n]
 
 
-def column_of(value):
-    """The second column constant."""
-    return put((slice(None), 1), value)
+def column_of(value, column=1):
+    """A column constant: the second, unless another is named."""
+    return put((slice(None), column), value)
 
 
 NO_SPARSE = r"[Ss]parse.*toarray"
 MASKED = r"masked.*filled"
-NO_GAPS = r"(?s)(NaN|nan|missing).*(impute|drop|HistGradient)"
+NO_GAPS = r"(?s)(NaN|nan|missing).*(impute|drop|HistGradient|leave out)"
 NO_INFINITY = r"inf"
 NO_TEXT = r"text|no numbers|hold numbers|give it the type"
 EMPTY = r"0 sample\(s\)|empty|0 rows|at least one row|n at least 1"
