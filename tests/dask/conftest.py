@@ -2,10 +2,11 @@
 
 import logging
 
-import dask
 import pytest
 from dask_rules import RULES
 from distributed import Client, LocalCluster
+
+import dask
 
 ENGINES = ("no client", "threads", "processes")
 
