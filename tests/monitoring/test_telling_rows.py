@@ -41,7 +41,7 @@ def test_weights_of_one_group_say_nothing_of_another(unit):
 @pytest.mark.parametrize(
     "rule",
     [BatchGCP(beyond_two), BatchMVP(beyond_two), ConditionalCalibration(groups=beyond_two)],
-    ids=str,
+    ids=lambda rule: type(rule).__name__,
 )
 def test_rows_in_some_of_several_groups_tell_of_these(rule):
     (watch,) = rule.fit(GROUPS, np.arange(27.0), sample_weight=GIVEN).watches()
