@@ -206,5 +206,5 @@ def test_a_report_of_a_real_trial_names_its_noise_and_can_be_drawn(records, name
 
 
 def test_an_unknown_noise_is_refused():
-    with pytest.raises(ValueError, match="'variance' or 'deviation'"):
+    with pytest.raises(ValueError, match="'variance', 'deviation', got 'scale'"):
         run(find_experiment("synthetic").quick | {"noise": "scale"}, 0, None)

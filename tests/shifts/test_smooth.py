@@ -129,7 +129,7 @@ def test_bad_kernels_are_refused(rng, options, message):
 def test_weights_and_words_are_refused(rng):
     X, scores = humped(rng)
     with pytest.raises(ValueError, match="sample_weight is not supported with a kernel"):
-        rule().fit(X, scores, sample_weight=np.ones(150))
+        rule().fit(X, scores, sample_weight=np.arange(1.0, 151.0))
     with pytest.raises(ValueError, match="column 'sex'"):
         rule().fit(pd.DataFrame({"sex": ["f", "m"] * 75}), scores)
 

@@ -63,7 +63,8 @@ class Watchable:
     def _count_blocks(self, n: float) -> None:
         """Note how many rows calibrated in blocks: they were never in one place, to be digested."""
         self._n_calibration, self.data_digest_ = float(n), None
-        self._weighted, self._group_rows = False, None
+        self._weighted = False
+        vars(self).pop("_group_rows", None)  # of an earlier fit, with weights
 
     def group_names(self) -> list[str]:
         """Return the names of the groups that were learned or given, in their order."""

@@ -136,7 +136,7 @@ def check_dataset(X: Any, readable: bool) -> Any:
 
 def check_rows(X: Any) -> None:
     """Refuse what no model should see: no rows, columns of one name, dates that pass as numbers."""
-    if isinstance(X, str | bytes | dict):
+    if type(X) in (str, bytes, dict):  # some sparse arrays are dicts, of a complaint of their own
         raise TypeError(f"X must be rows, got a {type(X).__name__}: give an array or a DataFrame")
     if is_frame(X):
         check_names(X)
