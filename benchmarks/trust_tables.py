@@ -158,8 +158,5 @@ def faults(found: Results) -> str:
     return table(["fault", "what came of it"], [*rows, ["many fits in one process", added]])
 
 
-def _number(value: float | str) -> str:
-    """A number in short; what was measured later than the rest names its commit."""
-    if isinstance(value, str):
-        return value
+def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
