@@ -8,6 +8,8 @@ os.environ["SCIPY_ARRAY_API"] = "1"
 import numpy as np
 import pytest
 
+collect_ignore_glob = ["*/conftest.py"]  # several of one name are no modules with doctests
+
 
 @pytest.fixture
 def rng():
