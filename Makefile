@@ -2,14 +2,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-slow lint bench clean
 
 demo: .venv/demo  ## Split beside PLCP on the paper's synthetic task: a table and a plot
 	$(BIN)/plcp demo
 
 # One thread a worker: two pools of threads on the same cores stall each other.
-test: .venv/dev  ## the whole suite, doctests included
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
+test: .venv/dev  ## every test but the slow ones, doctests included
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto -m "not slow"
+
+test-slow: .venv/dev  ## stress, interrupts, fuzz, faults, many fits
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto -m slow tests
 
 lint: .venv/dev  ## format, style, types, layers
 	$(BIN)/ruff format --check .

@@ -103,6 +103,6 @@ figure.savefig(options.output / "diagnostics.png", dpi=120)
 # ----------
 # A page of exact bounds, what was assumed, on which data, when, with which versions.
 
-certificate = certify(fitted["PLCP"], test.X, test.y, groups=noise, target=0.87)
+certificate = certify(fitted["PLCP"], test.X, test.y, groups=noise)
 certificate.to_json(options.output / "certificate.json")
 print(certificate)

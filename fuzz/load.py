@@ -18,7 +18,7 @@ from random import Random
 import atheris
 from damage import damaged
 
-READERS = ("plcp.storage", "plcp.tabular.first_format", "plcp.indices.packed_trees")
+READERS = ("plcp.storage", "plcp.storage.lightgbm", "plcp.storage.trees")
 
 with atheris.instrument_imports(include=READERS):
     for name in ("plcp.storage.loading", *READERS):  # by name, or they would come when asked for

@@ -8,6 +8,7 @@ and told by its seed.
 
 import faulthandler
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -16,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from damage import damaged
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from opening import megabytes, opened, seeds
 
-SECONDS_AN_INPUT = 30
+SECONDS_AN_INPUT = 30  # of computing: those of a clock say how busy the machine is
+HANG = 1800  # seconds of a clock: an input that waits for ever computes nothing
 A_ROUND = 50
 SMALL = 2**14  # bytes: a larger file is slow to open, and has nothing that others have not
 
@@ -39,11 +40,13 @@ def fuzz(seconds: float) -> dict[str, Any]:
     @given(st.sampled_from(files), st.integers(0, 2**64 - 1))
     def one_round(content: bytes, seed: int) -> None:
         nonlocal slowest
-        faulthandler.dump_traceback_later(SECONDS_AN_INPUT, exit=True)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS_AN_INPUT)
+        faulthandler.dump_traceback_later(HANG, exit=True)
         start = time.monotonic()
         counts[opened(path, damaged(content, seed))] += 1
         slowest = max(slowest, time.monotonic() - start)
         faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
     while time.monotonic() < end:
         one_round()
@@ -52,4 +55,5 @@ def fuzz(seconds: float) -> dict[str, Any]:
 
 if __name__ == "__main__":
     faulthandler.enable()
+    faulthandler.register(signal.SIGPROF, chain=True)  # tells where it was, and ends the process
     print(json.dumps(fuzz(float(sys.argv[1]) if len(sys.argv) > 1 else 60)))

@@ -1,6 +1,7 @@
 """A small experiment of our own: tosses of a coin, as slow as is wanted.
 
 Run as a program it tosses until it is done or killed: ``python coin_tosses.py LEDGER PAUSE JOBS``.
+Where ``COIN_STUCK_FROM`` is in the environment, tosses of that seed and later ones never end.
 """
 
 import os
@@ -10,18 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from plcp.datasets.files import data_directory
-from plcp.experiments.experiment import Experiment
-from plcp.experiments.ledger import Ledger
-from plcp.experiments.report import Claim, Line, Report, Table
-from plcp.experiments.trials import run_trials
+from plcp.datasets._files import data_directory
+from plcp.experiments.report import Claim, Experiment, Line, Report, Table
+from plcp.experiments.runner import Ledger, run_trials
 
 SEEDS = range(12)
+HANG = 1800  # seconds: only a program that hangs is waited for so long
 at_work: list[int] = []
 
 
 def toss(settings, seed, data_dir):
-    time.sleep(settings["pause"])
+    stuck = seed >= int(os.environ.get("COIN_STUCK_FROM", len(SEEDS)))
+    time.sleep(HANG if stuck else settings["pause"])
     if seed == settings.get("bad_seed"):
         raise ArithmeticError(f"the coin of seed {seed} stood on its edge")
     heads = np.random.default_rng(seed).binomial(settings["tosses"], 0.5)
@@ -40,6 +41,15 @@ def together(settings, seed, data_dir):
     count = len(at_work)
     at_work.remove(seed)
     return {"at_work": count}
+
+
+def wait_for_tosses(program, path, n):
+    """Wait until a started program has n trials in its ledger."""
+    end = time.monotonic() + HANG
+    while not path.exists() or path.read_bytes().count(b"\n") < n:
+        assert program.poll() is None, "it ended by itself"
+        assert time.monotonic() < end, f"it did not finish {n} trials"
+        time.sleep(0.02)
 
 
 def draw():

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from plcp.experiments.shifted.held_out import HeldOut
+from plcp.experiments.shifted import HeldOut
 
 N_CLASSES = 4
 

@@ -1,11 +1,10 @@
 """What hypothesis draws: levels, scores, groups and weights."""
 
 import numpy as np
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
-few = settings(max_examples=50, deadline=None)
+few = settings(max_examples=50)
 
 # Rates as people write them, whose products with n + 1 are often whole numbers.
 alphas = st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 2 / 3, 0.9])

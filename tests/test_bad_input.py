@@ -1,5 +1,7 @@
 """Bad input gets a clear error and nothing else: for every rule and partition it applies to."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -25,8 +27,8 @@ from plcp import (
     SoftmaxPartition,
     SplitConformal,
 )
-from plcp.indices import CrossFitted
-from plcp.validation import ColumnOrderWarning, InfiniteThresholdWarning
+from plcp.exceptions import ColumnOrderWarning, InfiniteThresholdWarning
+from plcp.regressors import CrossFitted
 
 N = 120
 
@@ -68,6 +70,16 @@ def make(name, **params):
 def test_alpha(name, alpha, data):
     with pytest.raises(ValueError, match=r"alpha must lie in \(0, 1\), got"):
         make(name, alpha=alpha).fit(*data)
+
+
+@over(RULES)
+def test_an_alpha_that_misses_most_labels_is_warned_of_once(name, data):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        make(name, alpha=0.9).fit(*data)
+    [about_alpha] = [warning for warning in caught if "alpha" in str(warning.message)]
+    assert "only 10 %: for sets that cover 90 % give alpha = 0.1" in str(about_alpha.message)
+    assert about_alpha.filename == __file__
 
 
 @pytest.mark.parametrize(
@@ -304,7 +316,7 @@ def test_too_few_rows_have_an_infinite_threshold(name, data):
     ("estimator", "message"),
     [
         (PLCP(cv=1), r"cv must be a whole number, at least 2, got 1"),
-        (PLCP(cv="a"), r"cv must be a whole number, at least 2, got 'a'"),
+        (PLCP(cv="a"), r"cv must be a whole number of folds, a splitter .* got 'a'"),
         (PLCP(calibration_size="a"), r"calibration_size must lie in \(0, 1\), got 'a'"),
         (PLCP(partition="softmax"), r"partition must be a Partition or None, got 'softmax'"),
         (PLCP(partition=LinearQuantile()), r"wrap a regressor in OrderedPartition"),

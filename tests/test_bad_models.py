@@ -1,6 +1,8 @@
 """A model, score or rule that cannot serve the task is refused in fit, with the remedy."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
@@ -18,6 +20,7 @@ from plcp import (
     SignedResidual,
     SplitConformal,
 )
+from plcp.dask import DaskConformalRegressor
 from plcp.scores import Score
 from plcp.sets import Intervals
 
@@ -103,6 +106,21 @@ def test_groups_by_hand_cannot_be_passed_on(data):
     assert "array" not in str(caught.value)
 
 
+@pytest.mark.parametrize("as_labels", [np.array, list, pd.Series, pl.Series])
+def test_labels_for_a_regressor_and_numbers_for_a_classifier(data, as_labels):
+    X, y = data
+    with pytest.raises(ValueError, match=r"y must be real .*'yes'.* use ConformalClassifier"):
+        ConformalRegressor(LinearRegression()).fit(X, as_labels(np.where(y, "yes", "no")))
+    with pytest.raises(ValueError, match=r"label type: continuous.* use ConformalRegressor"):
+        ConformalClassifier(LogisticRegression()).fit(X, as_labels(y + 0.5 * X[:, 0]))
+
+
+def test_a_confidence_level_is_answered_with_alpha():
+    for conformal in (ConformalRegressor, DaskConformalRegressor):
+        with pytest.raises(TypeError, match="alpha = 1 - confidence_level"):
+            conformal(LinearRegression(), confidence_level=0.9)
+
+
 @pytest.mark.parametrize("size", [0.0, 1.0, 1.5, -0.1, "0.3", None, True, np.nan])
 def test_calibration_size(data, size):
     with pytest.raises(ValueError, match=r"calibration_size must lie in \(0, 1\).* got "):
@@ -115,6 +133,14 @@ def test_parts_in_the_wrong_place_are_told_where_they_belong():
         ConformalRegressor(LinearRegression(), PLCP()).fit(X, y)
     with pytest.raises(TypeError, match="a score is passed as conformity="):
         ConformalRegressor(LinearRegression(), threshold=AbsoluteResidual()).fit(X, y)
+    with pytest.raises(TypeError, match=r"give an instance, threshold=PLCP\(\)"):
+        ConformalRegressor(LinearRegression(), threshold=PLCP).fit(X, y)
+    for wrong in (0.2, "split"):
+        message = r"must be a ThresholdRule, got .*SplitConformal\(\) .*passed as alpha="
+        with pytest.raises(TypeError, match=message):
+            ConformalRegressor(LinearRegression(), threshold=wrong).fit(X, y)
+    with pytest.raises(TypeError, match=r"must be a Score, got 0.2: .*passed as alpha="):
+        ConformalRegressor(LinearRegression(), 0.2).fit(X, y)
     with pytest.raises(TypeError, match=r"QuantilePair\(lower, upper\)"):
         ConformalRegressor((LinearRegression(), LinearRegression())).fit(X, y)
 

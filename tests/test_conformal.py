@@ -9,12 +9,15 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.exceptions import NotFittedError
+from sklearn.ensemble import RandomForestRegressor, StackingRegressor, VotingRegressor
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor, Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -37,7 +40,7 @@ from plcp import (
     SignedResidual,
     SplitConformal,
 )
-from plcp.conformal.base import is_frozen
+from plcp.conformal import is_frozen
 from plcp.quantiles import conformal_quantile, conformal_rank
 
 LINEAR = PLCP(OrderedPartition(LinearQuantile()), 2, random_state=0)
@@ -554,3 +557,218 @@ def test_members_of_each_tail(rng):
     both = model.set_params(conformity=SignedResidual("both")).fit(X, y).members(X)
     assert [*both] == [f"tail {i}, {side}" for i in (1, 2) for side in ("False", "True")]
     assert_array_equal(both["tail 2, False"], np.flatnonzero(X[:, 0] <= 0))
+
+
+# pipelines
+
+
+@pytest.mark.parametrize("container", ["default", "pandas"])
+def test_sets_of_a_pipeline(rng, container):
+    """Around the model, or as its last step: either way in one line."""
+    X, y = regression(rng)
+    X = pd.DataFrame(X, columns=["a", "b"], index=rng.permutation(300))
+    rule = Mondrian(lambda X: np.asarray(X)[:, 0] > 0)
+    around = ConformalRegressor(make_pipeline(StandardScaler(), Ridge()), threshold=rule)
+    lower, upper = around.fit(X, y).predict_set(X).to_numpy().T
+    assert_allclose((lower + upper) / 2, around.predict(X))
+    assert [*around.thresholds_[0].feature_names_in_] == ["a", "b"]  # X as it was given
+    pipeline = make_pipeline(StandardScaler(), ConformalRegressor(Ridge(), threshold=rule))
+    pipeline.set_output(transform=container).fit(X, y)
+    sets = pipeline[-1].predict_set(pipeline[:-1].transform(X))
+    assert_allclose(sets.to_numpy().mean(axis=1), pipeline.predict(X))
+    ends = pipeline[-1].predict_interval(pipeline[:-1].transform(X))
+    assert_array_equal(ends, sets.to_numpy())
+
+
+# weights
+
+
+def halves(model, X):
+    """Which rows calibrated, and which trained, by what Recorder kept."""
+    held = {tuple(row) for row in model.thresholds_[0].X_}
+    held = np.array([tuple(row) in held for row in X])
+    return held, ~held
+
+
+WEIGHED = {
+    "plain": (Ridge(), {}),
+    "pipeline": (make_pipeline(StandardScaler(), Ridge()), {}),
+    "nested": (make_pipeline(StandardScaler(), make_pipeline(Ridge())), {}),
+    "search": (GridSearchCV(make_pipeline(Ridge()), {"ridge__alpha": [1.0, 9.0]}, cv=2), {}),
+    "transformed": (TransformedTargetRegressor(make_pipeline(Ridge())), {}),
+    "default-transformed": (TransformedTargetRegressor(), {}),
+    "voting": (VotingRegressor([("a", Ridge()), ("b", LinearRegression())]), {}),
+    "pair": (QuantilePair(make_pipeline(Ridge()), Ridge()), {"conformity": QuantileResidual()}),
+    "scaled": (
+        MeanScalePair(make_pipeline(Ridge()), Ridge()),
+        {"conformity": NormalizedResidual()},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHED)
+def test_weights_train_the_model_and_calibrate(rng, name):
+    estimator, params = WEIGHED[name]
+    X, y = regression(rng)
+    weights = rng.exponential(size=300)
+    model = ConformalRegressor(estimator, threshold=Recorder(), random_state=0, **params)
+    model.fit(X, y, sample_weight=weights)
+    held, rest = halves(model, X)
+    assert_array_equal(np.sort(model.thresholds_[0].weight_), np.sort(weights[held]))
+    if name == "plain":
+        oracle = Ridge().fit(X[rest], y[rest], sample_weight=weights[rest])
+        assert_allclose(model.predict(X), oracle.predict(X))
+    assert not np.allclose(model.predict(X), clone(model).fit(X, y).predict(X))
+
+
+def test_a_row_twice_is_a_row_of_weight_two(rng):
+    """And no copy of a row that trains calibrates."""
+    X, y = regression(rng)
+    weights = rng.integers(0, 4, size=300)
+    origin = rng.permutation(np.arange(300).repeat(weights))
+    copied = ConformalRegressor(LinearRegression(), threshold=Recorder(), random_state=0)
+    copied.fit(X[origin], y[origin])
+    held, rest = halves(copied, X)
+    assert len(copied.thresholds_[0].y_) == weights[held].sum()
+    model = LinearRegression().fit(X[rest], y[rest], sample_weight=weights[rest])
+    weighted = ConformalRegressor(FrozenEstimator(model), threshold=SplitConformal())
+    weighted.fit(X[held], y[held], sample_weight=weights[held])
+    assert_allclose(weighted.predict_interval(X), copied.predict_interval(X))
+
+
+def test_weights_reach_what_the_score_learns(rng):
+    X, y = classes(rng)
+    weights = rng.integers(0, 4, size=300)
+    origin = np.arange(300).repeat(weights)
+    frozen = FrozenEstimator(GaussianNB().fit(X, y))
+    score = CumulativeProbability(temperature="fit")
+    model = ConformalClassifier(frozen, score, SplitConformal())
+    weighted = clone(model).fit(X, y, sample_weight=weights)
+    copied = clone(model).fit(X[origin], y[origin])
+    assert weighted.conformity_.temperature_ == pytest.approx(copied.conformity_.temperature_)
+    assert weighted.conformity_.temperature_ != model.fit(X, y).conformity_.temperature_
+
+
+def test_every_class_is_trained_on(rng):
+    X = rng.normal(size=(103, 2))
+    y = np.repeat([0, 1, 2, 3], [60, 40, 2, 1])
+    for k in range(20):
+        model = ConformalClassifier(GaussianNB(), threshold=Recorder(), random_state=k)
+        [rule] = model.fit(X, y).thresholds_
+        assert_array_equal(model.classes_, [0, 1, 2, 3])
+        assert len(rule.y_) == 31
+
+
+def test_rows_of_no_weight_are_not_there(rng):
+    X, y = regression(rng)
+    counts = np.arange(300) % 3 > 0
+    model = ConformalRegressor(RandomForestRegressor(5), threshold=Recorder(), random_state=0)
+    some = clone(model).fit(X[counts], y[counts])
+    assert_array_equal(
+        model.fit(X, y, sample_weight=counts).predict_interval(X), some.predict_interval(X)
+    )
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KNeighborsRegressor(),
+        make_pipeline(StandardScaler(), KNeighborsRegressor()),
+        StackingRegressor([("a", Ridge()), ("b", KNeighborsRegressor())], cv=2),
+    ],
+    ids=["plain", "pipeline", "ensemble"],
+)
+def test_a_model_without_weights_is_warned_of(rng, estimator):
+    X, y = regression(rng)
+    model = ConformalRegressor(estimator, threshold=Recorder(), random_state=0)
+    blind = clone(model).fit(X, y)
+    with pytest.warns(UserWarning, match=f"{type(estimator).__name__} takes no sample_weight"):
+        model.fit(X, y, sample_weight=rng.uniform(1, 2, size=300))
+    assert_array_equal(model.predict(X), blind.predict(X))
+    pair = QuantilePair(FrozenEstimator(KNeighborsRegressor().fit(X, y)), Ridge())
+    pair.fit(X, y, sample_weight=np.arange(300.0))  # what is frozen needs none
+    with pytest.warns(UserWarning, match="takes no sample_weight"):
+        pair.set_params(lower=estimator).fit(X, y, sample_weight=np.arange(300.0))
+
+
+def test_weights_are_routed_as_scikit_learn_routes_them(rng):
+    X, y = regression(rng)
+    weights = rng.exponential(size=300)
+    with sklearn.config_context(enable_metadata_routing=True):
+        rule, wanted = SplitConformal(), Ridge().set_fit_request(sample_weight=True)
+        model = ConformalRegressor(Ridge(), threshold=rule, random_state=0)
+        with pytest.raises(UnsetMetadataPassedError, match=r"Ridge.fit.*ConformalRegressor.fit"):
+            model.fit(X, y, sample_weight=weights)
+        blind = clone(model).fit(X, y).predict(X)
+        refused = clone(model).set_params(estimator=Ridge().set_fit_request(sample_weight=False))
+        assert_array_equal(refused.fit(X, y, sample_weight=weights).predict(X), blind)
+        model.set_params(estimator=wanted).fit(X, y, sample_weight=weights)
+        assert not np.allclose(model.predict(X), blind)
+        # as a step of a pipeline, whose steps request weights themselves
+        step = clone(model).set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        outer = make_pipeline(scaler, step).fit(X, y, sample_weight=weights)
+        again = clone(model).fit(scaler.fit_transform(X), y, sample_weight=weights)
+        assert_array_equal(outer.predict(X), again.predict(scaler.transform(X)))
+        # and through a pair, to its members
+        pair = MeanScalePair(make_pipeline(wanted), wanted)
+        model.set_params(estimator=pair, conformity=NormalizedResidual())
+        model.fit(X, y, sample_weight=weights)
+    with sklearn.config_context(enable_metadata_routing=False):
+        plain = clone(model).fit(X, y, sample_weight=weights)
+    assert_array_equal(model.predict_interval(X), plain.predict_interval(X))
+
+
+# the level
+
+
+def test_alpha_reaches_the_rule(rng):
+    X, y = regression(rng)
+    for rule in (None, SplitConformal(), SplitConformal(0.2)):
+        model = ConformalRegressor(LinearRegression(), threshold=rule, alpha=0.2, random_state=0)
+        assert [tail.alpha for tail in model.fit(X, y).thresholds_] == [0.2]
+        tails = model.set_params(conformity=SignedResidual("both")).fit(X, y).thresholds_
+        assert [tail.alpha for tail in tails] == [0.1, 0.1]
+        assert rule is None or rule.alpha in (0.1, 0.2)  # the user's own is not touched
+
+
+def test_a_rule_may_state_a_level_of_its_own(rng):
+    X, y = regression(rng)
+    model = ConformalRegressor(LinearRegression(), threshold=SplitConformal(0.3))
+    assert model.fit(X, y).thresholds_[0].alpha == 0.3
+    with pytest.raises(ValueError, match=r"alpha is 0.2 for the sets, but 0.3 in threshold=Split"):
+        model.set_params(alpha=0.2).fit(X, y)
+    with pytest.raises(ValueError, match=r"alpha is \[0.3\] for the sets, but 0.3"):
+        model.set_params(alpha=[0.3]).fit(X, y)
+    with pytest.raises(ValueError, match=r"alpha must lie in \(0, 1\), got 1.2"):
+        model.set_params(alpha=1.2).fit(X, y)
+
+
+@pytest.mark.parametrize("rule", [None, SplitConformal()])
+def test_several_alphas_of_a_model(rng, rule):
+    X, y = regression(rng)
+    model = ConformalRegressor(LinearRegression(), threshold=rule, alpha=[0.1, 0.3], random_state=0)
+    assert [*model.fit(X, y).predict_set(X)] == [0.1, 0.3]
+    one = model.at(0.3)
+    single = clone(model).set_params(alpha=0.3).fit(X, y)
+    assert_array_equal(one.predict_interval(X), single.predict_interval(X))
+    assert_array_equal(clone(one).fit(X, y).predict_interval(X), single.predict_interval(X))
+
+
+def test_a_search_over_alpha(rng):
+    X, y = regression(rng)
+    model = ConformalRegressor(LinearRegression(), threshold=SplitConformal(), random_state=0)
+
+    def length(model, X, y):
+        return -model.predict_set(X).size.mean()
+
+    search = GridSearchCV(model, {"alpha": [0.05, 0.4, 0.1]}, scoring=length, cv=2).fit(X, y)
+    assert search.best_params_ == {"alpha": 0.4}
+    assert search.best_estimator_.thresholds_[0].alpha == 0.4
+
+
+def test_two_tails_warn_of_an_alpha_that_either_half_would_not(rng):
+    X, y = regression(rng)
+    model = ConformalRegressor(LinearRegression(), SignedResidual("both"), SplitConformal())
+    with pytest.warns(UserWarning, match="cover only 10 %"):
+        model.set_params(alpha=0.9).fit(X, y)

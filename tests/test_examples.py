@@ -113,8 +113,11 @@ def test_dask_cluster_prints_coverage_by_noise(tmp_path):
     assert len(re.findall(r"^\[? ?\[ ?\S+ +\S+ *\]\]?$", text, flags=re.M)) == 2
 
 
-def test_spark_udf_prints_coverage_by_rain(tmp_path):
+def test_spark_udf_prints_coverage_by_rain(tmp_path, monkeypatch):
     if shutil.which("java") is None:
         (pytest.fail if "CI" in os.environ else pytest.skip)("install a Java runtime, 17 or later")
+    patient = "spark.network.timeout 1800s\nspark.python.authenticate.socketTimeout 1800s\n"
+    (tmp_path / "spark-defaults.conf").write_text(patient)  # after 15 s it would give up
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     text = run("spark_udf.py", tmp_path, "--rows", "3000", warnings=[PANDAS_3])
     assert re.findall(rf"^rain (\w+) +{COVERED}", text, flags=re.M) == ["no", "yes"]

@@ -56,5 +56,5 @@ def test_a_monitor_watches_every_level(fitted):
     rule, X, scores = fitted
     monitor = rule.monitor()
     monitor.update(X, scores)
-    titles = {watch.title for watch in rule.watches()}
+    titles = {watch.title for watch in rule._watched()}
     assert titles == {f"alpha {level:g}, " for level in LEVELS}

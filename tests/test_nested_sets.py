@@ -113,7 +113,7 @@ def test_arrays_have_the_levels_last(rng):
 def test_each_level_is_clipped(rng):
     X, y = rows(rng)
     sets = regressor(X, y, "split").predict_set(X)
-    clipped = sets.clip(-1, high=1)
+    clipped = sets.clip(-1, upper=1)
     assert list(clipped) == LEVELS
     for level in LEVELS:
         assert_array_equal(clipped[level].to_numpy(), sets[level].clip(-1, 1).to_numpy())

@@ -16,14 +16,9 @@ from plcp import (
     SplitConformal,
     certify,
 )
-from plcp.blocks.passes import Held
-from plcp.dask import (
-    DaskConformalRegressor,
-    DaskMondrian,
-    DaskPLCP,
-    DaskSplitConformal,
-)
+from plcp.dask import DaskConformalRegressor, DaskMondrian, DaskPLCP, DaskSplitConformal
 from plcp.explain import explain_groups
+from plcp.out_of_core.passes import Held
 from plcp.plotting import (
     ComparisonDisplay,
     CoverageDisplay,

@@ -7,17 +7,25 @@ from threading import Event, Thread
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn import config_context, get_config
-from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from plcp.progress import FEW, in_threads, one_thread_for_few
+from plcp import PLCP, LinearQuantile
+from plcp._parallel import FEW, MANY, free_threads, in_threads, jobs_for, threads_for
+from plcp.regressors import MixedIndex
 
-TIMEOUT = 60  # seconds: only a test that fails waits so long
+TIMEOUT = 1800  # seconds: only a test that fails waits so long
 
 
 def blas_threads():
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def openmp_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp"}
 
 
 def set_blas_threads(n):
@@ -36,8 +44,9 @@ def test_results_come_in_order(n_jobs):
 
 def test_threads_multiply_matrices_one_at_a_time_and_leave_no_trace():
     before = blas_threads()
-    inside = in_threads([blas_threads] * 4, 2, verbose=False, label="")
-    assert inside == [{1}] * 4
+    for n_jobs in (None, 2):  # results must not depend on it
+        inside = in_threads([blas_threads] * 4, n_jobs, verbose=False, label="")
+        assert inside == [{1}] * 4
     assert in_threads([blas_threads], None, verbose=False, label="") == [before]
     assert blas_threads() == before
 
@@ -51,7 +60,7 @@ def test_runs_that_overlap_leave_the_threads_of_matrices_as_they_were():
         second_runs.wait(TIMEOUT)
 
     def first():
-        in_threads([until_the_second_runs], 2, verbose=False, label="")
+        in_threads([until_the_second_runs, int], 2, verbose=False, label="")
         first_is_done.set()
 
     def second():
@@ -66,7 +75,7 @@ def test_runs_that_overlap_leave_the_threads_of_matrices_as_they_were():
         with ThreadPoolExecutor(2) as pool:
             pool.submit(first)
             assert first_runs.wait(TIMEOUT)
-            assert pool.submit(in_threads, [second], 2, False, "").result() == [True]
+            assert pool.submit(in_threads, [second, int], 2, False, "").result() == [True, 0]
         assert blas_threads() == told
     finally:
         set_blas_threads(before)
@@ -92,12 +101,57 @@ def test_jobs_know_the_options_of_scikit_learn(n_jobs):
     assert [config["assume_finite"] for config in found] == [True] * 4
 
 
-@pytest.mark.parametrize(("rows", "threads"), [(10, 1), (FEW // 2, 2)])
-def test_small_arrays_are_worked_on_by_one_thread_and_large_ones_as_before(rows, threads):
-    with threadpool_limits(2, user_api="openmp"):
-        with one_thread_for_few(np.empty((rows, 2))):
-            assert _openmp_effective_n_threads() == threads
-        assert _openmp_effective_n_threads() == 2
+class Others(BaseEstimator):
+    """Somebody else's, of which nobody knows how it uses threads."""
+
+
+@pytest.mark.parametrize(
+    ("estimator", "values", "threads"),
+    [
+        (LinearQuantile(), 10, 1),
+        (LinearQuantile(), MANY - 2, 1),
+        (LinearQuantile(), MANY, 2),
+        (HistGradientBoostingRegressor(), MANY - 2, 1),
+        (Others(), FEW - 2, 1),
+        (Others(), FEW, 3),
+        (MixedIndex(), FEW, 3),  # which limits its members
+    ],
+)
+def test_threads_of_openmp_by_the_size_of_the_table(monkeypatch, estimator, values, threads):
+    monkeypatch.setattr("plcp._parallel.free_threads", lambda: 2)
+    table = np.broadcast_to(0.0, (values // 2, 2))
+    with threadpool_limits(3, user_api="openmp"):
+        with threads_for(table, estimator):
+            assert openmp_threads() == {threads}
+        assert openmp_threads() == {3}
+
+
+@pytest.mark.parametrize(("cores", "busy", "free"), [(8, 0, 4), (8, 5, 3), (8, 20, 1), (2, 0, 2)])
+def test_threads_that_are_free(monkeypatch, cores, busy, free):
+    monkeypatch.setattr("plcp._parallel.cpu_count", lambda: cores)
+    monkeypatch.setattr("plcp._parallel._busy", lambda: busy)
+    with threadpool_limits(4, user_api="openmp"):  # of the user's own
+        assert free_threads() == free
+
+
+def test_folds_share_the_free_threads_where_tables_are_worth_it(monkeypatch):
+    monkeypatch.setattr("plcp._parallel.free_threads", lambda: 2)
+    small, large, huge = (np.broadcast_to(0.0, (n, 1)) for n in (FEW - 1, FEW, MANY))
+    ours = LinearQuantile()
+    assert [jobs_for(X, ours, None) for X in (small, large, huge)] == [None, 2, None]
+    assert jobs_for(large, ours, 1) == 1
+    assert jobs_for(large, Others(), None) is None
+
+
+def test_results_do_not_depend_on_the_threads(monkeypatch, rng):
+    X, scores = rng.normal(size=(2000, 3)), rng.exponential(size=2000)
+    monkeypatch.setattr("plcp._parallel.FEW", 100)
+    found = []
+    for threads in (1, 2, 3):
+        monkeypatch.setattr("plcp._parallel.free_threads", lambda n=threads: n)
+        with threadpool_limits(threads):
+            found.append(PLCP(cv=2, random_state=0).fit(X, scores).predict(X))
+    assert_array_equal(found[1:], [found[0]] * 2)
 
 
 def test_rows_that_are_no_array_are_not_counted():
@@ -105,5 +159,5 @@ def test_rows_that_are_no_array_are_not_counted():
         def __getitem__(self, row):
             raise AssertionError("rows are not read for their number")
 
-    with one_thread_for_few(Dataset()):
+    with threads_for(Dataset(), Others()):
         pass

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from torch.utils.data import Subset, TensorDataset
 
 from networks import Items, Live
-from plcp.rows import count, is_dataset, is_frame, is_module, take
+from plcp._rows import count, is_dataset, is_frame, is_module, take
 
 X = np.arange(24.0).reshape(6, 4)
 KINDS = {
@@ -68,7 +68,7 @@ def test_what_is_what():
 
 def test_nobody_imports_torch_to_look_at_a_table():
     code = (
-        "import sys, numpy as np; from plcp.rows import is_dataset, is_module, take; "
+        "import sys, numpy as np; from plcp._rows import is_dataset, is_module, take; "
         "X = np.eye(2); take(X, [0]); print(is_dataset(X), is_module(X), 'torch' in sys.modules)"
     )
     command = [sys.executable, "-c", code]

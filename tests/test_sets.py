@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from plcp.sets import Intervals, LabelSets
@@ -19,14 +18,14 @@ def intervals_and_labels(drawn):
     return Intervals(lower, upper), lower, upper, y
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows)
 def test_an_interval_holds_what_lies_between_its_ends(drawn):
     intervals, lower, upper, y = intervals_and_labels(drawn)
     np.testing.assert_array_equal(intervals.contains(y), (lower <= y) & (y <= upper))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows)
 def test_empty_intervals_have_no_size_and_no_ends(drawn):
     intervals, lower, upper, _ = intervals_and_labels(drawn)
@@ -37,7 +36,7 @@ def test_empty_intervals_have_no_size_and_no_ends(drawn):
     np.testing.assert_array_equal(intervals.size[~empty], upper[~empty] - lower[~empty])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows, st.integers(-8, 0), st.integers(0, 8))
 def test_clip_is_the_intersection(drawn, low, high):
     intervals, *_, y = intervals_and_labels(drawn)
@@ -115,7 +114,7 @@ masks = hnp.arrays(bool, st.tuples(st.integers(0, 6), st.integers(1, 5)))
 names = st.sampled_from([np.array([5, 3, 9, 1, 7]), np.array(list("zbxay"))])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(masks, names)
 def test_lists_and_membership_agree(mask, labels):
     sets = LabelSets(mask, classes=labels[: mask.shape[1]])
@@ -147,7 +146,7 @@ def test_short_reprs():
         (lambda: Intervals([0.0, np.nan], [1.0, 2.0]), "got nan and 2.0 at row 1"),
         (lambda: Intervals([0.0], [1.0]).contains([0.0, 1.0]), r"shape \(1,\), got \(2,\)"),
         (lambda: Intervals([0.0], [1.0]).contains([np.nan]), "got nan at row 0"),
-        (lambda: Intervals([0.0], [1.0]).clip(2, 1), "low=2.0 and high=1.0"),
+        (lambda: Intervals([0.0], [1.0]).clip(2, 1), "lower=2.0 and upper=1.0"),
         (lambda: LabelSets([[1, 0]]), "must be boolean .* got dtype int64"),
         (lambda: LabelSets([True, False]), r"shape \(2,\)"),
         (lambda: LabelSets([[True, False]], classes=["a"]), "2 distinct labels"),

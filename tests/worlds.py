@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from plcp.validation import InfiniteThresholdWarning
+from plcp.exceptions import InfiniteThresholdWarning
 
 
 class Table:

@@ -10,19 +10,23 @@ from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.estimator import Estimator
-from plcp.quantiles import FloatArray
-from plcp.rows import plain
-from plcp.validation import (
+from plcp._base import Estimator
+from plcp._options import check_same_rows
+from plcp._rows import plain
+from plcp._validation import (
     asking,
     check_lengths,
     check_response,
     check_rows,
     check_weights,
     in_order,
+    remember_columns,
 )
+from plcp.quantiles import FloatArray
+from plcp.regressors.base import training_params, training_routes
 
 __all__ = ["MeanScalePair", "QuantilePair"]
 
@@ -47,22 +51,34 @@ class _Pair(MetaEstimatorMixin, RegressorMixin, Estimator):
 
     def _checked(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Any, FloatArray, dict[str, ArrayLike]]:
+    ) -> tuple[Any, FloatArray, FloatArray | None]:
         """Rows, response and weights, as both members are to see them."""
+        check_same_rows(X, y=y, sample_weight=sample_weight)
+        X = plain(X)
         check_rows(X)
         response = check_response(y)
         check_lengths(X, response)
-        weights = check_weights(sample_weight, X)
-        return plain(X), response, {} if weights is None else {"sample_weight": weights}
+        remember_columns(self, X)
+        return X, response, check_weights(sample_weight, X)
+
+    def _training_params(self, weights: FloatArray | None) -> dict[str, dict[str, Any]]:
+        """Weights as the ``fit`` of each member takes them."""
+        members = {name: getattr(self, name) for name in self._members}
+        return training_params(self, members, weights)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how metadata is routed: weights of rows go to both members."""
+        return training_routes(self, {name: getattr(self, name) for name in self._members})
 
     def _both(self, X: Any) -> list[FloatArray]:
         """Predictions of both members for new rows."""
         check_is_fitted(self)
+        X = plain(X)
         check_rows(X)
-        X = in_order(self, plain(X))
+        X = in_order(self, X)
         members = [getattr(self, f"{name}_") for name in self._members]
         with asking(self, X):
-            return [np.asarray(member.predict(X)) for member in members]
+            return [np.asarray(plain(member.predict(X))) for member in members]
 
     @property
     def score(self) -> Any:
@@ -122,9 +138,10 @@ class QuantilePair(_Pair):
             self.lower_, self.upper_ = self.lower, self.upper
             return self
         X, response, weights = self._checked(X, y, sample_weight)
+        params = self._training_params(weights)
         with asking(self, X):
-            self.lower_ = clone(self.lower).fit(X, response, **weights)
-            self.upper_ = clone(self.upper).fit(X, response, **weights)
+            self.lower_ = clone(self.lower).fit(X, response, **params["lower"])
+            self.upper_ = clone(self.upper).fit(X, response, **params["upper"])
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -186,13 +203,14 @@ class MeanScalePair(_Pair):
             self.mean_, self.scale_, self.min_scale_ = self.mean, self.scale, 0.0
             return self
         X, response, weights = self._checked(X, y, sample_weight)
+        params = self._training_params(weights)
         with asking(self, X):
-            self.mean_ = clone(self.mean).fit(X, response, **weights)
-            held_out = cross_val_predict(self.mean, X, response, cv=self.cv, params=weights)
+            self.mean_ = clone(self.mean).fit(X, response, **params["mean"])
+            held_out = cross_val_predict(self.mean, X, response, cv=self.cv, params=params["mean"])
             residuals = np.abs(response - held_out)
-            self.scale_ = clone(self.scale).fit(X, residuals, **weights)
+            self.scale_ = clone(self.scale).fit(X, residuals, **params["scale"])
         # a perfect mean leaves no scale to speak of: then scores stay in the units of y
-        self.min_scale_ = _SCALE_FLOOR * float(residuals.mean()) or 1.0
+        self.min_scale_ = _SCALE_FLOOR * float(np.average(residuals, weights=weights)) or 1.0
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -1,21 +1,23 @@
-"""Prediction sets: intervals of numbers and sets of labels."""
+"""Prediction sets: intervals of numbers, sets of labels, and nested sets at several alphas."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from plcp.floats import as_floats
+from plcp._options import check_same_rows
+from plcp._rows import plain
+from plcp._validation import as_floats
 from plcp.quantiles import FloatArray
-from plcp.rows import plain
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
 
 __all__ = ["Intervals", "LabelSets"]
 
@@ -31,6 +33,9 @@ class Intervals:
     ----------
     lower, upper : array-like of shape (n,)
         The ends. Both NaN in a row means the empty set.
+    index : pandas.Index of length n, optional
+        Labels of the rows, which ``to_pandas`` gives its frame. ``predict_set`` sets those of X;
+        rows of arrays and of polars frames have none, and are known by their order alone.
 
     Examples
     --------
@@ -46,13 +51,18 @@ class Intervals:
 
     lower: FloatArray
     upper: FloatArray
+    index: pandas.Index | None = None
 
-    def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
+    def __init__(
+        self, lower: ArrayLike, upper: ArrayLike, *, index: pandas.Index | None = None
+    ) -> None:
         low, high = as_floats("lower", lower), as_floats("upper", upper)
         _check_ends(low, high)
+        _check_index(index, len(low))
         # an end at the wrong infinity leaves no real number inside, though lower <= upper may hold
         empty = ~(low <= high) | (low == np.inf) | (high == -np.inf)
         _freeze(self, lower=np.where(empty, np.nan, low), upper=np.where(empty, np.nan, high))
+        object.__setattr__(self, "index", index)
 
     @property
     def is_empty(self) -> NDArray[np.bool_]:
@@ -66,6 +76,7 @@ class Intervals:
 
     def contains(self, y: ArrayLike) -> NDArray[np.bool_]:
         """Whether ``lower <= y <= upper``, row by row."""
+        check_same_rows(self, y=y)
         values = as_floats("y", y)
         _check_rows(values, len(self))
         if np.isnan(values).any():
@@ -75,34 +86,42 @@ class Intervals:
             )
         return (self.lower <= values) & (values <= self.upper)
 
-    def clip(self, low: float | None = None, high: float | None = None) -> Intervals:
-        """Intersect with the range [low, high] a label can take.
+    def clip(self, lower: float | None = None, upper: float | None = None) -> Intervals:
+        """Intersect with the range [lower, upper] a label can take.
 
         Examples
         --------
         >>> from plcp.sets import Intervals
-        >>> Intervals([-1.0, 2.0], [3.0, 9.0]).clip(low=0.0, high=5.0).to_numpy()
+        >>> Intervals([-1.0, 2.0], [3.0, 9.0]).clip(lower=0.0, upper=5.0).to_numpy()
         array([[0., 3.],
                [2., 5.]])
         """
-        low = -np.inf if low is None else float(low)
-        high = np.inf if high is None else float(high)
+        low = -np.inf if lower is None else float(lower)
+        high = np.inf if upper is None else float(upper)
         if not low <= high:
-            raise ValueError(f"low must not exceed high, got low={low} and high={high}: swap them")
-        return Intervals(np.maximum(self.lower, low), np.minimum(self.upper, high))
+            raise ValueError(
+                f"lower must not exceed upper, got lower={low} and upper={high}: swap them"
+            )
+        ends = np.maximum(self.lower, low), np.minimum(self.upper, high)
+        return Intervals(*ends, index=self.index)
+
+    def with_index(self, index: pandas.Index | None) -> Intervals:
+        """Return the same intervals with other labels of the rows."""
+        return Intervals(self.lower, self.upper, index=index)
 
     def to_numpy(self) -> FloatArray:
         """Return an array of shape (n, 2), columns lower and upper."""
         return np.column_stack([self.lower, self.upper])
 
     def to_pandas(self, index: Any = None) -> pandas.DataFrame:
-        """Return a pandas frame with columns lower and upper."""
+        """Return a pandas frame with columns lower and upper, and the index of X unless given."""
         import pandas
 
-        return pandas.DataFrame({"lower": self.lower, "upper": self.upper}, index=index)
+        rows = self.index if index is None else index
+        return pandas.DataFrame({"lower": self.lower, "upper": self.upper}, index=rows)
 
     def to_polars(self) -> polars.DataFrame:
-        """Return a polars frame with columns lower and upper."""
+        """Return a polars frame with columns lower and upper, rows in the order of X."""
         import polars
 
         return polars.DataFrame({"lower": self.lower, "upper": self.upper})
@@ -114,7 +133,8 @@ class Intervals:
         return len(self.lower)
 
     def __getitem__(self, rows: Any) -> Intervals:
-        return Intervals(np.atleast_1d(self.lower[rows]), np.atleast_1d(self.upper[rows]))
+        ends = np.atleast_1d(self.lower[rows]), np.atleast_1d(self.upper[rows])
+        return Intervals(*ends, index=_some_of(self.index, rows, len(self)))
 
     def __repr__(self) -> str:
         median = f"median size={np.median(self.size):.4g}, " if len(self) else ""
@@ -131,6 +151,8 @@ class LabelSets:
         ``mask[i, j]`` says whether the set of row i holds ``classes[j]``.
     classes : array-like of shape (k,), optional
         The labels; the codes 0, ..., k - 1 unless given.
+    index : pandas.Index of length n, optional
+        Labels of the rows, as in `Intervals`.
 
     Examples
     --------
@@ -146,15 +168,24 @@ class LabelSets:
 
     mask: NDArray[np.bool_]
     classes: NDArray[Any]
+    index: pandas.Index | None = None
 
-    def __init__(self, mask: ArrayLike, classes: ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        mask: ArrayLike,
+        classes: ArrayLike | None = None,
+        *,
+        index: pandas.Index | None = None,
+    ) -> None:
         member = np.array(plain(mask))
         if member.ndim != 2 or member.dtype != bool:
             got = f"dtype {member.dtype} and shape {member.shape}"
             raise ValueError(f"mask must be boolean of shape (n, k), got {got}: compare it first")
         labels = np.arange(member.shape[1]) if classes is None else np.array(classes)
         _check_classes(labels, member.shape[1])
+        _check_index(index, len(member))
         _freeze(self, mask=member, classes=labels)
+        object.__setattr__(self, "index", index)
 
     @property
     def is_empty(self) -> NDArray[np.bool_]:
@@ -168,6 +199,7 @@ class LabelSets:
 
     def contains(self, y: ArrayLike) -> NDArray[np.bool_]:
         """Whether each set holds its row's label, given as one of ``classes``."""
+        check_same_rows(self, y=y)
         labels = np.asarray(plain(y))
         _check_rows(labels, len(self))
         return np.asarray(self.mask[np.arange(len(self)), self._columns(labels)])
@@ -186,7 +218,11 @@ class LabelSets:
 
     def with_classes(self, classes: ArrayLike) -> LabelSets:
         """Return the same sets under other names of the labels, in the order of the columns."""
-        return LabelSets(self.mask, classes)
+        return LabelSets(self.mask, classes, index=self.index)
+
+    def with_index(self, index: pandas.Index | None) -> LabelSets:
+        """Return the same sets with other labels of the rows."""
+        return LabelSets(self.mask, self.classes, index=index)
 
     def to_numpy(self) -> NDArray[np.bool_]:
         """Return the boolean mask of shape (n, k)."""
@@ -197,10 +233,14 @@ class LabelSets:
         return [self.classes[row].tolist() for row in self.mask]
 
     def to_pandas(self, index: Any = None) -> pandas.DataFrame:
-        """Return a pandas frame with one boolean column per class, named ``str(class)``."""
+        """Return a pandas frame with one boolean column per class, named ``str(class)``.
+
+        Its index is that of X, unless given.
+        """
         import pandas
 
-        return pandas.DataFrame(self.to_numpy(), columns=self._names(), index=index)
+        rows = self.index if index is None else index
+        return pandas.DataFrame(self.to_numpy(), columns=self._names(), index=rows)
 
     def to_polars(self) -> polars.DataFrame:
         """Return a polars frame with one boolean column per class, named ``str(class)``."""
@@ -218,7 +258,8 @@ class LabelSets:
         return len(self.mask)
 
     def __getitem__(self, rows: Any) -> LabelSets:
-        return LabelSets(np.atleast_2d(self.mask[rows]), self.classes)
+        index = _some_of(self.index, rows, len(self))
+        return LabelSets(np.atleast_2d(self.mask[rows]), self.classes, index=index)
 
     def __repr__(self) -> str:
         mean = f"mean size={self.size.mean():.4g}, " if len(self) else ""
@@ -233,6 +274,16 @@ def _freeze(instance: object, **arrays: NDArray[Any]) -> None:
     for name, array in arrays.items():
         array.setflags(write=False)
         object.__setattr__(instance, name, array)
+
+
+def _some_of(index: Any, rows: Any, n: int) -> Any:
+    """Labels of some rows, chosen as an array of n would be."""
+    return None if index is None else index[np.atleast_1d(np.arange(n)[rows])]
+
+
+def _check_index(index: Any, n: int) -> None:
+    if index is not None and len(index) != n:
+        raise ValueError(f"index must have one label for each of {n} sets, got {len(index)}")
 
 
 def _check_ends(lower: FloatArray, upper: FloatArray) -> None:
@@ -264,3 +315,96 @@ def _check_classes(classes: NDArray[Any], k: int) -> None:
 def _shorten(classes: NDArray[Any]) -> str:
     labels = classes.tolist()
     return repr(labels) if len(labels) <= 10 else f"{labels[:10]!r}, ... ({len(labels)} in all)"
+
+
+Sets = Intervals | LabelSets
+
+
+class NestedSets(Mapping[float, Sets]):
+    """Sets of the same rows at several levels: a mapping of each alpha to its sets.
+
+    Where one level has a number a row, several have one column each, in the order of the levels.
+    In frames each column ends in its level.
+
+    Parameters
+    ----------
+    levels : sequence of float
+        Miscoverage rates.
+    sets : sequence of Intervals or of LabelSets
+        The sets of each level.
+
+    Examples
+    --------
+    >>> from plcp import Intervals, NestedSets
+    >>> sets = NestedSets([0.1, 0.2], [Intervals([0.0], [9.0]), Intervals([2.0], [6.0])])
+    >>> sets[0.2]
+    Intervals(n=1, median size=4, empty=0)
+    >>> sets.contains([7.0])
+    array([[ True, False]])
+    >>> sets.to_pandas().columns.to_list()
+    ['lower_0.1', 'upper_0.1', 'lower_0.2', 'upper_0.2']
+    """
+
+    def __init__(self, levels: Sequence[float], sets: Sequence[Sets]) -> None:
+        self._sets = dict(zip(levels, sets, strict=True))
+
+    def __getitem__(self, level: float) -> Sets:
+        try:
+            return self._sets[level]
+        except KeyError:
+            raise KeyError(f"no sets at alpha = {level!r}, only at {[*self]}") from None
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self._sets)
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    @property
+    def size(self) -> NDArray[Any]:
+        """Size of each set, shape (n, number of levels)."""
+        return np.column_stack([sets.size for sets in self.values()])
+
+    def contains(self, y: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each set holds its row's label, shape (n, number of levels)."""
+        return np.column_stack([sets.contains(y) for sets in self.values()])
+
+    def clip(self, lower: float | None = None, upper: float | None = None) -> NestedSets:
+        """Intersect the intervals of each level with the range [lower, upper] of the labels."""
+        levels = cast("Mapping[float, Intervals]", self)
+        return NestedSets([*levels], [sets.clip(lower, upper) for sets in levels.values()])
+
+    def with_index(self, index: pandas.Index | None) -> NestedSets:
+        """Return the same sets with other labels of the rows."""
+        return NestedSets([*self], [sets.with_index(index) for sets in self.values()])
+
+    def to_numpy(self) -> NDArray[Any]:
+        """Return the arrays of all levels, stacked along a last axis: ends (n, 2, levels)."""
+        return np.stack([sets.to_numpy() for sets in self.values()], axis=-1)
+
+    def to_pandas(self, index: Any = None) -> pandas.DataFrame:
+        """Return a pandas frame of all levels, columns ``lower_0.1``, ``upper_0.1``, …
+
+        Its index is that of X, unless given.
+        """
+        import pandas
+
+        frames = [sets.to_pandas(index).add_suffix(f"_{level}") for level, sets in self.items()]
+        return pandas.concat(frames, axis=1)
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return a polars frame of all levels, columns ``lower_0.1``, ``upper_0.1``, …"""
+        import polars
+
+        frames = [
+            frame.rename({name: f"{name}_{level}" for name in frame.columns})
+            for level, frame in ((level, sets.to_polars()) for level, sets in self.items())
+        ]
+        return polars.concat(frames, how="horizontal")
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        array = self.to_numpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __repr__(self) -> str:
+        return f"NestedSets({self._sets})"

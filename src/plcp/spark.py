@@ -5,11 +5,15 @@ from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.conformal import ConformalClassifier, ConformalRegressor
-from plcp.conformal.base import Conformal, check_one_level, witness
+from plcp.conformal import (
+    Conformal,
+    ConformalClassifier,
+    ConformalRegressor,
+    check_one_level,
+    witness,
+)
 
 LABEL_TYPES = {"b": "boolean", "i": "bigint", "u": "bigint", "f": "double"}
 
@@ -163,8 +167,6 @@ def _udf(
             yield answer(fetch(), columns.features(batch))
 
     udf = pandas_udf(answers, returns)  # type: ignore[call-overload]  # its stubs know no iterator
-    if get_tags(fitted).non_deterministic:
-        udf = udf.asNondeterministic()
 
     @wraps(udf)
     def ask(*asked: Any) -> Any:

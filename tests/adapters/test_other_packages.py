@@ -5,8 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from crepes import ConformalRegressor as CrepesRegressor
-from crepes import WrapClassifier, WrapRegressor
+from crepes import ConformalRegressor as CrepesRegressor, WrapClassifier, WrapRegressor
 from mapie.conditional_conformal_prediction import (
     ConditionalSplitConformalClassifier,
     ConditionalSplitConformalRegressor,
@@ -26,7 +25,7 @@ from plcp import (
     SoftmaxPartition,
     SplitConformal,
 )
-from plcp.adapters import as_feature_map, bins
+from plcp.interop import as_feature_map, bins
 from plcp.quantiles import conformal_quantile
 
 ALPHA = 0.25  # a power of two: the rank of a quantile is the same in everybody's arithmetic

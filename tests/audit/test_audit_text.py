@@ -2,11 +2,10 @@
 
 import numpy as np
 import pandas as pd
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from plcp.audit import Described, GroupList, Outcome, audit, summarise, to_text
-from plcp.audit.layout import WIDTH, fold, room
+from plcp.evaluation import Described, GroupList, Outcome, audit, summarise, to_text
+from plcp.evaluation.formatting import WIDTH, fold, room
 from strategies import few
 
 names = st.text(min_size=1, max_size=150)

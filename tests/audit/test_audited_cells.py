@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import binomtest
 
-from plcp.audit import Described, GroupList, Outcome, summarise
+from plcp.evaluation import Described, GroupList, Outcome, summarise
 from strategies import alphas, few
 
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from plcp import PLCP, SoftmaxPartition, SplitConformal, TreePartition
-from plcp.audit import choice_of
 from plcp.datasets import make_toy
+from plcp.evaluation import choice_of
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,9 @@
 
 import math
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from plcp.audit.words import number, rate
+from plcp.evaluation.formatting import number, rate
 
 
 @given(st.floats(-1e300, 1e300).filter(lambda x: abs(x) > 1e-300))

@@ -9,8 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from plcp.audit import audit
-from plcp.audit.judging import judge_covered, judge_intervals, judge_sets
+from plcp.evaluation import audit
+from plcp.evaluation.outcome import judge_covered, judge_intervals, judge_sets
 
 
 def test_intervals_hold_their_ends_and_sizes_are_lengths():
@@ -184,3 +184,11 @@ def test_tables_that_are_none_or_empty_are_refused():
     twice = pd.DataFrame([[1, 0]], columns=["c", "c"])
     with pytest.raises(ValueError, match="several columns named 'c'"):
         audit(twice, covered="c")
+
+
+def test_swapped_ends_are_refused_and_crossed_ones_counted():
+    table = {"y": [0.0] * 20, "lo": [-1.0] * 20, "hi": [1.0] * 20}
+    with pytest.raises(ValueError, match=r"'hi' lies above upper 'lo' in 20 of 20 rows.*swapped"):
+        audit(table, target="y", lower="hi", upper="lo")
+    empty = {"y": [5.0] * 20, "lo": [1.0] * 20, "hi": [-1.0] * 20}  # of no use either way
+    assert audit(empty, target="y", lower="lo", upper="hi")["overall"]["audited"]["hits"] == 0

@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import binom
 
 from bands import FALSE_ALARM
-from plcp.audit import Outcome, audit, failures, learn_failures
-from plcp.audit.foretelling import what_is_foretold
+from plcp.evaluation import Outcome, audit, auditing as failures, learn_failures
+from plcp.evaluation.auditing import what_is_foretold
 
 RUNS = 150
 ALPHA, CONFIDENCE = 0.3, 0.5  # few rows then suffice for a verdict, and false alarms are frequent

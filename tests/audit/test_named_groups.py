@@ -5,12 +5,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from plcp.audit import By, parse_by
-from plcp.audit.by import check_by
-from plcp.audit.named import group_by
+from plcp.evaluation import By, parse_by
+from plcp.evaluation.groups import group_by
+from plcp.evaluation.roles import check_by
 from strategies import few
 
 NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from plcp.audit import Outcome
-from plcp.audit.lengths import BARS, histogram
+from plcp.evaluation import Outcome
+from plcp.evaluation.summary import BARS, histogram
 from strategies import few
 
 sizes = st.integers(1, 60).flatmap(

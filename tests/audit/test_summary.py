@@ -6,19 +6,18 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import beta, binom
 
 from bands import FALSE_ALARM
-from plcp.audit import By, Outcome, audit, model_groups, summarise, to_text
-from plcp.audit.headline import all_groups
+from plcp.evaluation import By, Outcome, audit, model_groups, summarise, to_text
+from plcp.evaluation.summary import all_groups
 from strategies import alphas, few
 
 FORM = {
     *("format", "kind", "title", "subtitle", "alpha", "target", "confidence", "n_rows"),
     *("size_name", "methods", "headline", "overall", "learned", "named", "explanation"),
-    *("lengths", "choice", "provenance", "notes"),
+    *("failed", "lengths", "choice", "provenance", "notes"),
 }
 CELL = {"n", "hits", "coverage", "low", "high", "low_all", "high_all", "size", "verdict"}
 GROUP = {
@@ -114,6 +113,69 @@ def test_a_report_has_the_models_groups_with_their_words(rng):
     assert told["explanation"]["order"] is None
     assert told["provenance"] == [{"name": "seed", "value": "3"}]
     assert told["headline"]["guarantee"] == "It holds."
+
+
+def by_kind(split, plcp, n=1000):
+    """A summary of two methods in groups of n rows, by how many of them each method covers."""
+    kind = np.repeat([f"k{i}" for i in range(len(split))], n)
+    outcomes = {
+        name: Outcome(np.concatenate([np.arange(n) < hits for hits in counts]))
+        for name, counts in (("Split", split), ("PLCP", plcp))
+    }
+    return summarise(outcomes, alpha=0.1, frame={"kind": kind}, by=["kind"])
+
+
+def test_who_was_failed_and_no_longer_is_comes_first():
+    told = by_kind([960, 700, 500, 900, 600], [900, 890, 885, 700, 650])
+    check_form(told)
+    assert told["failed"]["count"] == 3
+    failed = told["failed"]["groups"]
+    assert [group["name"] for group in failed] == ["kind is k2", "kind is k4", "kind is k1"]
+    listed = {group["name"]: group["cells"] for group in told["named"][0]["groups"]}
+    assert all(group["cells"] == listed[group["name"]] for group in failed)
+    change = (
+        "Split falls short of 90 % in 3 of 5 groups; PLCP in 1 of these and in 1 other. Most of "
+        "all kind is k2: 50.0 % by Split, 88.5 % by PLCP."
+    )
+    assert [*told["headline"].values()][:2] == [None, change]
+    lines = to_text(told).splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("kind is k2"))
+    assert "50.0 %" in lines[first]
+    assert "88.5 %" in lines[first]
+    assert first < lines.index("By kind")
+    assert lines.index("Failed by Split") < first
+
+
+@pytest.mark.parametrize(
+    ("split", "plcp", "change"),
+    [
+        ([900, 900], [900, 900], "Split falls short of 90 % in none of 2 groups, nor does PLCP."),
+        ([900, 900], [900, 800], "Split falls short of 90 % in none of 2 groups, PLCP in 1."),
+        (
+            [800, 900],
+            [900, 900],
+            "Split falls short of 90 % in 1 of 2 groups; PLCP in none of these. Most of all kind "
+            "is k0: 80.0 % by Split, 90.0 % by PLCP.",
+        ),
+    ],
+)
+def test_the_change_is_counted(split, plcp, change):
+    assert by_kind(split, plcp)["headline"]["change"] == change
+
+
+def test_of_many_failed_groups_the_surest_are_shown():
+    told = by_kind([850 - 10 * i for i in range(9)], [900] * 9)
+    assert told["failed"]["count"] == 9
+    assert [group["name"] for group in told["failed"]["groups"]] == [
+        f"kind is k{i}" for i in (8, 7, 6, 5, 4)
+    ]
+    assert "Failed by Split, and 4 groups more below" in to_text(told)
+
+
+def test_an_audit_compares_with_nothing():
+    told = summarise({"ours": Outcome(np.arange(9) > 4)}, alpha=0.1, frame={"a": [1] * 9}, by=["a"])
+    assert told["headline"]["change"] is None
+    assert told["failed"] == {"count": 0, "groups": []}
 
 
 def test_rows_in_none_of_the_models_groups_are_not_measured():

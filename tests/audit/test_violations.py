@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from bands import FALSE_ALARM
-from plcp.audit import Described, GroupList, Outcome, summarise, violations
+from plcp.evaluation import Described, GroupList, Outcome, summarise, violations
 
 RUNS = 400
 

@@ -5,8 +5,7 @@ import pytest
 from sklearn.linear_model import QuantileRegressor
 from sklearn.metrics import mean_pinball_loss
 
-from plcp.blocks.newton import ANY, Evaluation, Search
-from plcp.blocks.pinball import Candidate, Grid, sums_of
+from plcp.out_of_core.linear import ANY, Candidate, Evaluation, Grid, Search, sums_of
 
 TAU, N = 0.9, 300
 ROUNDED = 1e-5  # of the loss: features and residuals are whole steps of 2^-20 and 2^-24

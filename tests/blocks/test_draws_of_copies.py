@@ -4,8 +4,8 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from bands import binomial_band
-from plcp.blocks import hash_rows
-from plcp.blocks.sample import draws, in_hash_order
+from plcp.out_of_core import hash_rows
+from plcp.out_of_core.samples import draws, in_hash_order
 
 
 def numbers(values, seed=0):

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
-from plcp.blocks import Held, Ranks
-from plcp.blocks.ranks import FEW, FEWEST, PIVOTS, floats_of, keys_of
+from plcp.out_of_core import Held, Ranks
+from plcp.out_of_core.ranks import FEW, FEWEST, PIVOTS, floats_of, keys_of
 from strategies import few
 
 anything = st.floats(allow_nan=False)

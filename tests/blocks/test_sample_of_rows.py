@@ -3,13 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
 from bands import binomial_band
-from plcp.blocks import Held
-from plcp.blocks.sample import (
+from plcp.out_of_core import Held
+from plcp.out_of_core.samples import (
     drawn,
     draws,
     in_hash_order,
@@ -120,7 +119,7 @@ def test_a_sample_of_no_rows_is_refused():
 
 def test_a_look_tells_which_rows_are_drawn_together(monkeypatch):
     """Those in several blocks, whatever the order in which blocks are added up."""
-    monkeypatch.setattr("plcp.blocks.sample.LEAST_DRAWS", 40)
+    monkeypatch.setattr("plcp.out_of_core.samples.LEAST_DRAWS", 40)
     X = np.arange(100.0)[:, None]
     rows = [X[:50], X[40:70], X[65:], X[:5], X[:0]]
     looks = [look_at(Held([(part, np.zeros(len(part)))]), 0)[0] for part in rows]

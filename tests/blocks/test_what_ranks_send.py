@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from plcp.blocks import Held, Ranks
-from plcp.blocks.ranks import FEW, FEWEST, PIVOTS
+from plcp.out_of_core import Held, Ranks
+from plcp.out_of_core.ranks import FEW, FEWEST, PIVOTS
 
 
 class Watched(Held):

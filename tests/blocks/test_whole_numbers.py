@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from plcp.blocks import whole
-from plcp.blocks.whole import exact_product
+from plcp.out_of_core import linear as whole
+from plcp.out_of_core.linear import exact_product
 from strategies import few
 
 sizes = st.sampled_from([1.0, 2.0**14, 2.0**15, 2.0**26, 2.0**40, 2.0**53, 1e100, 1e300])

@@ -18,7 +18,7 @@ from plcp import (
     SplitConformal,
     certify,
 )
-from plcp.certificate.outcome import Outcome, cautions_of, rows_met
+from plcp.evaluation.certificate import Outcome, cautions_of, rows_met
 from test_estimator_checks import sign
 
 KNOWN_BY_THEIR_THRESHOLD = [

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import binom, binomtest
 
 from bands import binomial_band
 from plcp import SplitConformal, certify
-from plcp.certificate.verdicts import CHANCE, MOST_ROWS, reaches, rounded, rows_to_decide
+from plcp.evaluation.verdict import CHANCE, MOST_ROWS, reaches, rounded, rows_to_decide
 from strategies import few
 
 
@@ -19,10 +18,9 @@ def at_level(threshold):
     return rule
 
 
-def certified(rng, n, groups=None, threshold=0.9, **options):
-    return certify(
-        at_level(threshold), np.zeros((n, 1)), rng.uniform(size=n), groups=groups, **options
-    )
+def certified(rng, n, groups=None, threshold=0.9, target=0.9, **options):
+    rule, X, scores = at_level(threshold), np.zeros((n, 1)), rng.uniform(size=n)
+    return certify(rule, X, scores, groups=groups, target=target, **options)
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
@@ -141,16 +139,48 @@ def test_rounded_is_at_most_a_tenth_more(rows):
 
 
 def test_verdicts_in_words(rng):
-    def verdict(threshold, n, target=None):
+    def verdict(threshold, n, target=0.9):
         return certified(rng, n, threshold=threshold, target=target).groups[0].verdict
 
     assert verdict(1.0, 200) == "covers at least 0.9"
     assert verdict(0.5, 200) == "falls short of 0.9"
-    assert verdict(1.0, 3) == "undecided, needs about 36 rows"  # 0.9^36 < 0.025 < 0.9^35
     assert verdict(0.9, 200, target=0.7) == "covers at least 0.7"
+    # 0.025^(1/3) = 0.2924, and 0.9^36 < 0.025 < 0.9^35
+    assert verdict(1.0, 3) == "undecided, between 0.292 and 1.000: needs about 36 rows"
     scores = np.r_[np.full(90, 0.4), np.full(10, 0.6)]
-    even = certify(at_level(0.5), np.zeros((100, 1)), scores).groups[0]
-    assert even.verdict == "undecided, too close to 0.9 to tell"
+    even = certify(at_level(0.5), np.zeros((100, 1)), scores, target=0.9).groups[0]
+    assert even.verdict.endswith(": too close to 0.9 to decide")
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1, 0.2, 0.5])
+def test_five_thousand_rows_decide_by_default(rng, alpha):
+    """A rule that covers just 1 - alpha is certified, and so is each of two groups of its rows."""
+    rule = at_level(1 - alpha).set_params(alpha=alpha)
+    X, scores, groups = np.zeros((5000, 1)), rng.uniform(size=5000), np.arange(5000) % 2
+    certificate = certify(rule, X, scores, groups=groups)
+    margin, deviation = 1 - alpha - certificate.target, np.sqrt(alpha * (1 - alpha))
+    assert 0.05 * deviation < margin < 0.15 * deviation  # rounded to one digit
+    tail = 0.05 / 3 / 2
+    for rows in (5000, 2500):
+        enough = binom.isf(tail, rows, certificate.target) + 1  # hits that are too rare below it
+        assert binom.sf(enough - 1, rows, 1 - alpha) > 0.9
+    for group in certificate.groups:
+        tested = binomtest(group.hits, group.n, certificate.target, alternative="greater")
+        assert (group.covers is True) == (tested.pvalue <= tail)
+
+
+def test_a_margin_hides_no_group_that_surely_covers_less_than_meant():
+    """Of 100,000 rows 0.88 are covered: at least 0.87, and surely less than 0.9."""
+    scores, groups = np.arange(100_000) % 100 + 0.5, np.arange(100_000) // 50_000
+    rule = at_level(88.0)
+    certificate = certify(rule, np.zeros((100_000, 1)), scores, groups=groups)
+    assert [group.covers for group in certificate.groups] == [True] * 3
+    page = " ".join(str(certificate).split())
+    assert "Groups that surely cover less than 0.9: 0; 1." in page
+    assert "That is 0.03 less than the 0.9 meant" in page
+    strict = certify(rule, np.zeros((100_000, 1)), scores, groups=groups, target=0.9)
+    assert [group.covers for group in strict.groups] == [False] * 3
+    assert "surely cover less" not in str(strict)
 
 
 def test_a_group_without_rows_says_nothing(rng):

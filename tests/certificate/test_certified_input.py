@@ -9,13 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from test_certified_rules import pairs
 
-from plcp import (
-    PLCP,
-    ConformalClassifier,
-    ConformalRegressor,
-    SplitConformal,
-    certify,
-)
+from plcp import PLCP, ConformalClassifier, ConformalRegressor, SplitConformal, certify
 
 FITTED = SplitConformal().fit(np.zeros((20, 1)), np.arange(20))
 MODEL = ConformalRegressor(

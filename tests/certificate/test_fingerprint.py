@@ -10,13 +10,12 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_matrix
 from torch.utils.data import TensorDataset
 
-from plcp.certificate.fingerprint import fingerprint
+from plcp.evaluation.certificate import fingerprint
 from strategies import few, finite
 
 TABLE = {
@@ -112,7 +111,7 @@ def test_images_and_data_sets(rng):
 def test_another_process_finds_the_same():
     """Python's own hash of a text differs from run to run."""
     code = (
-        "import pandas as pd; from plcp.certificate.fingerprint import fingerprint; "
+        "import pandas as pd; from plcp.evaluation.certificate import fingerprint; "
         "print(fingerprint(pd.DataFrame({'a': ['x', 'y'], 'b': [1, 2]}), ['yes', 'no']))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

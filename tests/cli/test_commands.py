@@ -16,6 +16,7 @@ import plcp
 from bands import beta_binomial_band
 
 COMMAND = Path(sys.executable).with_name("plcp")
+COMMANDS = ("calibrate", "apply", "audit", "report", "explain", "demo", "reproduce")
 N_CAL, N_TEST = 3000, 2000
 
 
@@ -148,7 +149,11 @@ def test_explain_tells_every_group(folder):
     told = json.loads(run("explain", "income.plcp", "--json", folder=folder).stdout)
     said = run("explain", "income.plcp", folder=folder).stdout
     assert all(group["rule"] in " ".join(said.split()) for group in told["groups"])
-    assert any("school" in group["rule"] for group in told["groups"])
+    assert any("school" in one["text"] for group in told["groups"] for one in group["profile"])
+    for group in told["groups"]:  # a rule is a name only where it describes the group
+        assert not group["rule"] or min(group["precision"], group["recall"]) >= 0.8
+        typical = "".join(one["text"] for one in group["profile"][:1])
+        assert (group["rule"] or typical) in group["name"]
     assert told["importance"][0]["feature"] in said
 
 
@@ -173,7 +178,7 @@ def test_classes_go_all_the_way(folder):
 
 def test_version_help_and_completion(folder):
     assert installed("--version", folder=folder).stdout.strip() == plcp.__version__
-    for command in ("calibrate", "apply", "audit", "report", "explain", "demo", "reproduce"):
+    for command in COMMANDS:
         said = run(command, "--help", folder=folder).stdout
         assert f"Example: plcp {command}" in said
         assert "--json" in said
@@ -181,6 +186,11 @@ def test_version_help_and_completion(folder):
     words = {"COMP_WORDS": "plcp calibrate --method plc", "COMP_CWORD": "3"}
     offered = installed(folder=folder, _PLCP_COMPLETE="complete_bash", **words).stdout
     assert {"plcp", "plcp-split"} <= set(offered.split())
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)], ids=str)
+def test_a_flag_is_shown_without_a_value(command, folder):
+    assert "<bool>" not in run(*command, "--help", folder=folder).stdout.lower()
 
 
 def test_no_command_imports_what_it_does_not_need():

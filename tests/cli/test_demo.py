@@ -8,7 +8,7 @@ import pytest
 
 import plcp
 from plcp.cli import main
-from plcp.demo import FIFTHS, format_table, plot_demo, run_demo
+from plcp.cli._demo import FIFTHS, format_table, plot_demo, run_demo
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_plot_is_a_picture(outcomes, tmp_path):
 
 
 def test_demo_command_saves_its_plot(outcomes, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("plcp.demo.run_demo", lambda seed: outcomes)
+    monkeypatch.setattr("plcp.cli._demo.run_demo", lambda seed: outcomes)
     assert main(["demo", "--out", str(tmp_path / "here.png")]) == 0
     assert "MSCE" in capsys.readouterr().out
     assert (tmp_path / "here.png").exists()

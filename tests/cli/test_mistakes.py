@@ -1,6 +1,8 @@
 """What people get wrong: one sentence that names it and its remedy, an exit code, and no harm."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -108,7 +110,9 @@ MISTAKES = {
     "missing model": (("apply", "mm.plcp", "cal.csv", "-o", "new.csv"),
                       "there is no file mm.plcp: did you mean m.plcp?"),
     "folder as model": (("explain", "."), "is a folder: name a file in it"),
-    "table as model": (("apply", "cal.csv", "m.plcp", "-o", "new.csv"), "cal.csv cannot be read"),
+    "table as model": (("apply", "cal.csv", "cal.csv", "-o", "new.csv"), "cal.csv cannot be read"),
+    "model and table swapped": (("apply", "cal.csv", "m.plcp", "-o", "new.csv"),
+                                "m.plcp: the format of a table"),
     "cut model": (("apply", "cut.plcp", "cal.csv", "-o", "new.csv"), "no model, or not a whole"),
     "missing column": (("apply", "m.plcp", "no-age.csv", "-o", "new.csv"), "no column 'age' in no"),
     "other kind": (("apply", "m.plcp", "age-in-words.csv", "-o", "new.csv"),
@@ -148,6 +152,49 @@ def test_a_mistake_is_told_in_one_line_and_nothing_is_touched(name, tables, monk
     if said.err.startswith("plcp: "):  # else a usage in a frame
         assert said.err.count("\n") == 1
     assert {path.name: path.stat().st_mtime_ns for path in tables.iterdir()} == before
+
+
+QUICKLY_FOUND = [
+    ("calibrate", "no.csv", *INCOME, "-o", "new.plcp"),
+    ("calibrate", "cal.csv", *INCOME, "-o", "new.csv"),
+    ("calibrate", "cal.csv", *INCOME, "-o", "no/new.plcp"),
+    ("calibrate", "cal.csv", "--target", "incme", "--prediction", "predicted", "-o", "new.plcp"),
+    ("calibrate", "cal.csv", "--target", "income", "-o", "new.plcp"),
+    (*LEARN, "--alpha", "90"),
+    (*LEARN, "--method", "plpc"),
+    (*LEARN, "--exclude", "schol"),
+    ("apply", "no.plcp", "cal.csv", "-o", "new.csv"),
+    ("apply", "m.plcp", "no.csv", "-o", "new.csv"),
+    ("apply", "m.plcp", "cal.csv", "-o", "cal.csv"),
+    ("report", "no.plcp", "cal.csv", "-o", "new.html"),
+    ("report", "m.plcp", "no.csv", "-o", "new.html"),
+    ("report", "m.plcp", "cal.csv", "-o", "new.csv"),
+    ("report", "m.plcp", "cal.csv", "--confidence", "95", "-o", "new.html"),
+    ("explain", "no.plcp"),
+    ("audit", "cal.csv"),
+    ("audit", "no.csv", "--covered", "sex"),
+    (*AUDIT[:-1], "uper"),
+    (*AUDIT, "--by", "sexx"),
+    (*AUDIT, "--by", "age:1"),
+    (*AUDIT, "--alpha", "0"),
+    (*AUDIT, "--fail-under", "0"),
+    (*AUDIT, "-o", "new.csv"),
+    ("demo", "--out", "no/new.png"),
+    ("reproduce", "toi"),
+]
+
+
+def test_a_mistake_is_found_before_anything_heavy_is_imported(tables):
+    code = (
+        "import sys; from plcp.cli import main;"
+        f"codes = [main([*arguments]) for arguments in {QUICKLY_FOUND}];"
+        "heavy = {'jinja2', 'matplotlib', 'pandas', 'scipy', 'sklearn', 'skops'};"
+        "print(codes, sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tables, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{[WRONG] * len(QUICKLY_FOUND)} []\n", done.stderr
 
 
 def test_values_never_seen_are_counted_beside_the_result(tables, monkeypatch, capsys):

@@ -9,8 +9,8 @@ from dask.sizeof import sizeof
 from distributed import futures_of
 from numpy.testing import assert_array_equal
 
-from plcp.blocks import Held, Ranks
 from plcp.dask.cluster import FAN_IN, Spread, layer
+from plcp.out_of_core import Held, Ranks
 
 
 def made(number):

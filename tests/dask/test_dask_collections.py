@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask.sizeof import sizeof
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
-from plcp.dask.blockwise import blockwise
-from plcp.dask.collections import check_columns, check_parts, pairs_of
+from plcp.dask.collections import blockwise, check_columns, check_parts, pairs_of
 from plcp.thresholds import SplitConformal
 from strategies import few
 

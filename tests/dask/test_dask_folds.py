@@ -7,14 +7,14 @@ from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from plcp import PLCP, LinearQuantile, OrderedPartition
-from plcp.blocks import Held, hash_rows
-from plcp.blocks.linear import fit_folds, fold_of
-from plcp.blocks.sample import draws, in_hash_order
 from plcp.dask import DaskLinearQuantile, DaskPLCP
-from plcp.dask.learners import evidence_of
+from plcp.dask.plcp import evidence_of
 from plcp.datasets import make_nonlinear
-from plcp.thresholds.learned.evidence import Pairs, ordered_evidence
-from plcp.thresholds.learned.reading import Reading
+from plcp.out_of_core import Held, hash_rows
+from plcp.out_of_core.linear import fit_folds, fold_of
+from plcp.out_of_core.samples import draws, in_hash_order
+from plcp.thresholds._plcp_calibration import Reading
+from plcp.thresholds._plcp_learning import Pairs, ordered_evidence
 
 task = make_nonlinear(1200, random_state=0)
 X, scores = task.X, task.scores

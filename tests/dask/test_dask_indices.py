@@ -38,6 +38,7 @@ def test_what_is_made_of_the_same_frame_fits():
     assert_array_equal(DaskMondrian("g").fit(repeated, repeated["x"]).group_sizes_, [40, 40])
 
 
+@pytest.mark.filterwarnings("ignore::plcp.RowOrderWarning")  # of the parts, before it is refused
 def test_labels_and_outcomes_of_another_index_are_refused():
     turned = dd.from_pandas(SCORES[::-1], npartitions=4, sort=False)
     with pytest.raises(ValueError, match="groups has another index than X"):

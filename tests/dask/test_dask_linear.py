@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import mean_pinball_loss
 
-from plcp.blocks import Held, start
-from plcp.blocks.linear import fit_line
 from plcp.dask.linear import DaskLinearQuantile
-from plcp.indices import LinearQuantile
+from plcp.out_of_core import Held, linear as start
+from plcp.out_of_core.linear import fit_line
+from plcp.regressors import LinearQuantile
 
 PROMISED = 1e-3  # excess of the loss over the least
 

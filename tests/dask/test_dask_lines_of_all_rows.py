@@ -8,12 +8,12 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from plcp import OrderedPartition
-from plcp.blocks import Held, start
-from plcp.blocks.linear import fit_folds, fit_line
-from plcp.blocks.sample import draws
 from plcp.dask import DaskLinearQuantile, DaskPLCP
 from plcp.datasets import make_nonlinear
-from plcp.indices.crossfit import average_linear
+from plcp.out_of_core import Held, linear as start
+from plcp.out_of_core.linear import fit_folds, fit_line
+from plcp.out_of_core.samples import draws
+from plcp.regressors.crossfit import average_linear
 
 task = make_nonlinear(1500, random_state=0)
 few = {"partition": OrderedPartition(DaskLinearQuantile()), "n_groups": 3, "sample_size": 100}
@@ -51,8 +51,8 @@ def test_all_rows_that_a_split_does_not_hold_out_teach_a_line(size):
 
 def test_no_worker_is_sent_the_rows_that_teach_a_line(monkeypatch):
     """What meets at one place is the line's own sample, and as large whatever the rows."""
-    monkeypatch.setattr("plcp.blocks.start.ENTRIES", 2000)
-    monkeypatch.setattr("plcp.blocks.start.ROWS_A_COLUMN", 1)
+    monkeypatch.setattr("plcp.out_of_core.linear.ENTRIES", 2000)
+    monkeypatch.setattr("plcp.out_of_core.linear.ROWS_A_COLUMN", 1)
     met = []
     merged = start._merged
     monkeypatch.setattr(start, "_merged", lambda blocks: met.append(merged(blocks)) or met[-1])

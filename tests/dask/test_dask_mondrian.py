@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask.delayed import delayed
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
 from plcp import Mondrian
 from plcp.dask import DaskMondrian
-from plcp.thresholds.labels import distinct
+from plcp.thresholds.mondrian import distinct
 from strategies import alphas, few
 
 LABELS = {

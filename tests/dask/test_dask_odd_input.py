@@ -19,8 +19,8 @@ from plcp.dask import (
     DaskPLCP,
     DaskSplitConformal,
 )
-from plcp.dask.learners import evidence_of
-from plcp.validation import InfiniteThresholdWarning
+from plcp.dask.plcp import evidence_of
+from plcp.exceptions import InfiniteThresholdWarning
 
 X, Y = rows(120)
 LAZY = da.from_array(X, chunks=(40, 2)), da.from_array(Y, chunks=40)
@@ -68,6 +68,13 @@ def test_a_label_that_is_missing_is_named_with_its_part(gap, converted):
         lazy = [dd.from_pandas(values, npartitions=3) for values in (frame, labels)]
         with pytest.raises(ValueError, match=r"part 2 of 3.*y has no label at row 20"):
             model.fit(*lazy)
+
+
+def test_columns_without_string_names_in_another_order_are_refused(rule_on):
+    frame = dd.from_pandas(pd.DataFrame(X, columns=[7, 3]), npartitions=3)
+    rule = rule_on().fit(frame, dd.from_pandas(pd.Series(Y), npartitions=3))
+    with pytest.raises(ValueError, match=r"columns \['3', '7'\], but had \['7', '3'\] in fit"):
+        rule.predict(frame[[3, 7]])
 
 
 def test_an_index_without_an_answer_is_refused():

@@ -8,26 +8,25 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from lightgbm import DaskLGBMRegressor
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from plcp import PLCP, LinearQuantile, OrderedPartition, SoftmaxPartition
-from plcp.blocks import hash_rows
-from plcp.blocks.linear import fold_of
-from plcp.blocks.sample import draws, in_hash_order
 from plcp.dask import DaskLinearQuantile, DaskPLCP
 from plcp.datasets import make_nonlinear
+from plcp.exceptions import InfiniteThresholdWarning
+from plcp.out_of_core import hash_rows
+from plcp.out_of_core.linear import fold_of
+from plcp.out_of_core.samples import draws, in_hash_order
 from plcp.quantiles import conformal_rank
-from plcp.thresholds.blockwise import teach
-from plcp.thresholds.learned.evidence import Pairs, ordered_evidence
-from plcp.thresholds.learned.reading import Reading
-from plcp.validation import InfiniteThresholdWarning
+from plcp.thresholds._plcp_calibration import Reading
+from plcp.thresholds._plcp_learning import Pairs, ordered_evidence
+from plcp.thresholds.plcp import teach
 
-some = settings(max_examples=15, deadline=None)
+some = settings(max_examples=15)
 trees = OrderedPartition(HistGradientBoostingRegressor(loss="quantile", max_iter=10))
 line = OrderedPartition(LinearQuantile())
 everywhere = OrderedPartition(DaskLinearQuantile())
@@ -214,7 +213,7 @@ def test_too_few_rows_are_said_to_be_too_few():
     with pytest.warns(InfiniteThresholdWarning, match="5"):
         rule = fitted(X, scores, [2, 3])
     assert np.isinf(rule.predict(da.from_array(X)).compute()).all()
-    assert "all labels" in rule.guarantee_
+    assert "every outcome" in rule.guarantee_
 
 
 @pytest.mark.parametrize(

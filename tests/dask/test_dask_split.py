@@ -8,16 +8,15 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from plcp import SplitConformal
-from plcp.blocks import Held
 from plcp.dask import DaskSplitConformal
-from plcp.validation import InfiniteThresholdWarning
+from plcp.exceptions import InfiniteThresholdWarning
+from plcp.out_of_core import Held
 from strategies import alphas, few, finite
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pooch
 import pytest
 
-from plcp.datasets.files import Found, Kind, data_directory, fingerprints, locate, needed, reading
+from plcp.datasets._files import Found, Kind, data_directory, fingerprints, locate, needed, reading
 
 CONTENT = {"one.gz": gzip.compress(b"first"), "two.gz": gzip.compress(b"second")}
 

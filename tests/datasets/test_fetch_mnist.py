@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from plcp.datasets import digits, fetch_blurred_mnist, mnist_files, read_idx
+from plcp.datasets import fetch_blurred_mnist, mnist as digits, mnist_files, read_idx
 
 IMAGES, LABELS = "mnist/train-images-idx3-ubyte.gz", "mnist/train-labels-idx1-ubyte.gz"
 N = 60

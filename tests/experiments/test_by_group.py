@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from plcp.experiments.by_group import group_table, outcome, overall_table, summarise
+from plcp.experiments.report import group_table, outcome, overall_table, summarise
 
 METHODS = ["one", "two"]
 GROUPS = {"a": 3, "b": 7, "c": 5}

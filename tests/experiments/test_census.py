@@ -14,36 +14,42 @@ from sklearn.linear_model import LinearRegression
 
 from bands import beta_binomial_band
 from plcp.experiments import reproduce
-from plcp.experiments.by_group import outcome, summarise
-from plcp.experiments.census.chance import chance_outside, independent_people
-from plcp.experiments.census.claims import claims, named_places, table_of_chance
-from plcp.experiments.census.notes import BINS, notes
-from plcp.experiments.census.people import (
+from plcp.experiments.census import (
+    BINS,
+    CQR,
+    DEFAULT_ON_CQR,
     DOCTORATE,
+    EXPERIMENTS,
     GROUPS_BY_RACE,
     GROUPS_BY_SEX,
     GROUPS_BY_STATE,
     LEAST_PEOPLE,
+    LOCAL,
+    N_BINS,
     OVER_60,
+    PAPER_GAINS,
     UNDER_25,
     People,
+    chance_outside,
+    claims,
+    conformal_models,
     divide,
     groups_of,
-    large_enough,
-    read_people,
-)
-from plcp.experiments.census.report import DEFAULT_ON_CQR, report
-from plcp.experiments.census.table_one import CQR, LOCAL, PAPER_GAINS, table_one
-from plcp.experiments.census.trial import (
-    EXPERIMENTS,
-    N_BINS,
-    conformal_models,
+    independent_people,
     judged,
+    large_enough,
     linear_model,
+    named_places,
+    notes,
     on_codes,
+    read_people,
+    report,
     run,
+    table_of_chance,
+    table_one,
 )
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.report import outcome, summarise
 from plcp.metrics.binomial import clopper_pearson
 from plcp.quantiles import conformal_rank
 from plcp.sets import Intervals

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from plcp.experiments.by_group import outcome, summarise
 from plcp.experiments.dependence import dependence, gain, gain_cell
 from plcp.experiments.methods import SPLIT
+from plcp.experiments.report import outcome, summarise
 from plcp.metrics import hsic, improvement, size_correlation
 
 

@@ -7,9 +7,8 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from numpy.testing import assert_allclose
 
-from plcp.experiments.by_group import Summary
-from plcp.experiments.drawing import draw_by_group
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.report import Summary, draw_by_group
 
 MANY = [
     SPLIT,

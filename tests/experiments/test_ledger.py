@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from plcp.experiments.ledger import Ledger, plain
+from plcp.experiments.runner import Ledger, plain
 
 
 def record(seed, **settings):

@@ -10,12 +10,22 @@ from scipy.ndimage import zoom
 from sklearn.datasets import load_digits
 
 from bands import beta_binomial_band
-from plcp.experiments import find_experiment, reproduce
+from plcp.experiments import find_experiment, mnist as trial, reproduce
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
-from plcp.experiments.mnist import trial
-from plcp.experiments.mnist.images import GAP, draw_images, one_of_each, side_by_side
-from plcp.experiments.mnist.rules import CQR, LOCAL, ORACLE, PLAIN, Images, Method, methods
-from plcp.experiments.mnist.trial import _thresholds
+from plcp.experiments.mnist import (
+    CQR,
+    GAP,
+    LOCAL,
+    ORACLE,
+    PLAIN,
+    Images,
+    Method,
+    _thresholds,
+    draw_images,
+    methods,
+    one_of_each,
+    side_by_side,
+)
 from plcp.quantiles import conformal_rank
 
 METHODS = [SPLIT, PUBLISHED, PLAIN, DEFAULT, CQR, LOCAL, ORACLE]

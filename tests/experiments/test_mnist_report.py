@@ -5,9 +5,7 @@ import pytest
 
 from plcp.experiments import find_experiment
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
-from plcp.experiments.mnist.images import pack
-from plcp.experiments.mnist.report import report
-from plcp.experiments.mnist.rules import CQR, LOCAL, ORACLE, PLAIN
+from plcp.experiments.mnist import CQR, LOCAL, ORACLE, PLAIN, pack, report
 
 VERDICT = "does not tell how near coverage is"
 LEVELS = [f"σ = {k}" for k in range(5)]

@@ -5,11 +5,12 @@ import pytest
 import torch
 from torch import nn
 
-from plcp.experiments.networks.digits import digit_network, read_digits
-from plcp.experiments.networks.training import (
+from plcp.experiments.networks import (
     ASKED_AT_ONCE,
+    digit_network,
     logits_of,
     one_thread,
+    read_digits,
     train_classifier,
 )
 

@@ -6,11 +6,8 @@ from dataclasses import replace
 import pytest
 
 from coin_tosses import bare, coin
-from plcp.experiments.ledger import Ledger
-from plcp.experiments.overview import write_overview
-from plcp.experiments.page import to_markdown, to_text, write_page
-from plcp.experiments.report import spread
-from plcp.experiments.trials import run_trials
+from plcp.experiments.report import spread, to_markdown, to_text, write_page
+from plcp.experiments.runner import Ledger, run_trials, write_overview
 
 
 @pytest.fixture

@@ -4,27 +4,25 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import coin_tosses
-from coin_tosses import bare, coin, where
+from coin_tosses import HANG, bare, coin, wait_for_tosses, where
 from plcp.cli import main
 from plcp.experiments import NAMES, find_experiment, reproduce
-from plcp.experiments.ledger import Ledger
-from plcp.experiments.page import to_text
+from plcp.experiments.report import to_text
+from plcp.experiments.runner import Ledger
 
-PATIENCE = 60  # seconds until a started program must have finished its first trials
 # The command, tosses of a coin in place of the experiment; PAUSE and the command's arguments.
 COMMAND = """
 import sys
-import plcp.experiments.reproduction
+import plcp.experiments.runner
 from coin_tosses import coin
 from plcp.cli import main
 slow = coin(pause=float(sys.argv[1]))
-plcp.experiments.reproduction.find_experiment = lambda name: slow
+plcp.experiments.runner.find_experiment = lambda name: slow
 sys.exit(main(sys.argv[2:]))
 """
 
@@ -42,7 +40,7 @@ def started(pause, *arguments, **environment):
 def coins(monkeypatch):
     """Let every name be that of the coin."""
     experiment = coin()
-    monkeypatch.setattr("plcp.experiments.reproduction.find_experiment", lambda name: experiment)
+    monkeypatch.setattr("plcp.experiments.runner.find_experiment", lambda name: experiment)
     return experiment
 
 
@@ -84,7 +82,7 @@ def test_a_quick_run_leaves_the_full_one_alone(coins, tmp_path):
 
 def test_records_of_other_data_or_another_version_are_not_mixed_in(coins, tmp_path, monkeypatch):
     reproduce("toy", trials=2, out=tmp_path)
-    monkeypatch.setattr("plcp.experiments.reproduction.version", lambda package: "9.9")
+    monkeypatch.setattr("plcp.experiments.runner.version", lambda package: "9.9")
     other = reproduce("toy", trials=2, out=tmp_path)
     assert {record["settings"]["plcp"] for record in other.records} == {"9.9"}
     object.__setattr__(coins, "files", lambda data_dir: {"coin.csv": "0af1"})
@@ -189,13 +187,10 @@ def test_what_goes_wrong_is_one_line(monkeypatch, tmp_path, capsys, error, code,
 
 
 def test_a_polite_end_is_one_line_too(tmp_path):
-    with started(0.2, "--jobs", "2", "--out", tmp_path) as program:
-        deadline = time.monotonic() + PATIENCE
-        while not (tmp_path / "toy.jsonl").exists():
-            assert time.monotonic() < deadline, "no trial was finished"
-            time.sleep(0.02)
+    with started(0.2, "--jobs", "2", "--out", tmp_path, COIN_STUCK_FROM="5") as program:
+        wait_for_tosses(program, tmp_path / "toy.jsonl", 1)
         program.terminate()
-        said = program.communicate(timeout=PATIENCE)[1]
+        said = program.communicate(timeout=HANG)[1]
     assert program.returncode == 130
     assert said.strip().endswith(b"finished trials are kept, the same command goes on")
     assert 1 <= len(list(Ledger(tmp_path / "toy.jsonl"))) < coin().trials
@@ -204,7 +199,7 @@ def test_a_polite_end_is_one_line_too(tmp_path):
 def test_pages_are_utf8_wherever_they_are_written(tmp_path):
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     with started(0, "--jobs", "1", "--out", tmp_path, **plain) as program:
-        out, said = program.communicate(timeout=PATIENCE)
+        out, said = program.communicate(timeout=HANG)
     assert program.returncode == 0, said.decode()
     assert b"| heads | five |" in out
     assert "| – |" in (tmp_path / "toy.md").read_text(encoding="utf-8")

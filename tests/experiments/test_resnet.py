@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn.functional import batch_norm, conv2d, max_pool2d, relu
 
-from plcp.experiments.networks.resnet import ResNet, ask_resnet, load_resnet, standardise
+from plcp.experiments.networks import ResNet, ask_resnet, load_resnet, standardise
 
 TOLERANCE = float(np.sqrt(np.finfo(np.float32).eps))
 

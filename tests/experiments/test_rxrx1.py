@@ -8,9 +8,8 @@ import torch
 from numpy.testing import assert_allclose
 from PIL import Image
 
-from plcp.experiments import find_experiment, reproduce, rxrx1
-from plcp.experiments.networks import pictures
-from plcp.experiments.networks.resnet import ResNet, standardise
+from plcp.experiments import find_experiment, networks as pictures, reproduce, rxrx1
+from plcp.experiments.networks import ResNet, standardise
 from plcp.experiments.rxrx1 import held_out_experiments
 from shifted_worlds import N_CLASSES, held_out, write_cells
 

@@ -10,10 +10,18 @@ from scipy.special import log_softmax, softmax
 
 from bands import beta_binomial_band, binomial_band
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
-from plcp.experiments.shifted.broken_ties import BrokenTies
-from plcp.experiments.shifted.comparison import compare_rules, fitted, least_coverage, mean_or_one
-from plcp.experiments.shifted.held_out import HeldOut, split_at_random
-from plcp.experiments.shifted.rules import CONDITIONAL, ORACLE, RULES
+from plcp.experiments.shifted import (
+    CONDITIONAL,
+    ORACLE,
+    RULES,
+    BrokenTies,
+    HeldOut,
+    compare_rules,
+    fitted,
+    least_coverage,
+    mean_or_one,
+    split_at_random,
+)
 from plcp.partitions.torch import mlp
 from plcp.scores import CumulativeProbability
 from shifted_worlds import held_out

@@ -3,9 +3,7 @@
 import pytest
 
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
-from plcp.experiments.shifted.notes import Wording
-from plcp.experiments.shifted.report import report_shifted
-from plcp.experiments.shifted.rules import CONDITIONAL, ORACLE
+from plcp.experiments.shifted import CONDITIONAL, ORACLE, Wording, report_shifted
 
 WORDS = Wording("a title", "What is it?", "batch", "batches", "not given", ("a stand-in",))
 OVERALL = {"coverage": 0.9, "hard": 0.85, "empty": 0.0, "seconds": 1.0}

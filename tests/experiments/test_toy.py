@@ -12,18 +12,24 @@ from bands import FALSE_ALARM, binomial_band
 from plcp.datasets import make_toy
 from plcp.experiments import find_experiment
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
-from plcp.experiments.toy.law import (
+from plcp.experiments.runner import run_trial
+from plcp.experiments.toy import (
+    BIN_EDGES,
+    LEAVES,
+    ORDERED,
     SIGMAS,
+    TWO_GROUPS,
     boundary_distance,
+    boundary_errors,
+    changes,
+    draw_points,
     marginal_quantile,
+    report,
+    share_by_x,
     side_coverage,
     side_densities,
     side_quantiles,
 )
-from plcp.experiments.toy.points import BIN_EDGES, draw_points, share_by_x
-from plcp.experiments.toy.report import LEAVES, ORDERED, TWO_GROUPS, boundary_errors, report
-from plcp.experiments.toy.trial import changes
-from plcp.experiments.trials import run_trial
 from plcp.partitions import SoftmaxPartition, TreePartition
 from plcp.quantiles import pinball_loss
 from plcp.thresholds import PLCP

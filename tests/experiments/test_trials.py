@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +12,8 @@ import pytest
 from joblib import parallel_config
 
 import coin_tosses
-from coin_tosses import SEEDS, coin, together
-from plcp.experiments.ledger import Ledger
-from plcp.experiments.trials import run_trials
-
-PATIENCE = 60  # seconds until a started program must have finished its first trials
+from coin_tosses import SEEDS, coin, together, wait_for_tosses
+from plcp.experiments.runner import Ledger, run_trials
 
 
 @pytest.fixture
@@ -105,14 +101,15 @@ def test_a_trial_that_fails_loses_no_other(ledger):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_killed_run_goes_on_where_it_stopped(ledger, tmp_path, jobs):
-    pause = 0.2
+    pause = 0.2  # of shorter trials joblib would send several at once
+    place = str(Path(coin_tosses.__file__).parent)
     program = subprocess.Popen(
         [sys.executable, coin_tosses.__file__, str(ledger.path), str(pause), str(jobs)],
         start_new_session=True,
-        env={**os.environ, "PYTHONPATH": str(Path(coin_tosses.__file__).parent)},
+        env={**os.environ, "PYTHONPATH": place, "COIN_STUCK_FROM": "5"},
     )
     try:
-        _wait_for_lines(ledger.path, 3)
+        wait_for_tosses(program, ledger.path, 3)
     finally:
         os.killpg(program.pid, signal.SIGKILL)
         program.wait()
@@ -128,10 +125,3 @@ def test_a_killed_run_goes_on_where_it_stopped(ledger, tmp_path, jobs):
     assert {record["seed"]: record for record in records if record["seed"] in kept} == {
         seed: json.loads(line) for seed, line in kept.items()
     }
-
-
-def _wait_for_lines(path, n):
-    deadline = time.monotonic() + PATIENCE
-    while not path.exists() or path.read_bytes().count(b"\n") < n:
-        assert time.monotonic() < deadline, "no trial was finished"
-        time.sleep(0.02)

@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 
 from plcp import PLCP, ConformalRegressor, SplitConformal, TreePartition
 from plcp.explain import Explanation, explain_groups
-from plcp.explain.surrogate import fit_surrogate
+from plcp.explain.rules import fit_surrogate
 
 
 def quick(m):
@@ -72,9 +72,58 @@ def test_quality_is_judged_by_rows_the_rule_did_not_learn_from(rng):
     # a tree always finds something in noise: only rows it has not seen can tell
     X, groups = rng.normal(size=(4000, 5)), rng.integers(0, 2, 4000)
     found = explain_groups(None, X, groups=groups)
-    noise = np.abs([one.precision - one.share for one in found.groups])
-    assert noise.max() < 5 * 0.5 / np.sqrt(30)  # five standard errors of the smallest leaf
+    assert [one.precision for one in found.groups] == [None, None]
     assert abs(found.fidelity - 0.5) < 5 * 0.5 / np.sqrt(2000)
+
+
+@pytest.mark.parametrize(
+    ("inside", "rule"),
+    [
+        (lambda age, u: (age >= 60) & (u < 0.3), "age ≥ 60"),  # of such rows few are in the group
+        (lambda age, u: (age == 43) | (u < 0.2), "age = 43"),  # of the group few are such rows
+    ],
+)
+def test_a_rule_that_does_not_describe_its_group_is_not_its_name(rng, inside, rule):
+    X = pd.DataFrame({"age": rng.integers(18, 80, 6000), "income": rng.normal(size=6000)})
+    groups = inside(X["age"], rng.random(6000)).to_numpy().astype(int)
+    found = explain_groups(None, X, groups=groups)
+    one = found.groups[1]
+    assert (one.rule, one.precision, one.recall) == ("", None, None)
+    typical = f" ({one.profile[0].text})" if one.profile else ""
+    assert one.name == f"group 1{typical}"
+    assert rule not in found.to_text().partition("\nGroups\n")[2]
+
+
+def test_what_is_typical_stands_in_for_a_rule(rng):
+    X = pd.DataFrame({"age": rng.integers(18, 80, 4000), "state": rng.choice(["CA", "NY"], 4000)})
+    groups = (X["age"] + rng.normal(scale=25, size=4000) > 55).to_numpy().astype(int)
+    older = explain_groups(None, X, groups=groups).groups[1]
+    medians = [X["age"][groups == g].median() for g in (1, 0)]
+    assert older.name == "group 1 (median age {:g}, others {:g})".format(*medians)
+
+
+@pytest.mark.parametrize(("d", "most"), [(3, 3), (200, 3)])
+def test_columns_do_not_cost_a_prediction_each(rng, monkeypatch, d, most):
+    X = rng.normal(size=(400, d))
+    rule = quick(2).fit(X, np.abs(rng.normal(size=400)) * (1 + 9 * (X[:, 2] > 0)))
+    tables, groups = [], rule.groups
+    monkeypatch.setattr(rule, "groups", lambda table: tables.append(len(table)) or groups(table))
+    found = explain_groups(rule, X)
+    assert found.importance[0].feature == "x2"
+    assert len(tables) <= most  # the rows, those to be shuffled, and all shuffles together
+
+
+def test_of_many_columns_those_that_depend_on_the_groups_are_considered(rng):
+    X = rng.normal(size=(2000, 300))
+    groups = (X[:, 250] > 0).astype(int) + (X[:, 199] > 1)
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(300)])
+    found, same = (explain_groups(None, table, groups=groups) for table in (X, frame))
+    assert found == same
+    assert (found.n_columns, found.n_considered) == (300, 32)
+    assert found.fidelity > 0.99
+    assert {difference.feature for difference in found.groups[0].profile} == {"x199", "x250"}
+    for text in (found.to_text(), found._repr_markdown_()):
+        assert "300 columns the 32" in " ".join(text.split())
 
 
 def test_the_same_seed_has_the_same_names(learned):

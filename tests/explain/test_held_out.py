@@ -3,20 +3,39 @@
 import numpy as np
 import pytest
 
-from plcp.explain.naming import find_rule
-from plcp.explain.surrogate import fit_surrogate
+from plcp.explain.rules import find_rule, fit_surrogate
 
 LEARN, JUDGE = np.arange(200), np.arange(200, 400)
 X = np.tile(np.arange(200.0), 2)[:, None]
 
 
+def judged(inside):
+    """Return the rule learned for x0 ≥ 100, judged by rows of which other ones are inside."""
+    truth = X[:, 0] >= 100
+    truth[200:] = inside(X[200:, 0])
+    return find_rule(X, truth, LEARN, JUDGE, seed=0, tries=1)
+
+
 def test_precision_and_recall_are_counts_of_the_rows_that_judge():
-    inside = X[:, 0] >= 100
-    inside[200:] = (X[200:, 0] >= 140) | (X[200:, 0] < 20)
-    found = find_rule(X, inside, LEARN, JUDGE, seed=0, tries=1)
+    found = judged(lambda x: (x >= 110) | (x < 5))
     assert found.text == "x0 ≥ 100"
-    assert found.precision == pytest.approx(60 / 100)
-    assert found.recall == pytest.approx(60 / 80)
+    assert found.precision == pytest.approx(90 / 100)
+    assert found.recall == pytest.approx(90 / 95)
+
+
+@pytest.mark.parametrize(
+    ("inside", "is_shown"),
+    [
+        (lambda x: x >= 120, True),  # 80 of the rule's 100 rows
+        (lambda x: x >= 121, False),
+        (lambda x: (x >= 100) | (x < 25), True),  # 100 of the group's 125 rows
+        (lambda x: (x >= 100) | (x < 26), False),
+    ],
+)
+def test_a_rule_is_shown_from_eight_in_ten_on_of_its_rows_and_of_the_group(inside, is_shown):
+    found = judged(inside)
+    assert bool(found.text) == is_shown
+    assert (found.precision is None) == (found.recall is None) == (not is_shown)
 
 
 def test_kinds_are_judged_by_rows_that_contradict_them():

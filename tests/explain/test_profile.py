@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy.stats import fisher_exact
 
+from plcp.explain.columns import read_columns
 from plcp.explain.profile import _shares, profile
-from plcp.explain.reading import read_columns
 
 
 def told(table, inside, **options):
@@ -63,6 +63,13 @@ def test_the_more_groups_the_more_must_be_proved(rng):
     table = pd.DataFrame({"x": rng.normal(size=200) + 0.5 * inside})
     assert told(table, inside)
     assert not told(table, inside, tries=10**6)
+
+
+def test_columns_that_were_screened_out_count_as_tests_too(rng):
+    inside = np.arange(200) < 60
+    table = pd.DataFrame({"x": rng.normal(size=200) + 0.5 * inside})
+    assert told(table, inside, tests=2)
+    assert not told(table, inside, tests=10**6)
 
 
 def test_dates_are_told_as_days():

@@ -3,10 +3,9 @@
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
-from plcp.explain.cuts import date_text, number_text, round_date, round_number
+from plcp.explain.columns import date_text, number_text, round_date, round_number
 
 numbers = st.floats(-1e12, 1e12, allow_nan=False)
 days = st.integers(-20_000 * 86_400, 40_000 * 86_400).map(lambda seconds: seconds / 86_400)

@@ -150,7 +150,7 @@ def test_names_are_text_whatever_they_are():
 
 
 def test_what_a_sample_did_not_show_is_told_too(rng, monkeypatch):
-    monkeypatch.setattr("plcp.explain.rule_tree.MOST_ROWS", 200)
+    monkeypatch.setattr("plcp.explain.rules.MOST_ROWS", 200)
     table = mixed_table(rng, 4000)
     table["age"] = table["age"].astype(float)
     y = np.asarray(table["age"], dtype=float) + 40.0 * (table["state"] == "CA")
@@ -213,3 +213,14 @@ def test_a_common_value_among_many_rare_ones_is_parted_from_them(rng):
     X = np.column_stack([gain, rng.normal(size=5000)])
     tree = RuleTree(max_leaves=2).fit(X, gain > 0)
     assert_array_equal(tree.apply(X), gain > 0)
+
+
+@pytest.mark.parametrize("n_leaves", range(1, 9))
+def test_a_smaller_tree_is_a_stage_of_a_larger_one(rng, n_leaves):
+    table = mixed_table(rng, 900)
+    y = table["age"] + 20 * (table["state"] == "CA") + rng.normal(scale=20, size=900)
+    stage = RuleTree(8).fit(table, y).with_leaves(n_leaves, table, y)
+    small = RuleTree(n_leaves).fit(table, y)
+    assert [rule.text for rule in stage.rules_] == [rule.text for rule in small.rules_]
+    np.testing.assert_array_equal(stage.apply(table), small.apply(table))
+    assert stage.get_params() == small.get_params()

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats.contingency import association
 
-from plcp.explain.sensitive import compare_sensitive, cramers_v
+from plcp.explain.profile import compare_sensitive, cramers_v
 
 
 def test_shares_are_those_of_the_rows():

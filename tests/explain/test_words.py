@@ -1,10 +1,9 @@
 """Shares and numbers in words say no more than is so."""
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
-from plcp.explain.words import percent, runs
+from plcp.explain.columns import percent, runs
 
 
 @given(st.integers(1, 10**6), st.integers(0, 10**6), st.integers(0, 1))

@@ -8,14 +8,14 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from disk_tables import numbers, write
 
-from plcp.files import check_output, create_table, open_table, write_atomically
+from plcp._files import check_output, write_atomically
+from plcp.tables.opening import create_table, open_table
 
 ENDINGS = ("parquet", "csv", "arrow", "csv.gz")
 
@@ -165,14 +165,17 @@ def test_an_error_of_another_disk_is_not_blamed_on_the_output(tmp_path):
 ENDLESS = """
 import signal, sys
 from disk_tables import numbers
-from plcp.files import create_table
+from plcp.tables.opening import create_table
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a program in the background ignores
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 with create_table(sys.argv[1], numbers(1).schema) as writer:
+    writer.write(numbers(1000).to_batches()[0])
     print("begun", flush=True)
-    while True:
+    for _ in range(10_000):  # until the disk would fill
         writer.write(numbers(1000).to_batches()[0])
+    signal.pause()
 """
+HANG = 1800  # seconds: only a program that does not stop is waited for so long
 
 
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -183,13 +186,12 @@ def test_a_program_that_is_stopped_leaves_nothing(tmp_path, kind):
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=here
     ) as program:
         assert program.stdout.readline() == b"begun\n"
-        time.sleep(0.1)
         assert len(list(tmp_path.iterdir())) == 1
         program.send_signal(kind)
         try:
-            program.communicate(timeout=20)
+            program.communicate(timeout=HANG)
         finally:
-            program.kill()  # it would fill the disk
+            program.kill()
     if kind != signal.SIGINT:  # of which Python itself makes an exception
         assert program.returncode == 128 + kind
     assert program.returncode != 0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from disk_tables import numbers, write
 
-from plcp.files import check_output_folder, write_folder_atomically
+from plcp.tables.folders import check_output_folder, write_folder_atomically
 
 
 def names_in(folder):

@@ -1,10 +1,9 @@
 """Columns found by their names, or the nearest ones told."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from plcp.files import find_column, match_columns
+from plcp._files import find_column, match_columns
 
 NAMES = ["age", "Income", "p_cat", "p_dog", "a,b", "x[1]", "p*"]
 

@@ -7,16 +7,15 @@ import re
 import pyarrow as pa
 import pytest
 from disk_tables import text
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from pyarrow import csv
 
-from plcp.files import open_table
-from plcp.files.csv_dialect import Dialect, conversion
-from plcp.files.csv_types import common_type, infer_types
+from plcp.tables.csv import Dialect, common_type, infer_types
+from plcp.tables.opening import open_table
 
 few = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 CELLS = ["", "NA", "1", "0", "-7", "2.5", "1e3", "nan", "true", "False", "x", "10:00", "2020-01-01"]
 CELLS += ["2020-01-01 10:00", "2020-01-01 10:00:00.5", "2020-01-01T10:00Z", "99999999999999999999"]
@@ -31,9 +30,10 @@ def test_types_are_those_of_the_whole_file_however_it_is_cut(tmp_path, cells, bl
     content = "a,b\n" + "".join(f"{cell},y\n" for cell in cells)
     path = text(tmp_path / "a.csv", content)
     text_of = dict.fromkeys("ab", pa.string())
-    found, n_rows = infer_types(Dialect.of(path).open(path, text_of, block), ["a", "b"])
+    dialect = Dialect.of(path)
+    found, n_rows = infer_types(dialect.open(path, text_of, block), ["a", "b"], dialect)
     parsing = csv.ParseOptions(newlines_in_values=True)
-    whole = csv.read_csv(path, None, parsing, conversion(None))
+    whole = csv.read_csv(path, None, parsing, dialect.conversion())
     assert found == dict(zip(whole.schema.names, whole.schema.types, strict=True))
     assert n_rows == len(cells)
     assert open_table(path).read().equals(whole)
@@ -85,7 +85,7 @@ def test_given_types_are_kept(tmp_path):
     types = {"code": pa.string(), "flag": pa.bool_(), "absent": pa.int64()}
     found = {"code": ["007", "010"], "flag": [True, False]}
     assert open_table(path, types=types).read().to_pydict() == found | {"other": [8, 9]}
-    kept = open_table(path, types=types, text_otherwise=True)
+    kept = open_table(path, types=types, parsed=[])
     assert kept.n_rows is None
     assert kept.read().to_pydict() == found | {"other": ["08", "9"]}
     assert kept.n_rows == 2
@@ -105,7 +105,7 @@ def test_a_header_alone_is_a_table_without_rows(tmp_path):
 
 LONG = "a,b\n" + "1,x\n" * 1_000_000  # more than one block
 WRONG = {
-    "a;b\n1,5;2\n": "seems to be separated by ';', since it begins with 'a;b': save it with commas",
+    "a;b\n1,5;2\n": "seems to be separated by ';', since it begins with 'a;b': pass --sep ';'",
     '"a";"b"\n1;2\n': "seems to be separated by ';'",
     "1.5,2\n3,4\n": "seems to have no header",
     "a,b,a\n1,2,3\n": "has several columns named 'a': rename all but one",

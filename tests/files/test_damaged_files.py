@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 from disk_tables import numbers, text, write
 
-from plcp.files import Format, format_of, open_table
+from plcp.tables.io import Format, format_of
+from plcp.tables.opening import open_table
 
 
 def refused(path, message, kind=ValueError):
@@ -115,7 +116,7 @@ def test_offsets_that_point_nowhere_are_refused_before_they_are_followed(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("sign", "remedy"), [(";", "save it with commas"), ("\t", "rename it to .tsv"), ("|", "commas")]
+    ("sign", "remedy"), [(";", "pass --sep ';'"), ("\t", "rename it to .tsv"), ("|", "--sep")]
 )
 def test_another_separator_is_told_with_its_remedy(tmp_path, sign, remedy):
     (tmp_path / "a.csv").write_text(f"age{sign}income\n3{sign}4\n")

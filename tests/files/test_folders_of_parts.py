@@ -10,10 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from disk_tables import numbers, text, write
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from plcp.files import open_table
+from plcp.tables.opening import open_table
 
 CATEGORIES = pa.dictionary(pa.int8(), pa.string())
 ORDERED = pa.dictionary(pa.int8(), pa.string(), True)
@@ -39,7 +38,6 @@ def refused(folder, *words):
         assert str(word) in str(told.value)
 
 
-@settings(deadline=None)
 @given(
     n=st.integers(0, 40),
     cuts=st.lists(st.integers(0, 40), max_size=6).map(sorted),

@@ -7,13 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from disk_tables import numbers, write
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import binom, hypergeom
 
 from bands import FALSE_ALARM
-from plcp.files import open_table
-from plcp.files.sampling import STREAM, sample_rows
+from plcp.tables.io import STREAM, sample_rows
+from plcp.tables.opening import open_table
 
 N, MOST, DRAWS = 9, 2, 1000  # the reservoir is cut at its fifth, eighth, … row
 

@@ -177,8 +177,18 @@ GROUPS = {
         lambda g: BIG + np.unique(g, return_inverse=True)[1],
         like=lambda g: np.unique(g, return_inverse=True)[1],
     ),
-    "None at a row": refused(put(3, None, object), "no label at row 3"),
-    "nan": refused(lambda g: np.where(g == "low", np.nan, 1.0), "no label at row"),
+    "None at a row": refused(
+        put(3, None, object),
+        "no label at row 3",
+        needs="groups with gaps",
+        like=put(3, "without", object),  # whatever comes last
+    ),
+    "nan": refused(
+        lambda g: np.where(g == "low", np.nan, 1.0),
+        "no label at row",
+        needs="groups with gaps",
+        like=lambda g: np.where(g == "low", 2.0, 1.0),
+    ),
     "two types": refused(put(3, 7, object), "several types"),
     "shorter": refused(first(-1), "shape|rows|inconsistent"),
     "three dimensions": refused(lambda g: np.zeros((len(g), 2, 2)), "shape|dim 3"),

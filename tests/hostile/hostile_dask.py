@@ -16,8 +16,7 @@ from hostile_value import some
 from sklearn.base import clone
 
 import dask
-from plcp import LinearQuantile, OrderedPartition
-from plcp import dask as on_dask
+from plcp import LinearQuantile, OrderedPartition, dask as on_dask
 
 PARTS = 2
 SPLIT = on_dask.DaskSplitConformal(data.ALPHA)

@@ -95,7 +95,7 @@ BY_GROUPS = (plotting.CoverageDisplay, plotting.SizeDisplay, plotting.Comparison
 SOFT = fitted("PLCP, softmax", data.as_array)
 BY_GROUP = {"covered": COVERED, "groups": GROUPS, "alpha": ALPHA}
 COUNTED = (by_hand.coverage_by_group,)
-SIZES = ONE | {"infinite sets"}
+SIZES = ONE | {"infinite sets", "groups with gaps"}
 DISPLAYS = {
     "CoverageDisplay.from_predictions": plain(
         of_predictions(plotting.CoverageDisplay), SIZES, COUNTED, **BY_GROUP

@@ -47,6 +47,6 @@ ELSEWHERE = {
 SKIPPED = {
     "CellImages": "reads files that fetch_rxrx1 has checked",
     "NotExportableError": "is raised, and given nothing",
-    "check_served": "is what serve refuses by",
+    "check_output_table": "is what serve refuses by",
     "codes_as_text": "is what calibrate and apply read codes by",
 }

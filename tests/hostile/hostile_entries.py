@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import plcp
-from plcp import indices
+from plcp import regressors as indices
 from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp
 from plcp.thresholds import ThresholdRule
 
@@ -72,6 +72,8 @@ SKIPPED = {
 }
 ONE = {"one row"}  # a rule of one group; what makes two groups, folds or halves needs more
 KERNELS = NUMBERS | PLAIN - {"denormals"} | {"one column"}
+# what is drawn by the content of a row is drawn otherwise in other units
+DRAWN = KERNELS - {"any unit", "double precision"}
 SINGLE = NUMBERS | PLAIN - {"double precision"} | {"one column"}  # trees of scikit-learn
 PENALISED = SINGLE - {"any unit"}  # coefficients, in the unit of their columns
 NEAR = {"one huge"}  # what is far from all others is near nobody
@@ -97,11 +99,15 @@ SUBJECTS = {
     "PLCP, tree": Subject(
         plcp.PLCP(plcp.TreePartition(2, min_samples_leaf=5), 2), TREES, also=SINGLE
     ),
-    "Rectified": Subject(plcp.Rectified(), TREES),
+    "Rectified": Subject(plcp.Rectified(), TABLE),
     "Rectified, line": Subject(plcp.Rectified(CROSSED)),
-    "RLCP": Subject(plcp.RLCP(), ONE | NEAR, also=KERNELS, to_ask={"all huge", "denormals"}),
+    "RLCP": Subject(
+        plcp.RLCP(), ONE | NEAR | {"as fitted"}, also=DRAWN, to_ask={"all huge", "denormals"}
+    ),
     "LocalCP": Subject(plcp.LocalCP(), ONE | NEAR, also=KERNELS, to_ask={"all huge", "denormals"}),
-    "PosteriorConformal": Subject(plcp.PosteriorConformal(SOFT)),
+    "PosteriorConformal": Subject(
+        plcp.PosteriorConformal(SOFT), {"as fitted"}, also=DRAWN | {"denormals"}
+    ),
     "OrderedPartition": Subject(LINE),
     "OrderedPartition, default": Subject(plcp.OrderedPartition(n_groups=2), TABLE),
     "SoftmaxPartition": Subject(SOFT),
@@ -166,7 +172,7 @@ def made(name, **options):
     """Return a copy at our alpha, with a seed."""
     estimator = clone(SUBJECTS[name].estimator)
     known = estimator.get_params(deep=True)
-    wanted = {"alpha": ALPHA, "threshold__alpha": ALPHA, "random_state": 0} | options
+    wanted = {"alpha": ALPHA, "random_state": 0} | options
     return estimator.set_params(**{key: value for key, value in wanted.items() if key in known})
 
 

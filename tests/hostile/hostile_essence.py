@@ -3,7 +3,7 @@
 import numpy as np
 
 from plcp import Intervals, LabelSets
-from plcp.certificate import Certificate
+from plcp.evaluation.certificate import Certificate
 from plcp.explain import Explanation
 from plcp.metrics import GroupCoverage, Grouping, Measure
 from plcp.theory import Estimate

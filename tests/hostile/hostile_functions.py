@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import plcp
 from plcp import metrics, scores, theory
-from plcp.audit import learn_failures
+from plcp.evaluation import learn_failures
 from plcp.explain import explain_groups
 
 RESPONSE = ("numbers", data.Y)
@@ -81,16 +81,16 @@ FUNCTIONS = {
     ),
     "coverage_by_group": plain(
         metrics.coverage_by_group,
-        ONE | {"infinite sets"},
+        ONE | {"infinite sets", "groups with gaps"},
         (by_hand.coverage_by_group,),
         covered=COVERED,
         size=SIZE,
         groups=GROUPS,
-        alpha=("optional alpha", data.ALPHA),
+        alpha=ALPHA,
     ),
     "coverage_gap": plain(
         metrics.coverage_gap,
-        ONE,
+        ONE | {"groups with gaps"},
         (by_hand.coverage_gap,),
         covered=COVERED,
         groups=GROUPS,
@@ -98,7 +98,7 @@ FUNCTIONS = {
     ),
     "feature_stratified_coverage": plain(
         metrics.feature_stratified_coverage,
-        ONE,
+        ONE | {"groups with gaps"},
         (by_hand.feature_stratified_coverage,),
         covered=COVERED,
         groups=GROUPS,

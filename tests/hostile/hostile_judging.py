@@ -10,9 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
 import plcp
+from plcp.exceptions import InfiniteThresholdWarning, ProgramError
 from plcp.onnx import NotExportableError
-from plcp.programs.linear import ProgramError
-from plcp.validation import InfiniteThresholdWarning
 
 OURS = str(Path(plcp.__file__).parent)
 ANSWERED, LAWFUL, REFUSED = "as the clean value", "as a law says", "refused in words"

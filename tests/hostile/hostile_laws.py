@@ -111,14 +111,6 @@ def loss_law(entry, name, bad, given, answer):
     return difference(answer, [np.array(-float(sum(losses) / len(losses)) * size)], float)
 
 
-def missed_law(entry, name, bad, given, answer):
-    """``sight``: missed are the rows whose score is above the threshold."""
-    if "scores" not in given:
-        return SILENT
-    missed = np.asarray(given["scores"], dtype=float) > sibling(entry, "predict", given)
-    return difference([sighting.missed for sighting in answer], [missed] * len(answer), None)
-
-
 def sibling(entry, method, given):
     """The answer of another method to the same rows."""
     return entry.call(given["X"], base=given.get("base", data.as_array), method=method)
@@ -243,4 +235,4 @@ LAWS_OF_FIT = {
     "RLCP": (one_of_the_scores,),
     "LocalCP": (one_of_the_scores,),
 }
-LAWS_OF_METHODS = {"score": (loss_law,), "sight": (missed_law,), "examine": (inside_law,)}
+LAWS_OF_METHODS = {"score": (loss_law,), "examine": (inside_law,)}

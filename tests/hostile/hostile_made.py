@@ -14,7 +14,7 @@ from hostile_options import each, given
 from hostile_value import Bad, as_text, first, objects, put, refused, same
 
 from plcp import datasets
-from plcp.audit import audit
+from plcp.evaluation import audit
 
 TABLE = data.pandas(data.X).assign(y=data.Y, low=data.X[:, 0] - 1, high=data.X[:, 0] + 1)
 ENDS = {"target": "y", "lower": "low", "upper": "high"}

@@ -19,7 +19,6 @@ ALPHA = SHARE | {
     "nearly one": Bad(given(1 - 1e-9)),
     "nearly zero": Bad(given(1e-9)),
 }
-OPTIONAL_ALPHA = {name: bad for name, bad in ALPHA.items() if name != "None"}
 COUNT = each(("3", None, True, np.nan, 2.5, np.inf, [2]), "whole number")
 N_GROUPS = {
     **COUNT,

@@ -13,10 +13,10 @@ from hostile_laws import row_law
 from onnxruntime import InferenceSession
 
 import plcp
-from plcp.adapters import as_feature_map, bins
+from plcp._rows import count
+from plcp.interop import as_feature_map, bins
 from plcp.monitoring import Monitor
 from plcp.onnx import export
-from plcp.rows import count
 
 LINE = "PLCP, line"
 

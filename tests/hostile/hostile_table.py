@@ -49,7 +49,6 @@ VALUES: dict[str, Mapping[str, Bad]] = {
     "covered": columns.COVERED,
     "groups": columns.GROUPS,
     "alpha": options.ALPHA,
-    "optional alpha": options.OPTIONAL_ALPHA,
     "n_groups": options.N_GROUPS,
     "cv": options.CV,
     "random_state": options.RANDOM_STATE,

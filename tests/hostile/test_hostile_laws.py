@@ -6,8 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from hostile_data import Positive
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -29,8 +28,8 @@ from plcp import (
     SplitConformal,
     TreePartition,
 )
+from plcp.exceptions import InfiniteThresholdWarning
 from plcp.quantiles import conformal_rank
-from plcp.validation import InfiniteThresholdWarning
 
 LINE = OrderedPartition(LinearQuantile(), 2)
 SOFT = SoftmaxPartition(2, n_starts=1, max_rounds=2, random_state=0)
@@ -53,7 +52,7 @@ RULES = {
 # whose thresholds are ranks of the same scores at every level: no others need be monotone alone
 BY_RANKS = ["split", "mondrian", "conditional", "local", "rlcp"]
 CACHES = {"_tables"}  # made when first asked for, from what is there
-some = settings(max_examples=8, deadline=None)
+some = settings(max_examples=8)
 
 
 @st.composite

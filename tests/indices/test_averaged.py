@@ -12,10 +12,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from plcp.indices import CrossFitted, MixedIndex, ScaledQuantile, averaged
-from plcp.indices.averaged import MOST_TO_WALK, ROWS_FOR_TABLES, AveragedBoosters
-from plcp.indices.category_means import CategoryMeans
-from plcp.indices.tables import MAX_CATEGORIES, without_rare
+from plcp.regressors import CrossFitted, MixedIndex, ScaledQuantile, crossfit as averaged
+from plcp.regressors.crossfit import MOST_TO_WALK, ROWS_FOR_TABLES, AveragedBoosters
+from plcp.regressors.encoding import MAX_CATEGORIES, CategoryMeans, without_rare
 
 CODES = np.array([False, True, True, False])
 SOME, MANY = np.array([False, True, False, False]), np.array([False, False, True, False])

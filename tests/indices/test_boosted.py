@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plcp.datasets import make_nonlinear
-from plcp.indices import ScaledQuantile
+from plcp.regressors import ScaledQuantile
 
 
 def test_scaling_the_scores_scales_the_index():

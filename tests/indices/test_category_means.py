@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from plcp.indices import MixedIndex
-from plcp.indices.category_means import CategoryMeans, category_means
+from plcp.regressors import MixedIndex
+from plcp.regressors.encoding import CategoryMeans, category_means
 
 CODES = np.array([0, 1, 1, np.nan, 3, 3, 3, 0, np.nan, 1])
 
@@ -85,9 +85,10 @@ def test_each_column_has_means_of_its_own(rng):
     scores, codes = rng.uniform(size=10), np.column_stack([np.arange(10.0), CODES, CODES[::-1]])
     index = CategoryMeans(Recorder(), [False, True, True], random_state=0).fit(codes, scores)
     for column, means in index.means_.items():
-        alone = shown(codes[:, column], scores)
-        np.testing.assert_array_equal(means, alone.means_[0])
-        np.testing.assert_array_equal(index.index_.X_[:, column], alone.index_.X_[:, 0])
+        alone = CategoryMeans(Recorder(), np.arange(3) == column, random_state=0)
+        alone.fit(codes, scores)
+        np.testing.assert_array_equal(means, alone.means_[column])
+        np.testing.assert_array_equal(index.index_.X_[:, column], alone.index_.X_[:, column])
     assert list(index.means_) == [1, 2]
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from plcp.indices.coarse import MOST_VALUES, coarse
-from plcp.indices.weights import fit_weighted
+from plcp.regressors.base import fit_weighted
+from plcp.regressors.boosted import MOST_VALUES, coarse
 
 
 def rows(n, seed=0):

@@ -12,10 +12,10 @@ from sklearn.preprocessing import StandardScaler
 
 from plcp import PLCP, LinearQuantile, OrderedPartition, Rectified, SplitConformal
 from plcp.datasets import make_toy
-from plcp.indices import ColorfulQuantile
-from plcp.indices.colorful import density_weights, neighbours
-from plcp.indices.crossfit import make_folds
-from plcp.indices.levels import at_level
+from plcp.regressors import ColorfulQuantile
+from plcp.regressors.base import at_level
+from plcp.regressors.colorful import density_weights, neighbours
+from plcp.regressors.crossfit import make_folds
 
 
 class KnownScale(RegressorMixin, BaseEstimator):
@@ -64,7 +64,7 @@ def test_the_formula_by_brute_force(rng, delta, levels, weighted):
     index.fit(X, scores, given if weighted else None)
     seed = np.random.RandomState(7).randint(np.iinfo(np.int32).max)
     gaps = np.zeros(90)
-    for learn, hold in make_folds(90, 3, 1, np.random.RandomState(seed)):
+    for learn, hold in make_folds(X, scores, 3, 1, np.random.RandomState(seed)):
         high, low = (
             LinearQuantile(quantile=q).fit(X[learn], scores[learn], given[learn]).predict(X[hold])
             for q in levels

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from plcp.indices import CrossFitted, LinearQuantile, SparseScale
-from plcp.indices.crossfit import make_folds, repeats
+from plcp.regressors import CrossFitted, LinearQuantile, SparseScale
+from plcp.regressors.crossfit import make_folds, mean_out_of_fold, repeats
 
 
 class Memory(RegressorMixin, BaseEstimator):
@@ -32,8 +33,58 @@ def test_no_model_knows_the_row_it_speaks_of(cv, n_repeats):
     np.testing.assert_allclose(index.predict(X), (cv - 1) / cv)  # all but one model of a repeat
 
 
+class Mean(RegressorMixin, BaseEstimator):
+    """Predicts the mean of its scores, whatever the row."""
+
+    def fit(self, X, y):
+        self.mean_ = np.mean(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+@pytest.mark.parametrize("n_repeats", [1, 3])
+def test_models_that_differ_by_a_constant_do_not_tell_folds_apart(rng, n_repeats):
+    """A model without the largest scores predicts less: its fold must not be known by that."""
+    X, scores = rng.normal(size=(50, 1)), rng.exponential(size=50)
+    index = CrossFitted(Mean(), n_repeats=n_repeats, random_state=0).fit(X, scores)
+    assert np.ptp(index.out_of_fold_) == 0
+    np.testing.assert_allclose(index.out_of_fold_, index.predict(X))
+
+
+@pytest.mark.parametrize("is_scale", [False, True])
+def test_levels_of_models_are_taken_out_whatever_they_are(rng, is_scale):
+    """Additive rows and models (of scales: their logarithms) leave the rows' effects."""
+    folds = make_folds(
+        rng.normal(size=(40, 2)), rng.normal(size=40), 4, 3, np.random.RandomState(0)
+    )
+    held, rows, models = [hold for _, hold in folds], rng.normal(size=40), rng.normal(size=12)
+    values = [rows[hold] + level for hold, level in zip(held, models, strict=True)]
+    if is_scale:
+        rows, values = np.exp(rows), [np.exp(value) for value in values]
+        expected = rows * np.exp(models.mean())
+    else:
+        expected = rows + models.mean()
+    found = mean_out_of_fold(held, values, 40, is_scale=is_scale)
+    np.testing.assert_allclose(found, expected)
+
+
+def test_given_folds_are_used_as_they_are(rng):
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    sites = np.repeat(np.arange(5), 6)
+    folds = list(GroupKFold(5).split(X, groups=sites))
+    index = CrossFitted(LinearQuantile(quantile=0.5), cv=folds).fit(X, y)
+    for learn, hold in folds:
+        model = LinearQuantile(quantile=0.5).fit(X[learn], y[learn])
+        np.testing.assert_allclose(index.out_of_fold_[hold], model.predict(X[hold]))
+    same = CrossFitted(LinearQuantile(quantile=0.5), cv=KFold(3)).fit(X, y)
+    listed = CrossFitted(LinearQuantile(quantile=0.5), cv=[*KFold(3).split(X)]).fit(X, y)
+    np.testing.assert_array_equal(same.out_of_fold_, listed.out_of_fold_)
+
+
 def test_every_row_is_held_out_once_a_repeat():
-    folds = make_folds(20, 4, 3, np.random.RandomState(0))
+    folds = make_folds(np.arange(20.0)[:, None], np.zeros(20), 4, 3, np.random.RandomState(0))
     held = np.bincount(np.concatenate([hold for _, hold in folds]), minlength=20)
     assert (held == 3).all()
 
@@ -45,7 +96,7 @@ def test_mean_of_linear_models_is_one_linear_model(rng):
     assert len(index.models_) == 1
     apart = [
         LinearQuantile(quantile=0.7).fit(X[learn], y[learn]).predict(X)
-        for learn, _ in make_folds(90, 3, 2, np.random.RandomState(0))
+        for learn, _ in make_folds(X, y, 3, 2, np.random.RandomState(0))
     ]
     np.testing.assert_allclose(index.predict(X), np.mean(apart, axis=0))
 
@@ -58,7 +109,7 @@ def test_mean_of_sparse_scales_is_one_scale_of_the_mean_variance(rng, gaps):
         X[::7, 1] = np.nan
     penalised = SparseScale(penalties=(0.1, 0.1))
     index = CrossFitted(penalised, n_repeats=2, random_state=0).fit(X, scores)
-    folds = make_folds(120, 3, 2, np.random.RandomState(0))
+    folds = make_folds(X, scores, 3, 2, np.random.RandomState(0))
     apart = [SparseScale(penalties=(0.1, 0.1)).fit(X[a], scores[a]) for a, _ in folds]
     assert len(index.models_) == 1
     lines = [model.unit_**2 * model._line(X) for model in apart]

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from plcp.indices.forest import DE_BRUIJN, Forest, which_bit
-from plcp.indices.trees import Booster
+from plcp.regressors._fast_trees import DE_BRUIJN, Booster, Forest, which_bit
 
 SIZES = (2, 8, 9, 16, 17, 32, 33, 64)
 TARGETS = {
@@ -66,7 +64,7 @@ def at_the_cuts(models, X):
     return np.concatenate([X, np.repeat(near[:, None], X.shape[1], axis=1)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(boosters())
 def test_every_booster_predicts_what_it_would_have_predicted(case):
     models, X = case

@@ -6,8 +6,8 @@ from sklearn.linear_model import LinearRegression, QuantileRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from plcp.indices import LinearQuantile
-from plcp.indices.levels import at_level, seeded
+from plcp.regressors import LinearQuantile
+from plcp.regressors.base import at_level, seeded
 
 
 def test_open_level_is_set_inside_a_pipeline():

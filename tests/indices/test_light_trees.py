@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from lightgbm import LGBMRegressor, early_stopping
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from plcp.indices.averaged import AveragedBoosters, taken_apart
-from plcp.indices.forest import Forest
-from plcp.indices.light_trees import LightBooster
-from plcp.indices.trees import Booster
+from plcp.regressors._fast_trees import Booster, Forest, LightBooster
+from plcp.regressors.crossfit import AveragedBoosters, taken_apart
 
 
 def fitted(X, y, categorical="auto", **options):
@@ -25,7 +22,7 @@ def rows(rng, n, gaps):
     return X
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([0.0, 0.2]),

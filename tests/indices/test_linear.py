@@ -8,8 +8,8 @@ from sklearn.linear_model import QuantileRegressor
 from sklearn.metrics import mean_pinball_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from plcp.indices import smoothing as linear
-from plcp.indices.linear import LinearQuantile
+from plcp.regressors import linear
+from plcp.regressors.linear import LinearQuantile
 
 PROMISED = 1e-3  # excess of the loss over the linear program's
 TOL = 1e-10  # gradient at which the laws below are compared

@@ -4,12 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
-from plcp.indices import LinearQuantile, MixedIndex, ScaledQuantile, SparseScale, lines
-from plcp.indices.lines import line
+from plcp.regressors import LinearQuantile, MixedIndex, ScaledQuantile, SparseScale, base as lines
+from plcp.regressors.base import line
 from strategies import few
 
 LAYOUTS = {

@@ -8,9 +8,9 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 
 from plcp.datasets import make_nonlinear, make_synthetic
-from plcp.indices import MixedIndex
-from plcp.indices.mixture import compositions, mix, mixing_weights, quantile_at
 from plcp.quantiles import pinball_loss
+from plcp.regressors import MixedIndex
+from plcp.regressors.stacking import compositions, mix, mixing_weights, quantile_at
 
 
 def test_weights_lie_on_the_simplex(rng):

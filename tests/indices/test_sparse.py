@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.linear_model import Lasso
+from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
+from plcp import ClassifierPartition
+from plcp._folds import row_sets
 from plcp.datasets import make_synthetic
-from plcp.indices import SparseScale
-from plcp.indices.sparse import BLOCK, lasso_from_moments
+from plcp.regressors import SparseScale
+from plcp.regressors.sparse import BLOCK, lasso_from_moments
 
 LASSO_TOLERANCE = 1e-3  # the duality gap coordinate descent stops at, relative to the target
 
@@ -88,3 +92,32 @@ def test_columns_that_say_the_same_are_no_reason_to_warn(rng):
     X, scores = np.vander(z, 80), abs((1 + z) * rng.normal(size=300))
     index = SparseScale().fit(X, scores)
     assert np.isfinite(index.predict(X)).all()
+
+
+def test_folds_of_the_user(rng):
+    """Those of equal content are the default's; rows of no weight may be among them."""
+    X = rng.normal(size=(200, 5))
+    scores = np.exp(X[:, 0]) * rng.exponential(size=200)
+    folds = row_sets(X, scores) % 4
+    pairs = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(4)]
+    counted, given = (SparseScale(cv=cv).fit(X, scores) for cv in (4, pairs))
+    assert_array_equal(given.predict(X), counted.predict(X))
+    weights = rng.integers(0, 3, size=200)
+    by_splitter, by_pairs = (
+        SparseScale(cv=cv).fit(X, scores, weights) for cv in (KFold(3), [*KFold(3).split(X)])
+    )
+    assert_array_equal(by_splitter.predict(X), by_pairs.predict(X))
+
+
+@pytest.mark.parametrize("cv", ["three", 1, 2.5, ShuffleSplit(1), [(np.arange(9), [9])]])
+def test_folds_that_are_none(rng, cv):
+    X, scores = rng.normal(size=(50, 2)), rng.exponential(size=50)
+    for estimator in (SparseScale(cv=cv), ClassifierPartition(cv=cv)):
+        with pytest.raises(ValueError, match="cv"):
+            estimator.fit(X, scores)
+
+
+def test_a_row_held_out_twice_has_no_fold(rng):
+    X, scores = rng.normal(size=(50, 2)), rng.exponential(size=50)
+    with pytest.raises(ValueError, match=r"holds out a row more than once.*KFold\(5\)"):
+        SparseScale(cv=RepeatedKFold(n_splits=2, n_repeats=2)).fit(X, scores)

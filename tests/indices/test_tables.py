@@ -8,8 +8,10 @@ import polars as pl
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from plcp.indices.tables import MAX_CATEGORIES, TableEncoder, without_rare
-from plcp.validation import is_missing
+from plcp import PLCP, OrderedPartition, Rectified, TreePartition, UnseenCategoryWarning
+from plcp._rows import is_missing
+from plcp.regressors import ColorfulQuantile
+from plcp.regressors.encoding import MAX_CATEGORIES, TableEncoder, without_rare
 
 COLUMNS = {
     "number": [1.0, None, 3.0],
@@ -223,3 +225,46 @@ def test_a_whole_category_keeps_its_name_beside_a_gap():
 )
 def test_what_counts_as_missing(values):
     np.testing.assert_array_equal(is_missing(values), [False, True])
+
+
+MIXED = pd.DataFrame({"c": pd.Series([1, "a", 2.5, True, None, 1], dtype=object)})
+
+
+def test_each_row_of_a_mixed_column_is_read_alone_as_among_others():
+    encoder = TableEncoder().fit(MIXED)
+    whole = encoder.transform(MIXED)
+    alone = [encoder.transform(MIXED.iloc[[row]])[0] for row in range(len(MIXED))]
+    np.testing.assert_array_equal(np.array(alone), whole)
+    # as a record becomes a frame, which has the type of its only value
+    told = [encoder.transform(pd.DataFrame([{"c": value}]))[0] for value in MIXED["c"]]
+    np.testing.assert_array_equal(np.array(told), whole)
+
+
+OTHERS = {
+    "floats": lambda c: pd.Categorical(c.astype(float)),
+    "bytes": lambda c: c.astype(str).str.encode("ascii"),
+    "trailing spaces": lambda c: c.astype(str) + " ",
+}
+RULES = {
+    "mixed": PLCP(random_state=0),
+    "tree": PLCP(TreePartition(2, min_samples_leaf=20), 2, random_state=0),
+    "colorful": PLCP(OrderedPartition(ColorfulQuantile(), 2), 2, random_state=0),
+    "rectified": Rectified(random_state=0),
+    "levels": PLCP(alpha=[0.1, 0.2], random_state=0),
+}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_rules_count_the_categories_that_fit_never_saw(rng, rule):
+    codes = pd.Series(rng.integers(3, size=200))
+    X = pd.DataFrame({"c": pd.Categorical(codes), "x": rng.normal(size=200)})
+    fitted = rule.fit(X, rng.exponential(size=200))
+    fitted.predict(X)  # warnings are errors
+    for name, turned in OTHERS.items():
+        with pytest.warns(UnseenCategoryWarning, match="200 rows hold values of 'c'") as caught:
+            fitted.predict(X.assign(c=turned(codes)))
+        assert len({str(warning.message) for warning in caught}) == 1, name
+        assert {warning.filename for warning in caught} == {__file__}
+    some = codes.astype(str).where(codes.index != 7, "new")
+    with pytest.warns(UnseenCategoryWarning, match=r"1 row holds a value .*\('new': 1\): they"):
+        fitted.predict(X.assign(c=some))

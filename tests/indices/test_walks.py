@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from plcp.indices.trees import Booster
-from plcp.indices.walks import Walks, columns_of_codes
+from plcp.regressors._fast_trees import Booster, Walks, columns_of_codes
 
 LOSSES = ("squared_error", "gamma", "quantile")
 
@@ -20,7 +18,7 @@ def rows(rng, n, gaps):
     return X
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 999),
     gaps=st.sampled_from([0.0, 0.3]),

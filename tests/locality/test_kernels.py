@@ -6,13 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi, kstest, norm
 
 from bands import FALSE_ALARM
-from plcp.locality.kernels import (
-    ROWS,
-    BoxKernel,
-    GaussianKernel,
-    bandwidth_for_size,
-    precision_for_size,
-)
+from plcp.kernels import ROWS, BoxKernel, GaussianKernel, bandwidth_for_size, precision_for_size
 
 KERNELS = [GaussianKernel, BoxKernel]
 N_DRAWS = 5000

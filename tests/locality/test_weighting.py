@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
-from plcp.locality.weighting import blocks, rows_reaching
+from plcp.kernels import blocks, rows_reaching
 from plcp.quantiles import conformal_quantile
 from strategies import alphas, few
 

@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
 from plcp.metrics import cut_bins, quantile_bins
-from plcp.metrics.bins import count_quantiles
+from plcp.metrics.groups import count_quantiles
 from strategies import few, scores_with_counts
 
 

@@ -10,7 +10,7 @@ from scipy.stats import chi2, norm, ttest_rel
 from bands import binomial_band
 from plcp.metrics import Measure, compare, coverage, interval_score, mean_size, size_correlation
 from plcp.metrics.binomial import holm
-from plcp.metrics.paired import tango
+from plcp.metrics.measure import tango
 
 
 def sizes(rng, n=60):
@@ -54,7 +54,7 @@ def test_the_reference_turns_the_sign_and_p_values_are_corrected(rng):
 
 def test_comparison_as_frame_dict_and_text(rng):
     found = compare(sizes(rng), confidence=0.9)
-    frame = found.to_frame()
+    frame = found.to_pandas()
     assert_array_equal(frame["method"], ["a", "b", "c"])
     assert frame["difference"].isna().tolist() == [True, False, False]
     plain = json.loads(json.dumps(found.to_dict()))

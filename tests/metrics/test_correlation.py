@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose
-from scipy.stats import kurtosis, pearsonr
-from scipy.stats import t as student
+from scipy.stats import kurtosis, pearsonr, t as student
 
 from bands import binomial_band
 from plcp.metrics import size_correlation

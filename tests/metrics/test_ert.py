@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, binomtest, norm
@@ -18,8 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from bands import FALSE_ALARM
 from plcp.metrics import compare, ert
-from plcp.metrics.ert import excess_risk, excess_terms
-from plcp.metrics.foretelling import Foretold, foretell_coverage
+from plcp.metrics.ert import Foretold, excess_risk, excess_terms, foretell_coverage
 from strategies import alphas, few
 
 norms = st.sampled_from(["L1", "L2"])

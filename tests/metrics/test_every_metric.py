@@ -75,7 +75,7 @@ def test_estimate_interval_meaning_and_table(rng, name):
     assert measure.low <= measure.high
     assert measure.meaning[0].isupper()
     assert measure.meaning[-1] == "."
-    frame = measure.to_frame()
+    frame = measure.to_pandas()
     assert len(frame) >= 1
     assert list(frame.columns) == list(measure.table)
     assert json.loads(json.dumps(measure.to_dict()))["estimate"] == measure.estimate

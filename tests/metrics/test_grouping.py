@@ -4,15 +4,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from plcp import PLCP
 from plcp.datasets import make_toy
 from plcp.metrics import column_groups
-from plcp.metrics.grouping import BLOCK, as_grouping
+from plcp.metrics.groups import BLOCK, as_grouping
 from strategies import few
 
 KINDS = [np.int8, np.uint8, np.int64, np.uint64, float, "U4", object, bool]
@@ -78,6 +77,30 @@ def test_labels_may_be_a_series(series):
     assert grouping.codes.tolist() == [1, 0, 1]
 
 
+GAPPED = {
+    "text": pd.Series(["b", None, "a", "b", float("nan")], dtype=object),
+    "floats": np.array([2.0, np.nan, 1.0, 2.0, np.nan]),
+    "nullable": pd.Series([2, None, 1, 2, None], dtype="Int64"),
+    "categories": pd.Series(["b", None, "a", "b", None], dtype="category"),
+    "dates": pd.to_datetime(pd.Series(["2024-02-01", None, "2024-01-01", "2024-02-01", None])),
+    "polars": pl.Series(["b", None, "a", "b", None]),
+}
+
+
+@pytest.mark.parametrize("labels", GAPPED.values(), ids=GAPPED)
+def test_rows_without_a_label_are_the_last_group(labels):
+    grouping = as_grouping(labels, 5)
+    assert grouping.codes.tolist() == [1, 2, 0, 1, 2]
+    assert grouping.names.tolist()[2] == "missing"
+    without = as_grouping(np.asarray(labels)[[0, 2, 3]], 3)
+    assert grouping.names.tolist()[:2] == without.names.tolist()
+
+
+def test_labels_that_are_all_missing_are_one_group():
+    assert as_grouping([None, None], 2).names.tolist() == ["missing"]
+    assert as_grouping([None, "missing"], 2).codes.tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_columns_give_one_group_a_value(frame):
     people = frame({"sex": ["f", "m", "f"], "region": [1, 2, 2], "age": [30, 70, 80]})
@@ -122,8 +145,6 @@ def test_sums_over_several_blocks_are_those_of_each_mask(rng, overlap, weighted)
     [
         (["a", "b"], r"groups must have shape \(3,\) or \(3, k\), got \(2,\)"),
         ("abc", r"got \(\)"),
-        (["a", None, "b"], "groups has no label at row 1"),
-        ([1.0, np.nan, 2.0], "groups has no label at row 1"),
         (np.array([1, "a", 2], dtype=object), "labels of several types"),
         ([[True], [False]], "each of 3 rows"),
         (np.zeros((3, 0), dtype=bool), "at least one group"),

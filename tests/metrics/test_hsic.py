@@ -4,15 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bands import binomial_band
 from plcp.metrics import coverage, hsic, size_correlation
-from plcp.metrics.hsic import LIMIT, unbiased_hsic
-from plcp.metrics.kernel_sums import direct_sums, kernel_error, kernel_sums
-from plcp.metrics.size_counts import count_sizes
+from plcp.metrics.coverage import count_sizes
+from plcp.metrics.dependence import LIMIT, direct_sums, kernel_error, kernel_sums, unbiased_hsic
 from size_worlds import SizeWorld, label_sets
 from strategies import few
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from plcp.metrics.kernel_sums import NODES, box_sums, direct_sums, kernel_error, kernel_sums
+from plcp.metrics.dependence import NODES, box_sums, direct_sums, kernel_error, kernel_sums
 
 EPS = np.finfo(float).eps
 
@@ -50,7 +50,7 @@ def test_boxes_keep_the_digits_of_close_points(rng):
 def test_many_blocks_of_boxes_are_one_sum(rng, monkeypatch):
     points, weights = np.unique(rng.uniform(0, 500, 900)), rng.normal(size=(900, 1))
     whole = box_sums(points, weights, 1)
-    monkeypatch.setattr("plcp.metrics.kernel_sums.BOXES_AT_ONCE", 7)
+    monkeypatch.setattr("plcp.metrics.dependence.BOXES_AT_ONCE", 7)
     np.testing.assert_allclose(
         box_sums(points, weights, 1), whole, atol=EPS * np.abs(weights).sum()
     )

@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 from scipy.optimize import brentq
 from scipy.stats import sem, skew, ttest_1samp
 
 from bands import binomial_band
-from plcp.metrics.mean import mean_measure, skewed_mean
+from plcp.metrics.measure import mean_measure, skewed_mean
 from strategies import few
 
 # of spread, so that neither formula divides rounding by rounding

@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom, gamma
 
 from bands import FALSE_ALARM
-from plcp.metrics.binomial import clopper_pearson
-from plcp.metrics.mean_gap import ALONE, STEPS, mean_gap_bounds
+from plcp.metrics.binomial import ALONE, STEPS, clopper_pearson, mean_gap_bounds
 
 TARGET, CONFIDENCE = 0.9, 0.95
 ERROR = 1 - CONFIDENCE

@@ -20,4 +20,4 @@ def test_a_measure_tells_itself():
         "meaning": "x",
         "table": {"group": ["a", "b"], "n": [1, 2]},
     }
-    assert measure.to_frame().to_dict("list") == measure.to_dict()["table"]
+    assert measure.to_pandas().to_dict("list") == measure.to_dict()["table"]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from plcp.metrics.outcomes import check_counts, check_covered, check_numbers, check_size
+from plcp.metrics.measure import check_counts, check_covered, check_numbers, check_size
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, norm
 
@@ -16,7 +15,7 @@ from plcp.metrics import (
     quantile_bins,
     size_stratified_coverage,
 )
-from plcp.metrics.mean_gap import mean_gap_bounds
+from plcp.metrics.binomial import mean_gap_bounds
 from strategies import few, scores_with_counts
 
 ALPHA, DATA_SETS = 0.1, 2000

@@ -3,11 +3,10 @@
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from plcp.metrics.window import Window, worst_window
+from plcp.metrics.slab import Window, worst_window
 from strategies import few
 
 

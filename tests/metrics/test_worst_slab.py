@@ -121,10 +121,10 @@ def test_all_or_nothing_covered_is_the_same_everywhere(rng, covered):
 
 
 def test_a_slab_that_no_other_row_is_in_says_nothing():
-    X = np.eye(4)
-    found = [worst_slab(X[:, [i]], X[:, i] == 0) for i in range(4)]  # row i alone is missed
+    X = np.eye(4)[:, :1]
+    found = [worst_slab(X, X[:, 0] == 0, random_state=k) for k in range(20)]  # one row is missed
     alone = [worst for worst in found if worst.slab.low > -np.inf]
-    assert len(alone) == 2  # the half that chooses
+    assert 0 < len(alone) < 20  # where it is in the half that chooses
     for worst in alone:
         assert np.isnan(worst.estimate)
         assert (worst.low, worst.high) == (0, 1)

@@ -8,11 +8,16 @@ import pytest
 
 from plcp import SplitConformal
 from plcp.monitoring.bounds import anytime_bounds
-from plcp.monitoring.evidence import TILTS, Evidence, follow, log_start
-from plcp.monitoring.origins import Rows
-from plcp.monitoring.stamps import stamps_of
-from plcp.monitoring.stream import Stream
-from plcp.monitoring.urn import Urn
+from plcp.monitoring.martingale import (
+    TILTS,
+    Evidence,
+    Rows,
+    Stream,
+    Urn,
+    follow,
+    log_start,
+    stamps_of,
+)
 
 BAR = math.log(20)
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from plcp.monitoring import evidence
-from plcp.monitoring.evidence import TILTS, Evidence, follow, log_quiet, log_start
-from plcp.monitoring.urn import Urn
+from plcp.monitoring import martingale as evidence
+from plcp.monitoring.martingale import TILTS, Evidence, Urn, follow, log_quiet, log_start
 
 
 def martingale_by_definition(missed, chances):

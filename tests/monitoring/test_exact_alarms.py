@@ -1,4 +1,4 @@
-"""When a monitor may call its alarms exact: not with numbers drawn again, nor with weights."""
+"""When a monitor may call its alarms exact: not with draws that rows share, nor with weights."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from plcp import (
     SoftmaxPartition,
     SplitConformal,
 )
-from plcp.monitoring.urn import Urn
+from plcp.monitoring.martingale import Urn
 from plcp.quantiles import conformal_rank
 
 SOFT = SoftmaxPartition(n_starts=1, max_rounds=3)
@@ -33,13 +33,13 @@ def drawn(partition, rng):
     return rule.fit(*pairs(rng))
 
 
-def test_groups_that_are_drawn_are_drawn_alike_in_every_batch_so_alarms_are_not_exact(rng):
-    """Row by row, one number decides for all: groups are cut hard, and calibrated as soft ones."""
+def test_equal_rows_draw_the_same_group_so_alarms_are_not_exact(rng):
+    """One number decides for all copies of a row, of which each calibrated with its own."""
     rule, X = drawn(SOFT, rng), pairs(rng, 1000)[0]
-    doubtful = np.argmin(np.abs(rule.memberships(X)[:, 0] - 0.5))
-    X = np.tile(X[doubtful], (200, 1))
-    assert len(np.unique(rule.groups(X))) == 2
-    assert len({int(rule.groups(row[None])[0]) for row in X}) == 1
+    doubtful = X[np.argmin(np.abs(rule.memberships(X)[:, 0] - 0.5))]
+    near = doubtful + 1e-9 * np.arange(200)[:, None]
+    assert len(np.unique(rule.groups(near))) == 2
+    assert len(np.unique(rule.groups(np.tile(doubtful, (200, 1))))) == 1
     assert rule.monitor().guarantee_.startswith(APPROXIMATE)
 
 
@@ -49,20 +49,21 @@ def test_a_partition_that_leaves_nothing_to_draw_is_exact(rng):
 
 
 @pytest.mark.parametrize(
-    ("score", "n_values", "said"),
+    ("score", "said"),
     [
-        (CumulativeProbability("random", random_state=0), 1, APPROXIMATE),
-        (CumulativeProbability("random", random_state=np.random.RandomState(0)), 9, EXACT),
-        (CumulativeProbability("full", random_state=0), 1, EXACT),
+        (CumulativeProbability("random", random_state=0), APPROXIMATE),
+        (CumulativeProbability("random", random_state=np.random.RandomState(0)), APPROXIMATE),
+        (CumulativeProbability("full", random_state=0), EXACT),
     ],
     ids=["a number", "a stream", "nothing drawn"],
 )
-def test_scores_drawn_from_a_number_repeat_and_from_a_stream_do_not(score, n_values, said, rng):
+def test_equal_rows_draw_the_same_score_so_alarms_are_not_exact(score, said, rng):
     X = rng.normal(size=(300, 2))
     y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
     model = FrozenEstimator(LogisticRegression().fit(X, y))
     sets = ConformalClassifier(model, score, SplitConformal()).fit(X, y)
-    assert len({float(score([[0.5, 0.5]], [0])[0]) for _ in range(9)}) == n_values
+    copies = sets.examine(np.zeros((9, 2)), np.zeros(9, dtype=int))
+    assert len(np.unique(copies.scores)) == 1
     assert said in sets.monitor().guarantee_
 
 
@@ -71,7 +72,7 @@ def test_rows_of_equal_weight_foretell_misses_where_the_threshold_is_finite(rule
     """Eight rows of weight two reach 90 %, which eight rows do not: a miss is no wonder."""
     rule.fit(np.zeros((8, 1)), np.arange(8.0), sample_weight=np.full(8, 2.0))
     assert rule.predict([[0.0]]) == [7.0]
-    (watch,) = rule.watches()
+    (watch,) = rule._watched()
     for urn in (watch.everybody, *watch.groups.values()):
         assert urn.misses / sum(urn) == pytest.approx(0.1)
 
@@ -88,8 +89,8 @@ def test_the_urn_of_a_threshold_holds_one_ball_a_gap_among_the_scores(n, alpha):
 def test_only_rows_that_were_held_out_are_in_the_urn(size, rng):
     """Those that taught the index say nothing of how far the threshold may be off."""
     X, scores = pairs(rng, 200)
-    (watch,) = Rectified(LinearQuantile(), calibration_size=size).fit(X, scores).watches()
+    (watch,) = Rectified(LinearQuantile(), calibration_size=size).fit(X, scores)._watched()
     assert watch.everybody == Urn.of(round(200 * size), 0.1)
     learned = PLCP(OrderedPartition(LinearQuantile()), 2, calibration="split", random_state=0)
-    (watch,) = learned.set_params(calibration_size=size).fit(X, scores).watches()
+    (watch,) = learned.set_params(calibration_size=size).fit(X, scores)._watched()
     assert sum(sum(urn) - 1 for urn in watch.groups.values()) == round(200 * size)

@@ -6,8 +6,7 @@ from scipy.stats import binom
 
 from bands import FALSE_ALARM
 from plcp import PLCP, LinearQuantile, Mondrian, OrderedPartition, SplitConformal
-from plcp.monitoring.evidence import Evidence, follow
-from plcp.monitoring.urn import Urn
+from plcp.monitoring.martingale import Evidence, Urn, follow
 
 RATE = 0.2  # large, so that alarms enough are seen to tell
 

@@ -8,8 +8,8 @@ import pytest
 
 from plcp import InfiniteThresholdWarning, Mondrian
 from plcp.monitoring import Monitor
-from plcp.monitoring.urn import Urn
-from plcp.monitoring.watched import Sighting, Watch
+from plcp.monitoring.martingale import Urn
+from plcp.monitoring.monitor import Sighting, Watch
 
 URNS = {"a": Urn(1.0, 3.0), "b": Urn(1.0, 5.0)}
 CODES = np.array([0, 1, 1, 0, 0, 1, 0, 1, 1])
@@ -22,10 +22,10 @@ class TwoGroups:
     def __init__(self, disjoint=True):
         self.disjoint = disjoint
 
-    def watches(self):
+    def _watched(self):
         return [Watch("", 0.2, Urn(2.0, 8.0), URNS, exact=True, digest="")]
 
-    def sight(self, X, y, rule_groups=None):
+    def _sight(self, X, y, rule_groups=None):
         return [Sighting(np.asarray(y, dtype=bool), MEMBERS, self.disjoint)]
 
 

@@ -104,7 +104,7 @@ def test_blocks_make_no_difference_either(rng, split, monkeypatch):
     X, scores = pairs(rng, 500)
     scores[250:] *= 3
     whole = split.monitor().update(X, scores)
-    monkeypatch.setattr("plcp.monitoring.stream.BLOCK", 7)
+    monkeypatch.setattr("plcp.monitoring.martingale.BLOCK", 7)
     assert split.monitor().update(X, scores).to_json() == whole.to_json()
     assert whole.report().drifting
 
@@ -222,10 +222,10 @@ def test_groups_given_by_hand_are_given_again(rng):
 def test_weighted_rows_tell_less_and_the_guarantee_says_so(rng):
     X, scores = pairs(rng, 500)
     plain = Mondrian(lambda X: X[:, 0] > 0.5).fit(X, scores)
-    (even,) = plain.watches()
+    (even,) = plain._watched()
     assert "at most 0.05" in plain.monitor().guarantee_
     weighted = plain.fit(X, scores, sample_weight=rng.exponential(size=500) ** 2)
-    (uneven,) = weighted.watches()
+    (uneven,) = weighted._watched()
     assert "Approximate" in weighted.monitor().guarantee_
     for group, urn in uneven.groups.items():
         assert sum(urn) < sum(even.groups[group])
@@ -297,11 +297,11 @@ def test_a_score_that_learned_from_the_same_rows_makes_alarms_approximate(rng):
 def test_reports_are_tables_and_dicts(rng, split):
     X, scores = pairs(rng, 500)
     report = split.monitor().update(X, 3 * scores).report()
-    frame = report.to_frame()
+    frame = report.to_pandas()
     assert frame.loc[0, "group"] == "all"
     assert frame.loc[0, "drift_since_row"] == report.groups[0].drift.since_row
     assert json.loads(json.dumps(report.to_dict()))["groups"][0]["n"] == 500
-    quiet = split.monitor().report().to_frame()
+    quiet = split.monitor().report().to_pandas()
     assert list(quiet.columns) == list(frame.columns)
     assert quiet.loc[0, "drift_row"] is None
 

@@ -13,8 +13,7 @@ import pytest
 from scipy.stats import beta
 
 from plcp import Mondrian, SplitConformal
-from plcp.monitoring.evidence import Evidence, follow
-from plcp.monitoring.urn import Urn
+from plcp.monitoring.martingale import Evidence, Urn, follow
 
 ROWS = 10
 SEQUENCES = np.array([*product((False, True), repeat=ROWS)])

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import betaln
 from scipy.stats import betabinom
 
-from plcp.monitoring.urn import Urn
+from plcp.monitoring.martingale import Urn
 from plcp.quantiles import conformal_quantile, conformal_rank
 
 

@@ -8,8 +8,8 @@ import pytest
 from served import Served, assert_served
 
 from plcp import PLCP, Mondrian, OrderedPartition, TreePartition
-from plcp.indices import LinearQuantile, MixedIndex
 from plcp.onnx import NotExportableError, export
+from plcp.regressors import LinearQuantile, MixedIndex
 
 
 def people(rng, n, n_jobs):
@@ -35,6 +35,7 @@ def mixed():
     return PLCP(OrderedPartition(MixedIndex(n_repeats=1)), n_groups=3, cv=2, random_state=0)
 
 
+@pytest.mark.filterwarnings("ignore::plcp.UnseenCategoryWarning")
 @pytest.mark.parametrize("n_jobs", [4, 40, 300])  # beyond 20 means stand for them, 254 are rare
 def test_the_default_rule_reads_text_dates_and_gaps(n_jobs, rng):
     frame, scores = people(rng, 800, n_jobs)
@@ -55,6 +56,7 @@ def test_every_member_of_the_default_index_is_served(rng):
         assert_served(rule, frame)
 
 
+@pytest.mark.filterwarnings("ignore::plcp.UnseenCategoryWarning")
 def test_leaves_of_a_tree_are_served_by_each_fold_with_its_own_categories(rng):
     frame, scores = people(rng, 600, 30)
     rule = PLCP(TreePartition(min_samples_leaf=20), n_groups=4, random_state=0)

@@ -28,7 +28,7 @@ from plcp import (
     SignedResidual,
     SplitConformal,
 )
-from plcp.indices import MixedIndex
+from plcp.regressors import MixedIndex
 
 NEAREST = KNeighborsRegressor(3)  # of a kind that has no graph
 

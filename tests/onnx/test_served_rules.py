@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from lightgbm import LGBMRegressor
 from served import CLOSE, Served, assert_served, on_a_cut
 from sklearn.base import clone
@@ -25,9 +24,9 @@ from plcp import (
     load,
     save,
 )
-from plcp.indices import ColorfulQuantile, CrossFitted, MixedIndex, ScaledQuantile, SparseScale
+from plcp._validation import takes_nan
 from plcp.onnx import export
-from plcp.validation import takes_nan
+from plcp.regressors import ColorfulQuantile, CrossFitted, MixedIndex, ScaledQuantile, SparseScale
 from strategies import few
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import onnxruntime
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from lightgbm import LGBMRegressor
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
@@ -12,11 +11,11 @@ from served import CLOSE, assert_served
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from plcp import PLCP, OrderedPartition, Rectified
-from plcp.indices import MixedIndex
-from plcp.indices.category_means import CategoryMeans
-from plcp.indices.trees import Branches
-from plcp.onnx.forests import Grown, forest
 from plcp.onnx.graph import IR_VERSION, VERSIONS, Graph
+from plcp.onnx.trees import Grown, forest
+from plcp.regressors import MixedIndex
+from plcp.regressors._fast_trees import Branches
+from plcp.regressors.encoding import CategoryMeans
 from strategies import few
 
 VALUES = [-np.inf, -1e308, -1.0, -5e-324, 0.0, 5e-324, 0.1, 1.0, 2.0, 3.0, 1e308, np.inf]

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from plcp.exceptions import CollapseWarning
 from plcp.partitions.base import (
-    CollapseWarning,
     check_group_count,
     group_masses,
     likeliest,

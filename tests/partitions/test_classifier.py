@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
@@ -37,11 +38,12 @@ def test_where_one_group_is_best_for_all_it_is_taken(scores, best):
 
 
 def test_starts_rise_about_the_quantile_sought(rng):
-    scores = rng.exponential(size=1000)
-    starts = start_thresholds(scores, 5, 0.1)
+    scores, weights = rng.exponential(size=1000), rng.integers(1, 4, size=1000)
+    starts = start_thresholds(scores, weights, 5, 0.1)
     assert (np.diff(starts) > 0).all()
-    assert starts[2] == np.quantile(scores, 0.9)
-    assert_array_equal(start_thresholds(scores, 1, 0.1), np.quantile(scores, 0.9))
+    sought = np.quantile(scores.repeat(weights), 0.9, method="inverted_cdf")
+    assert starts[2] == sought
+    assert_array_equal(start_thresholds(scores, weights, 1, 0.1), sought)
 
 
 def step(rng, n=600):
@@ -108,3 +110,14 @@ def test_collapse_of_the_model_that_stays_is_said_though_its_folds_disagree(rng)
 def test_a_classifier_that_takes_no_weights():
     with pytest.raises(ValueError, match="KNeighborsClassifier does not accept sample_weight"):
         ClassifierPartition(KNeighborsClassifier()).fit(np.zeros((20, 1)), np.arange(20))
+
+
+def test_folds_of_the_user(rng):
+    X, scores = step(rng)
+    weights = rng.integers(0, 3, size=600)
+    tree = DecisionTreeClassifier(max_depth=1, random_state=0)
+    by_splitter, by_pairs = (
+        ClassifierPartition(tree, 2, cv=cv).fit(X, scores, weights)
+        for cv in (KFold(4), [*KFold(4).split(X)])
+    )
+    assert by_splitter.history_ == by_pairs.history_

@@ -6,11 +6,10 @@ from math import ceil
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from plcp.partitions.cuts import equal_mass_cuts, optimal_cuts
+from plcp.partitions.ordered import equal_mass_cuts, optimal_cuts
 from plcp.quantiles import pinball_loss
 from strategies import alphas, few
 

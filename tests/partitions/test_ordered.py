@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from plcp import LinearQuantile, OrderedPartition
-from plcp.partitions.cuts import equal_mass_cuts
+from plcp.partitions.ordered import equal_mass_cuts
 from plcp.quantiles import group_conformal_quantiles, pinball_loss
 
 

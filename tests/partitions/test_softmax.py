@@ -117,7 +117,8 @@ def test_shift_scale_and_units(rng):
 
 def test_a_start_without_slope_knows_no_group(rng):
     Z = np.column_stack([np.zeros(50), np.ones(50)])
-    assert_array_equal(ordered_start(Z, rng.exponential(size=50), 3, 0.1), 0)
+    pairs = _Pairs(Z, rng.exponential(size=50), np.full(50, 0.02))
+    assert_array_equal(ordered_start(pairs, 3, 0.1), 0)
 
 
 def test_collapse_is_said(rng):

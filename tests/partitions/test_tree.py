@@ -14,8 +14,8 @@ from plcp.datasets import make_nonlinear
 from plcp.partitions import CollapseWarning
 from plcp.partitions.tree import ranks
 from plcp.quantiles import conformal_rank, group_conformal_quantiles
-from plcp.thresholds.learned.evidence import Pairs, observe
-from plcp.thresholds.learned.grouped import HeldGroups
+from plcp.thresholds._plcp_calibration import HeldGroups
+from plcp.thresholds._plcp_learning import Pairs, observe
 
 
 def best_split(X, target, least):

@@ -19,7 +19,7 @@ from plcp import (
 )
 from plcp.metrics import column_groups, coverage_by_group
 from plcp.plotting import ComparisonDisplay, CoverageDisplay, SizeDisplay
-from plcp.plotting.naming import name_points
+from plcp.plotting.display import name_points
 from plcp.plotting.size import LARGEST_POINT
 
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from plcp.plotting import ThresholdDisplay
-from plcp.plotting.features import MISSING, MOST_CATEGORIES, OTHERS, cut_feature
+from plcp.plotting.threshold import MISSING, MOST_CATEGORIES, OTHER_VALUES, cut_feature
 
 
 def order_statistic(values, level):
@@ -126,7 +126,7 @@ def test_categories_that_are_missing_or_rare_are_put_last():
     values = np.array([*common, "00", "others", None], dtype=object)
     cells = cut_feature("job", values, most=2)
     kept = tuple(f"{i:02}" for i in range(MOST_CATEGORIES - 1))
-    assert cells.labels == (*kept, OTHERS, MISSING)
+    assert cells.labels == (*kept, OTHER_VALUES, MISSING)
     assert_array_equal(np.bincount(cells.codes)[[0, 1, -2, -1]], [3, 2, 7, 1])
 
 

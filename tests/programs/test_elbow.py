@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from plcp.programs.elbow import Pivots, Position, Tableau, follow
-from plcp.programs.linear import ProgramError
+from plcp.exceptions import ProgramError
+from plcp.quantile_programs.kernel import Pivots, Position, Tableau, follow
 
 
 @pytest.fixture

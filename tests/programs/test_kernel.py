@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from make_rkhs_oracle import CASES, SCORES, task
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
 
-from plcp.programs import elbow
-from plcp.programs.kernel import (
+from plcp.exceptions import ProgramError
+from plcp.quantile_programs import kernel as elbow
+from plcp.quantile_programs.kernel import (
     MARGIN,
     NUGGET,
     TOLERANCE,
@@ -22,7 +22,6 @@ from plcp.programs.kernel import (
     kernel_thresholds,
     solve_kernel_program,
 )
-from plcp.programs.linear import ProgramError
 from plcp.quantiles import conformal_quantile
 from strategies import alphas, distinct_scores, few, scores_with_counts
 
@@ -266,12 +265,14 @@ def test_lost_digits_are_won_back_afresh(rng, monkeypatch):
     task, u = task_of(rng), [-0.1, 0.3, 0.9]
     base = left_out(*task, 0.9, 10.0, -1)(u)
 
+    follow = elbow.follow
+
     def loses_digits(tableau, start, right, refresh=elbow.REFRESH):
         if refresh > 1:
             raise ProgramError("lost")
-        return elbow.follow(tableau, start, right, refresh)
+        return follow(tableau, start, right, refresh)
 
-    monkeypatch.setattr("plcp.programs.kernel.follow", loses_digits)
+    monkeypatch.setattr("plcp.quantile_programs.kernel.follow", loses_digits)
     assert_allclose(left_out(*task, 0.9, 10.0, -1)(u), base, rtol=1e-9)
 
 

@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 
-from plcp.programs import path as module
-from plcp.programs.linear import ProgramError
-from plcp.programs.path import thresholds_along, track_of
-from plcp.programs.vertex import fit_vertex
+from plcp.exceptions import ProgramError
+from plcp.quantile_programs import path as module
+from plcp.quantile_programs.path import thresholds_along, track_of
+from plcp.quantile_programs.vertex import fit_vertex
 from programs.cases import random_program
 
 NEAR = 1e-6  # of a score: either side of a threshold, far above HiGHS's tolerance on the duals

@@ -5,10 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
-from plcp.programs import vertex as module
-from plcp.programs.linear import ProgramError
-from plcp.programs.span import span_of
-from plcp.programs.vertex import fit_vertex
+from plcp.exceptions import ProgramError
+from plcp.quantile_programs import vertex as module
+from plcp.quantile_programs.vertex import fit_vertex, span_of
 from plcp.quantiles import pinball_loss
 from programs.cases import random_program
 

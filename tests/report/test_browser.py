@@ -8,10 +8,10 @@ import pytest
 import summaries
 from playwright.sync_api import sync_playwright
 
-from plcp.audit.words import number, percent, rate
-from plcp.report import write_page
-from plcp.report.words import count, signed
+from plcp.evaluation.formatting import count, number, percent, rate, signed
+from plcp.evaluation.html import write_page
 
+HANG = 1_800_000  # milliseconds: only a browser that hangs is waited for so long
 KINDS = {"report": summaries.report, "audit": summaries.audit, "hostile": summaries.hostile}
 
 
@@ -21,7 +21,9 @@ def browser():
     if path is None:
         (pytest.fail if "CI" in os.environ else pytest.skip)("install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox"], timeout=HANG
+        )
         yield browser
         browser.close()
 
@@ -41,6 +43,7 @@ def visit(browser, addresses):
 
     def go(kind, width=1280, **options):
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        context.set_default_timeout(HANG)
         page, seen = context.new_page(), []
         page.on("console", lambda message: seen.append(message.text))
         page.on("pageerror", lambda error: seen.append(str(error)))
@@ -120,6 +123,22 @@ SORTED_COLUMN = """place => [...document.querySelectorAll("#groups tbody tr")]
   .map(row => row.cells[place].dataset.sort)"""
 
 
+def test_the_first_screen_shows_who_was_failed_and_no_longer_is(visit):
+    summary, page = summaries.report(), visit("report")
+    rows = page.locator("main > section").first.locator(".row:not(.head)")
+    assert rows.count() == len(summary["failed"]["groups"])
+    for i, group in enumerate(summary["failed"]["groups"]):
+        told = rows.nth(i).inner_text()
+        assert group["name"] in told
+        for cell in group["cells"].values():
+            assert rate(cell["coverage"]) in told
+            assert signed(cell["verdict"]) in told
+        box = rows.nth(i).bounding_box()
+        assert box["y"] + box["height"] <= 900
+    on_phone = visit("report", width=390).get_by_text(summary["headline"]["change"]).bounding_box()
+    assert on_phone["y"] + on_phone["height"] <= 900
+
+
 def test_sorting_by_keyboard(visit):
     page = visit("report")
     heads = page.locator("#groups thead th")
@@ -181,7 +200,7 @@ def test_arrow_keys_move_between_dots_and_the_tip_says_their_figures(visit):
     summary, page = summaries.report(), visit("report")
     tip = page.locator("#tip")
     assert tip.is_hidden()
-    press_tab_until(page, "document.activeElement.matches('.mark')")
+    press_tab_until(page, "document.activeElement.matches('#coverage .mark')")
     dots = [
         (group["name"], method, group["cells"][method])
         for group in summary["learned"]["groups"]

@@ -5,19 +5,18 @@ from xml.etree import ElementTree
 
 import pytest
 import summaries
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
-from plcp.report.charts import (
+from plcp.evaluation.charts import (
     coverage_scale,
     draw_axis,
     draw_bar,
     draw_curve,
     draw_histogram,
     draw_strip,
+    round_scale,
     value_scale,
 )
-from plcp.report.charts.scales import round_scale
 
 finite = st.floats(-1e9, 1e9).map(lambda x: round(x, 6))
 

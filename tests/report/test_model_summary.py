@@ -5,14 +5,16 @@ import pyarrow as pa
 import pytest
 from markup import parse
 
-from plcp.report import render_page, summarise_model
-from plcp.tabular import calibrate, choose_roles
+from plcp.evaluation.html import render_page
+from plcp.tables import calibrate, choose_roles
+from plcp.tables.report import summarise_model
 
 
 def rows(n, seed):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
-    return pa.table({"x": x, "yhat": x, "y": x + rng.normal(size=n), "w": rng.integers(1, 3, n)})
+    noise = rng.normal(size=n) * (1 + 4 * (x > 0))
+    return pa.table({"x": x, "yhat": x, "y": x + noise, "w": rng.integers(1, 3, n)})
 
 
 def model(weight=None, **options):

@@ -10,14 +10,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import summaries
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from markup import parse
 
-from plcp.audit import By, audit
-from plcp.audit.words import rate
-from plcp.report import render_page, write_page
-from plcp.report.page import MOST_DRAWN, drawn
+from plcp.evaluation import By, audit
+from plcp.evaluation.formatting import rate
+from plcp.evaluation.html import MOST_DRAWN, drawn, render_page, write_page
 
 KINDS = {"report": summaries.report, "audit": summaries.audit, "hostile": summaries.hostile}
 OURS = {"kind", "format", "size_name", "verdict"}  # words that come from us, not from data
@@ -59,7 +57,7 @@ def renamed(value, text):
 @example("</title></style></script><b>")
 @example("{{7*7}}{% raw %}{#")
 @example("<!-- <script> ]]> &lt; &#60;")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_tag_or_attribute_arises_from_data(text):
     named = renamed(short_report(), text)
     found = parse(render_page(named))
@@ -121,6 +119,18 @@ def test_how_well_rules_fit_is_told_where_it_is_known():
     assert "of such rows" not in hostile
 
 
+def test_who_was_failed_stands_before_all_else():
+    summary = summaries.report()
+    texts = parse(render_page(summary)).texts
+    assert texts.index(summary["headline"]["change"]) < texts.index(summary["headline"]["holds"])
+    names = [group["name"] for group in summary["failed"]["groups"]]
+    places = [texts.index(name) for name in names]
+    assert places == sorted(places)
+    assert places[-1] < texts.index("Where it covers")
+    assert any("; 1 more are below" in text for text in texts)
+    assert "Failed by " not in parse(render_page(summaries.audit())).texts
+
+
 def test_a_summary_without_any_group_still_has_its_headline():
     bare = summaries.audit() | {"learned": {"about": "", "groups": []}, "provenance": []}
     page = parse(render_page(bare))
@@ -164,8 +174,10 @@ def test_every_dot_says_what_the_summary_says():
         for group in named["groups"]:
             for method, cell in group["cells"].items():
                 start = f"{group['name']}\n{method}: coverage {rate(cell['coverage'])}"
-                [line] = [label for label in said if label.startswith(start + ",")]
-                assert line.endswith(f"{cell['hits']:,} of {cell['n']:,} rows covered")
+                lines = [label for label in said if label.startswith(start + ",")]
+                shown = 1 + (group["name"] in {one["name"] for one in summary["failed"]["groups"]})
+                assert len(lines) == shown
+                assert lines[0].endswith(f"{cell['hits']:,} of {cell['n']:,} rows covered")
 
 
 def test_written_page_is_the_rendered_one(tmp_path):

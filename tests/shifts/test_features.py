@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from plcp import ConditionalCalibration, GroupProbabilities
-from plcp.shifts.features import feature_columns
+from plcp.groups.features import feature_columns
 
 
 def batches(rng, n):

@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from plcp.shifts import Groups
+from plcp.exceptions import UnseenCategoryWarning
+from plcp.groups import Groups
 from strategies import few
 
 labels = hnp.arrays(np.intp, st.tuples(st.integers(1, 20), st.just(2)), elements=st.integers(0, 3))
@@ -107,7 +107,12 @@ def test_a_boolean_column_is_one_group(dtype):
 def test_a_value_never_seen_is_in_none_of_its_columns_groups():
     groups = Groups(["sex", "town"]).fit(frame())
     new = pd.DataFrame({"sex": [3.0, 1.0], "town": ["b", "z"], "old": [True, True]})
-    assert_array_equal(groups.transform(new), [[0, 0, 0, 1, 0], [1, 0, 0, 0, 0]])
+    with pytest.warns(UnseenCategoryWarning) as caught:
+        found = groups.transform(new)
+    assert_array_equal(found, [[0, 0, 0, 1, 0], [1, 0, 0, 0, 0]])
+    fate = "of {!r} that fit never saw ({!r}: 1): they belong to no group of that column"
+    told = [fate.format("sex", "3"), fate.format("town", "z")]
+    assert [str(w.message) for w in caught] == [f"1 row holds a value {which}" for which in told]
 
 
 def test_nothing_of_the_first_fit_remains():

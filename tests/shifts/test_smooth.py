@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from plcp import ConditionalCalibration, KernelShifts, SplitConformal
-from plcp.locality.kernels import GaussianKernel
+from plcp.kernels import GaussianKernel
 from plcp.quantiles import conformal_rank
 
 SMOOTH = GaussianKernel(0.5)
@@ -53,7 +53,7 @@ def is_old(X):
 
 
 def test_the_middle_is_found_by_default(rng):
-    X, scores = humped(rng, 800)
+    X, scores = humped(rng, 2400)
     fitted = ConditionalCalibration(kernel=KernelShifts(), random_state=0).fit(X, scores)
     edge, middle = fitted.predict([[-0.9, 0.0], [0.0, 0.0]])
     assert middle > 1.5 * edge
@@ -71,12 +71,13 @@ def test_units_of_a_column_do_not_matter_by_default_nor_those_of_the_scores(rng)
     X, scores = humped(rng)
     default = ConditionalCalibration(kernel=KernelShifts(), random_state=0)
     base = default.fit(X, scores).predict(X)
-    assert_allclose(default.fit(X * [1e3, 1e-3] + 5, scores).predict(X * [1e3, 1e-3] + 5), base)
+    units = [2.0**10, 2.0**-10]  # in which rows are divided alike
+    assert_allclose(default.fit(X * units, scores).predict(X * units), base)
     assert_allclose(default.fit(X, 8 * scores).predict(X), 8 * base, rtol=1e-6)
 
 
 def test_draws_and_threads(rng, monkeypatch):
-    monkeypatch.setattr("plcp.shifts.smooth.KernelProgram.rows_at_once", 10)
+    monkeypatch.setattr("plcp.groups.shifts.KernelProgram.rows_at_once", 10)
     X, scores = humped(rng)
     drawn = rule().set_params(randomized=True).fit(X, scores)
     q = drawn.predict(X)

@@ -7,6 +7,7 @@ import sys
 import pytest
 from pyspark.sql import SparkSession
 
+HANG = "1800s"  # only what hangs is waited for so long; Spark itself gives up after 15 s
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a short life does not pay for optimising
 
 
@@ -20,6 +21,8 @@ def spark(tmp_path_factory):
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "512m",
+        "spark.network.timeout": HANG,
+        "spark.python.authenticate.socketTimeout": HANG,
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder} {QUICK}",

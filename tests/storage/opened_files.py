@@ -2,8 +2,7 @@
 
 import json
 
-from plcp.storage.archive import read_parts, write_parts
-from plcp.storage.manifest import MANIFEST, SEAL, sealed
+from plcp.storage.archive import MANIFEST, SEAL, read_parts, sealed, write_parts
 from plcp.storage.saving import model_bytes
 from plcp.storage.writer import MODEL
 

@@ -10,11 +10,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import plcp
-import plcp.indices
-import plcp.locality
+import plcp.kernels
 import plcp.partitions.torch
+import plcp.regressors
 from plcp.datasets import make_toy
-from plcp.indices import (
+from plcp.kernels import BoxKernel, GaussianKernel
+from plcp.partitions.torch import TorchPartition, TorchQuantile
+from plcp.regressors import (
     ColorfulQuantile,
     CrossFitted,
     LinearQuantile,
@@ -22,18 +24,16 @@ from plcp.indices import (
     ScaledQuantile,
     SparseScale,
 )
-from plcp.locality import BoxKernel, GaussianKernel
-from plcp.partitions.torch import TorchPartition, TorchQuantile
 
 HOMES = (
     plcp,
     plcp.conformal,
-    plcp.indices,
-    plcp.locality,
+    plcp.regressors,
+    plcp.kernels,
     plcp.partitions,
     plcp.partitions.torch,
     plcp.scores,
-    plcp.shifts,
+    plcp.groups,
     plcp.thresholds,
 )
 # neither learned nor configured: results and contracts

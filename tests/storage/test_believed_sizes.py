@@ -20,5 +20,5 @@ def test_a_forest_that_says_it_has_more_classes_than_its_trees(tmp_path, name):
 
     X, labels = np.eye(3)[[0, 1, 2] * 10], [0, 1, 2] * 10
     forest = RandomForestClassifier(2, random_state=0).fit(X, labels)
-    with pytest.raises(ValueError, match="trees of a forest have other classes than it has"):
+    with pytest.raises(ValueError, match=f"{name} is another than that of a tree"):
         plcp.load(resealed(with_entries(opened(forest), change), tmp_path / "m.plcp"))

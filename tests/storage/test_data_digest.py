@@ -8,7 +8,7 @@ import torch
 from saved_examples import FITTED, fitted, frame, plane, task
 
 import plcp
-from plcp.validation.digest import data_digest
+from plcp._validation import data_digest
 
 RULES = ["BatchGCP", "BatchMVP", "LocalCP", "Mondrian", "RLCP", "Rectified", "SplitConformal"]
 split = lambda X, y=task.scores, w=None: plcp.SplitConformal().fit(X, y, w).data_digest_  # noqa: E731
@@ -88,7 +88,7 @@ def test_shapes_and_types_count_where_the_bytes_are_the_same():
 
 
 def test_a_large_array_that_does_not_lie_in_order_counts_to_its_last_row(monkeypatch):
-    monkeypatch.setattr("plcp.validation.digest.BLOCK", 64)  # of which there are many
+    monkeypatch.setattr("plcp._validation.BLOCK", 64)  # of which there are many
     X, scores = np.arange(300.0).reshape(100, 3), np.zeros(100)
     expected = data_digest(X, scores, None)
     assert data_digest(np.asfortranarray(X), scores, None) == expected

@@ -11,14 +11,12 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from opened_files import closed, entry, opened, resealed, with_entries
-from sklearn.ensemble import BaggingRegressor, HistGradientBoostingRegressor
-from sklearn.linear_model import LinearRegression
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import plcp
 from plcp.storage import archive
-from plcp.storage.archive import read_parts, write_parts
-from plcp.storage.manifest import FORMAT, MANIFEST, SEAL
+from plcp.storage.archive import FORMAT, MANIFEST, SEAL
 from plcp.storage.saving import model_bytes
 from plcp.storage.writer import MODEL
 
@@ -174,11 +172,11 @@ def test_what_shrinks_like_a_bomb_is_still_read(path):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("os.system", r"names os\.system, which plcp does not know: .* trusted=\[system\]"),
-        ("builtins.eval", "which plcp does not know"),
-        ("plcp.cli.main", "which plcp does not know"),
-        ("Popen", "which plcp does not know"),
-        (7, "which plcp does not know"),
+        ("os.system", r"names os\.system, which plcp does not list: .* trusted=\[system\]"),
+        ("builtins.eval", "which plcp does not list"),
+        ("plcp.cli.main", "which plcp does not list"),
+        ("Popen", "which plcp does not list"),
+        (7, "which plcp does not list"),
         ("without_rare", "is no class"),
     ],
 )
@@ -205,12 +203,6 @@ def test_a_kind_that_nobody_knows(parts, path, kind):
     refused(resealed(changed, path), "no value is of the kind")
 
 
-@pytest.mark.parametrize("function", ["ndarray", "load", "os", "fromfile", None])
-def test_a_function_of_numpy_is_one_of_its_universal_ones(parts, path, function):
-    changed = with_entries(parts, lambda entries: entries.insert(0, {"ufunc": function}))
-    refused(resealed(changed, path), "names no function of numpy")
-
-
 @pytest.mark.parametrize("place", [-1, 10_000, True, "a", None, 1.5])
 def test_an_entry_that_refers_to_none_before_it(parts, path, place):
     def change(entries):
@@ -226,7 +218,7 @@ def test_tuples_within_tuples_cost_nothing(parts, path):
     def change(entries):
         entries[:] = [*doubled, {"dict": [[[60], 1]]}]
 
-    refused(resealed(with_entries(parts, change), path), "a key is a tuple")
+    refused(resealed(with_entries(parts, change), path), "shared more often")
 
 
 @pytest.mark.parametrize(
@@ -280,9 +272,11 @@ def test_a_scalar_that_would_fill_memory(parts, path, told):
 
 
 def test_a_booster_of_more_columns_than_memory_holds(path):
+    def change(entries):
+        entry(entries, "booster")[1]["n_features_in_"] = 2**31
+
     model = HistGradientBoostingRegressor(max_iter=1).fit(X, X[:, 0])
-    model.n_features_in_ = 2**31
-    resealed(opened(model), path)
+    resealed(with_entries(opened(model), change), path)
     with in_little_memory():
         refused(path, "more memory than a model needs")
 
@@ -351,22 +345,6 @@ def test_a_decision_tree_of_changed_numbers_is_refused_or_predicts(path, seed):
     assert loaded.predict(X).shape == (20,)
 
 
-def test_models_of_scikit_learn_that_name_a_stranger(path):
-    parts = opened(LinearRegression().fit(X, X[:, 0]))
-    inner = read_parts(parts["estimators.skops"], most_parts=999)
-    inner["schema.json"] = inner["schema.json"].replace(b"sklearn.linear_model._base", b"os")
-    parts["estimators.skops"] = write_parts(inner, compressed=False)
-    refused(resealed(parts, path), r"names os\.LinearRegression, which plcp does not know")
-
-
-@pytest.mark.parametrize(("field", "value"), [("left", 99), ("feature_idx", 3), ("is_leaf", 2)])
-def test_trees_within_models_of_scikit_learn_that_lead_nowhere(path, field, value):
-    model = BaggingRegressor(HistGradientBoostingRegressor(min_samples_leaf=2), 1).fit(X, X[:, 0])
-    model.estimators_[0]._predictors[0][0].nodes[field][0] = value
-    plcp.save(model, path)
-    refused(path, "lead nowhere|do not go together")
-
-
 @pytest.mark.parametrize("place", [-1, 625, 10**9])
 def test_a_random_stream_in_no_state(parts, path, place):
     rule = plcp.PLCP(random_state=np.random.RandomState(0))
@@ -376,19 +354,6 @@ def test_a_random_stream_in_no_state(parts, path, place):
         state[2] = place
 
     refused(resealed(with_entries(opened(rule), change), path), "random stream")
-
-
-def test_models_of_scikit_learn_that_it_cannot_make(path):
-    parts = opened(LinearRegression().fit(X, X[:, 0]))
-    inner = read_parts(parts["estimators.skops"], most_parts=999)
-    inner["schema.json"] = inner["schema.json"].replace(b"ObjectNode", b"NoSuchNode")
-    parts["estimators.skops"] = write_parts(inner, compressed=False)
-    refused(resealed(parts, path), r"scikit-learn .* cannot make its models")
-
-
-def test_a_bomb_within_skops_is_not_unpacked(path):
-    parts = opened(LinearRegression().fit(X, X[:, 0]))
-    refused(resealed(parts | {"estimators.skops": bomb(4 * archive.FREE_BYTES)}, path), "more than")
 
 
 def test_each_flipped_byte_is_noticed_or_harmless(rule, path):

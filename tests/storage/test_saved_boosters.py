@@ -19,8 +19,8 @@ from sklearn.inspection import partial_dependence
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import plcp
-from plcp.indices import CrossFitted, ScaledQuantile
-from plcp.indices.packed_trees import pack, unpack
+from plcp.regressors import CrossFitted, ScaledQuantile
+from plcp.storage.trees import pack, unpack
 
 rng = np.random.default_rng(0)
 N = len(task.y)
@@ -42,7 +42,6 @@ MODELS = {
     "two classes": lambda: HistGradientBoostingClassifier(**FEW).fit(X, labels),
     "three classes": lambda: HistGradientBoostingClassifier(**FEW).fit(X, three),
     "one leaf": lambda: HistGradientBoostingRegressor(max_iter=2).fit(X[:3], task.y[:3]),
-    "growing on": lambda: HistGradientBoostingRegressor(warm_start=True, **FEW).fit(X, task.y),
     "tree": lambda: DecisionTreeRegressor(random_state=0).fit(X, task.y),
     "tree of classes": lambda: DecisionTreeClassifier(random_state=0).fit(X, three),
     "forest": lambda: RandomForestRegressor(3, random_state=0).fit(X, task.y),
@@ -75,6 +74,12 @@ def test_trees_answer_as_before(name, tmp_path):
         np.testing.assert_array_equal(quietly(lambda some=some: getattr(other, ask)(some)), wanted)
     assert repr(other) == repr(model)
     assert again(other, tmp_path).__dict__.keys() == other.__dict__.keys()
+
+
+def test_a_booster_that_would_grow_on_is_refused_with_the_remedy(tmp_path):
+    model = HistGradientBoostingRegressor(warm_start=True, **FEW).fit(X, task.y)
+    with pytest.raises(TypeError, match="fit it with warm_start=False"):
+        plcp.save(model, tmp_path / "m.plcp")
 
 
 def test_the_bins_of_the_rows_are_not_stored():

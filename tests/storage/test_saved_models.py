@@ -9,6 +9,8 @@ from sklearn.base import BaseEstimator, clone
 
 import plcp
 
+pytestmark = pytest.mark.filterwarnings("ignore::plcp.storage.TrustWarning")
+
 example = cache(lambda name, i: FITTED[name][i]())  # each is fitted once
 CASES = [(name, i) for name, makes in FITTED.items() for i in range(len(makes))]
 

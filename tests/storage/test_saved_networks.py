@@ -12,7 +12,9 @@ from torch import nn
 
 import plcp
 from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp, small_cnn
-from plcp.storage.layers import LAYERS
+from plcp.storage.networks import LAYERS
+
+pytestmark = pytest.mark.filterwarnings("ignore::plcp.storage.TrustWarning")
 
 IMAGES = torch.rand(6, 1, 9, 9, generator=torch.Generator().manual_seed(0))
 
@@ -121,8 +123,8 @@ def test_every_layer_of_the_list_is_one_of_torch():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda c: c.__setitem__(0, ".Module"), "which plcp does not know"),
-        (lambda c: c.__setitem__(0, ".functional"), "which plcp does not know"),
+        (lambda c: c.__setitem__(0, ".Module"), "which plcp does not list"),
+        (lambda c: c.__setitem__(0, ".functional"), "which plcp does not list"),
         (lambda c: c.__setitem__(0, "PLCP"), "is no module of torch"),
         (lambda c: c[1].__setitem__("_forward_hooks", None), "has _forward_hooks"),
     ],
@@ -146,3 +148,26 @@ def test_the_manifest_names_torch():
     manifest = json.loads(opened(TorchQuantile(nn.Linear(3, 1)))["manifest.json"])
     assert manifest["depends_on"] == ["torch"]
     assert manifest["versions"]["torch"] == torch.__version__
+
+
+@pytest.mark.parametrize(
+    ("layer", "name", "value"),
+    [
+        (nn.AdaptiveAvgPool2d(1), "output_size", 10**6),
+        (nn.AdaptiveAvgPool2d(1), "output_size", np.int64(10**6)),
+        (nn.AdaptiveAvgPool2d(1), "output_size", np.array([10**6, 1])),
+        (nn.AdaptiveAvgPool2d(1), "output_size", {10**6: 1}),
+        (nn.Conv2d(1, 1, 1), "padding", (10**6, 10**6)),
+        (nn.LazyLinear(1), "out_features", 10**9),
+        (nn.LazyLinear(1), "out_features", np.int64(10**9)),
+        (nn.LazyConv1d(1, 1), "kernel_size", (10**8,)),
+        (nn.LazyConv1d(1, 1), "kernel_size", [10**8]),
+        (nn.LazyConv2d(2**16, 1), "kernel_size", (2**9, 2**9)),
+    ],
+)
+def test_a_layer_that_would_fill_memory_is_refused(layer, name, value, tmp_path):
+    made = plcp.SplitConformal()
+    made.layer = layer
+    setattr(layer, name, value)
+    with pytest.raises(ValueError, match=f"has a {name} (beyond|of more|that is no number)"):
+        plcp.load(resealed(opened(made), tmp_path / "m.plcp"))

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import make_column_transformer
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     StackingRegressor,
@@ -42,8 +42,13 @@ def after_columns(*steps):
 
 lines = [("flat", Ridge(100.0)), ("steep", Ridge())]
 vote = VotingClassifier([("line", LogisticRegression()), ("bayes", GaussianNB())], voting="soft")
+selected = make_column_transformer(
+    (SimpleImputer(), make_column_selector(dtype_include=np.number)),
+    (OneHotEncoder(), make_column_selector(dtype_exclude=np.number, pattern="sch")),
+)
 MODELS = {
     "line": after_columns(Ridge()),
+    "selected columns": make_pipeline(selected, Ridge()),
     "network": after_columns(MLPRegressor(**NET)),
     "bins": after_columns(KBinsDiscretizer(3, strategy="uniform"), Ridge()),
     "chosen columns": after_columns(SelectKBest(f_regression, k=2), Ridge()),

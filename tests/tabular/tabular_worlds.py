@@ -5,7 +5,7 @@ import datetime as dt
 import numpy as np
 import pyarrow as pa
 
-from plcp.tabular import choose_roles
+from plcp.tables import choose_roles
 
 TASKS = {
     "regression": {"target": "y", "prediction": "yhat"},

@@ -6,7 +6,7 @@ import pytest
 from tabular_worlds import TASKS, batch_of, make_table, roles_of
 
 from plcp import LabelSets, QuantileResidual
-from plcp.tabular import Applier, calibrate, choose_roles, examine
+from plcp.tables import Applier, calibrate, choose_roles, examine
 
 NEW = {
     "regression": ["lower", "upper", "group", "threshold"],
@@ -73,7 +73,7 @@ def test_rows_without_a_prediction_have_no_set_and_are_counted(models):
     out = applier.apply(batch_of(table))
     for name in NEW["regression"]:
         assert out[name].is_valid().to_pylist() == [False, True, False, False, True]
-    assert applier.notes() == ["3 of 5 rows have no prediction and are left without a set"]
+    assert applier.notes() == ["3 of 5 rows have no finite prediction and are left without a set"]
 
 
 def test_labels_without_probabilities_have_no_set(models):
@@ -83,7 +83,7 @@ def test_labels_without_probabilities_have_no_set(models):
     applier = Applier(models["classes"])
     out = applier.apply(batch_of(table.set_column(at, "p_no", pa.array(values))))
     assert out["set"].is_valid().to_pylist() == [False, True, True]
-    assert "1 of 3 rows has no prediction and is left without a set" in applier.notes()
+    assert "1 of 3 rows has no finite prediction and is left without a set" in applier.notes()
 
 
 def test_probabilities_of_nothing_are_no_prediction(models):
@@ -111,7 +111,7 @@ def test_values_never_seen_are_counted_named_and_taken_for_missing(models):
     assert applier.notes()[0].startswith("14 rows hold values of 'sex'")
 
 
-def test_a_group_never_seen_gets_every_label_and_is_told_of():
+def test_a_group_never_seen_gets_every_outcome_and_is_counted():
     table = make_table("regression", 60)
     model = calibrate(table, roles_of(table, "regression"), method="mondrian", by=["sex"])
     applier = Applier(model)
@@ -121,7 +121,7 @@ def test_a_group_never_seen_gets_every_label_and_is_told_of():
     assert applier.notes() == [
         "1 row holds a value of 'sex' that calibration never saw ('missing': 1): they belong to no "
         "group of that column",
-        "1 set holds every label, of 2 rows: calibration has too few rows of their kind for a "
+        "1 set holds every outcome, of 2 rows: calibration has too few rows of their kind for a "
         "finite threshold",
     ]
 
@@ -167,7 +167,7 @@ def test_an_empty_interval_is_written_so_that_no_number_lies_in_it():
     assert out["threshold"].to_pylist() == [-5.0, -5.0]
     assert out["lower"].to_pylist()[0] == np.inf
     assert out["upper"].to_pylist()[0] == -np.inf
-    assert applier.notes() == ["1 of 2 sets is empty: no label is near enough"]
+    assert applier.notes() == ["1 of 2 sets is empty: no outcome is near enough"]
     kept = QuantileResidual().invert([[-6.0, 6.0]], -5.0)
     assert (out["lower"][1].as_py(), out["upper"][1].as_py()) == (kept.lower[0], kept.upper[0])
 

@@ -17,8 +17,8 @@ FRUGAL = {"OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC
 CALIBRATE = """
 import functools, sys
 from pathlib import Path
-from plcp.files import open_table
-from plcp.tabular import calibrate_file, choose_roles
+from plcp.tables.opening import open_table
+from plcp.tables import calibrate_file, choose_roles
 file = open_table(sys.argv[1])
 file.batches = functools.partial(file.batches, rows=16_384)  # many, so that one does not matter
 roles = choose_roles(file.schema.names, score="s")

@@ -19,8 +19,8 @@ from plcp import (
     Rectified,
     SplitConformal,
 )
-from plcp.tabular import METHODS, Applier, calibrate, describe_features, to_frame
-from plcp.tabular.methods import MOST_GROUPS, Choice
+from plcp.tables import METHODS, Applier, calibrate, describe_features, to_frame
+from plcp.tables.calibration import MOST_GROUPS, Choice
 
 DROPPED = {"regression": ["y", "w"], "quantiles": ["y", "w"], "classes": ["label", "w"]}
 
@@ -143,7 +143,7 @@ def test_rows_that_lack_something_are_left_out_and_counted():
     model = calibrate(table, roles_of(table, "regression", weight="w"), method="split", alpha=0.5)
     assert model.notes == (
         "2 of 7 rows have no target and are left out",
-        "2 of 7 rows have no prediction and are left out",
+        "2 of 7 rows have no finite prediction and are left out",
         "1 of 7 rows has no weight and is left out",
     )
     assert model.about["rows"] == 2
@@ -154,7 +154,10 @@ def test_rows_that_lack_something_are_left_out_and_counted():
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"y": [1.0, 2.0], "yhat": pa.nulls(2)}, "no row can calibrate: 2 of 2 rows have no pred"),
+        (
+            {"y": [1.0, 2.0], "yhat": pa.nulls(2)},
+            "no row can calibrate: 2 of 2 rows have no finite pred",
+        ),
         ({"y": pa.array([], pa.float64()), "yhat": pa.array([], pa.float64())}, "has no rows"),
         ({"y": ["a", "b"], "yhat": [1.0, 2.0]}, "target 'y' holds string such as 'a', not numbers"),
         ({"y": [1.0, 2.0], "yhat": ["1", "2"]}, "prediction 'yhat' holds string, not numbers"),

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from plcp.files import open_table
-from plcp.tabular import calibrate_file, choose_roles
+from plcp.tables import calibrate_file, choose_roles
+from plcp.tables.opening import open_table
 
 ROLES = choose_roles(["s"], score="s")
 

@@ -9,15 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tabular_worlds import make_table, roles_of
 
-from plcp.files import open_table
 from plcp.quantiles import conformal_quantile, conformal_rank, excess_over
-from plcp.tabular import Applier, calibrate, calibrate_file
-from plcp.tabular.frames import Framer
-from plcp.thresholds.blockwise import teach
+from plcp.tables import Applier, calibrate, calibrate_file
+from plcp.tables.columns import Framer
+from plcp.tables.opening import open_table
+from plcp.thresholds.plcp import teach
 
 N, MOST = 900, 200
 
@@ -70,7 +69,6 @@ def same(one, other):
     )
 
 
-@settings(deadline=None)
 @given(
     task=st.sampled_from(["regression", "quantiles", "classes", "scores"]),
     by=st.sampled_from([None, ["sex"], ["sex", "w"], ["member", "x"]]),

@@ -10,7 +10,7 @@ from tabular_worlds import TASKS, batch_of, make_table, roles_of
 
 import plcp
 from plcp.storage.saving import model_bytes
-from plcp.tabular import METHODS, Applier, calibrate, load_manifest, load_model, save_model
+from plcp.tables import METHODS, Applier, calibrate, load_manifest, load_model, save_model
 
 # rules of trees know scores from signed ones, and nothing else of a task
 TREES = [
@@ -22,7 +22,7 @@ CASES = [(task, method) for task in TASKS for method in METHODS]
 SCRIPT = """
 import hashlib, sys
 from tabular_worlds import make_table, roles_of
-from plcp.tabular import calibrate
+from plcp.tables import calibrate
 from plcp.storage.saving import model_bytes
 table = make_table("regression", 120)
 model = calibrate(table, roles_of(table, "regression"), groups=2, explain=False)

@@ -8,14 +8,19 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from plcp.indices.tables import TableEncoder
-from plcp.tabular.arrow import coded
-from plcp.tabular.features import learn_features, learn_labels
-from plcp.tabular.frames import Framer, to_frame
-from plcp.tabular.kinds import CATEGORIES, check_kind, kind_of
+from plcp.regressors.encoding import TableEncoder
+from plcp.tables.columns import (
+    CATEGORIES,
+    Framer,
+    check_kind,
+    coded,
+    kind_of,
+    learn_features,
+    learn_labels,
+    to_frame,
+)
 from strategies import few
 
 EPOCH = dt.datetime(1970, 1, 1)

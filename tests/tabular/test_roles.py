@@ -2,7 +2,7 @@
 
 import pytest
 
-from plcp.tabular import Roles, choose_roles
+from plcp.tables import Roles, choose_roles
 
 NAMES = ["age", "state", "y", "yhat", "lo", "hi", "p_no", "p_yes", "s", "w"]
 

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from tabular_worlds import batch_of, make_table, roles_of
 
-from plcp.files import open_table
-from plcp.tabular import Applier, calibrate, serve
+from plcp.tables import Applier, calibrate, serve
+from plcp.tables.opening import open_table
 
 CUTS = (0, 7, 7, 30, 40)
 NEW = make_table("regression", CUTS[-1], 1)

@@ -8,12 +8,11 @@ import tempfile
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from plcp.blocks import Held, Ranks
-from plcp.tabular.stored import Stored
+from plcp.out_of_core import Held, Ranks
+from plcp.tables.out_of_core import Stored
 
 VALUES = st.floats(-5, 5) | st.sampled_from([0.0, 1.0, np.inf, -np.inf])
 GROUPS = st.integers(0, 2)

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from tabular_worlds import make_table, roles_of
 
-from plcp.files import create_table, open_table
-from plcp.tabular import Applier, calibrate, load_model, save_model
+from plcp.tables import Applier, calibrate, load_model, save_model
+from plcp.tables.opening import create_table, open_table
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from known import NAMES, population, populations
 
 from plcp.quantiles import conformal_rank, pinball_loss

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.dummy import DummyRegressor
 
-from plcp.indices import LinearQuantile
+from plcp.regressors import LinearQuantile
 from plcp.theory import lipschitz_constant, population_msce, quantile_variance
 
 ESTIMATORS = [quantile_variance, lipschitz_constant]

@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from known import populations
 
-from plcp.partitions.cuts import interval_of, optimal_cuts
+from plcp.partitions.ordered import interval_of, optimal_cuts
 from plcp.quantiles import pinball_loss, weighted_quantiles
 from plcp.theory import (
     finite_excess,

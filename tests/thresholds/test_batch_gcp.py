@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
@@ -17,14 +16,18 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from plcp import BatchGCP, BatchMVP, Mondrian
-from plcp.programs.linear import ProgramError
+from plcp.exceptions import (
+    InfiniteThresholdWarning,
+    ProgramError,
+    SmallGroupWarning,
+    UnseenCategoryWarning,
+)
 from plcp.quantiles import pinball_loss, weighted_quantiles
 from plcp.thresholds import batch_gcp
-from plcp.validation import InfiniteThresholdWarning, SmallGroupWarning
 from strategies import alphas, few, scores_with_groups
 
 # Random worlds of few rows: groups too small to rely on are told in tests of their own.
-pytestmark = pytest.mark.filterwarnings("ignore::plcp.validation.SmallGroupWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::plcp.exceptions.SmallGroupWarning")
 
 HIGHS = 1e-7  # the tolerance HiGHS solves to
 SAME = 1e-6  # scores of few digits and small determinants: what is nearer than this is equal
@@ -217,7 +220,10 @@ def test_a_mix_of_groups_never_seen_has_an_infinite_threshold(rng):
     frame, scores = draw(rng)
     rule = BatchGCP(["sex", "town"]).fit(frame, scores)
     new = frame.iloc[:3].assign(sex=[1.0, 3.0, 2.0], town=["a", "b", "z"])
-    with pytest.warns(InfiniteThresholdWarning, match="2 rows, the first of them row 1, belong"):
+    with (
+        pytest.warns(UnseenCategoryWarning, match="never saw"),
+        pytest.warns(InfiniteThresholdWarning, match="2 rows, the first of them row 1, belong"),
+    ):
         assert_array_equal(np.isinf(rule.predict(new)), [False, True, True])
 
 

@@ -5,19 +5,18 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, reject
-from hypothesis import strategies as st
+from hypothesis import given, reject, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from plcp import BatchMVP
-from plcp.programs.linear import ProgramError
+from plcp.exceptions import ProgramError
 from strategies import alphas, few
 
 # Random worlds of few rows: groups too small to rely on are told in tests of their own.
-pytestmark = pytest.mark.filterwarnings("ignore::plcp.validation.SmallGroupWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::plcp.exceptions.SmallGroupWarning")
 
 n_levels = st.sampled_from([1, 2, 3, 7, 100])
 tols = st.sampled_from([None, 0.1, 0.01, 0.001])
@@ -239,6 +238,7 @@ def test_a_matrix_is_the_columns_it_holds(rng):
     assert_array_equal(thresholds(given, matrix), expected)
 
 
+@pytest.mark.filterwarnings("ignore::plcp.UnseenCategoryWarning")
 def test_a_row_in_no_group_is_still_somebody(rng):
     frame, scores = draw(rng)
     rule = BatchMVP("town").fit(frame, scores)

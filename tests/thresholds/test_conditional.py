@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
@@ -17,11 +16,11 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from bands import binomial_band
 from plcp import ConditionalCalibration, ConformalRegressor, Mondrian, SplitConformal
+from plcp.exceptions import InfiniteThresholdWarning, UnseenCategoryWarning
 from plcp.quantiles import conformal_rank
-from plcp.validation import InfiniteThresholdWarning
 from strategies import alphas, few
 
-unbounded = pytest.mark.filterwarnings("ignore::plcp.validation.InfiniteThresholdWarning")
+unbounded = pytest.mark.filterwarnings("ignore::plcp.exceptions.InfiniteThresholdWarning")
 
 
 def constant(X):
@@ -84,8 +83,9 @@ def test_draws_are_uniform_over_the_range_of_a_dual():
     Together they cover a sixth score with (0.8 * 5 + 0.2 * 4) / 6 = 0.8, to the last digit.
     """
     X, scores = np.zeros((5, 1)), np.arange(1.0, 6.0)
-    rule = ConditionalCalibration(alpha=0.2, randomized=True, random_state=0).fit(X, scores)
-    q = rule.predict(np.zeros((20_000, 1)))
+    everybody = {"groups": lambda X: np.ones(len(X), dtype=bool)}  # whatever X holds
+    rule = ConditionalCalibration(**everybody, alpha=0.2, randomized=True, random_state=0)
+    q = rule.fit(X, scores).predict(np.arange(20_000.0)[:, None])
     assert set(q) == {4.0, 5.0}
     low, high = binomial_band(len(q), 0.8)
     assert low <= (q == 5).sum() <= high
@@ -99,7 +99,7 @@ def test_values_of_the_authors_package(monkeypatch):
         rule = ConditionalCalibration(alpha=case["alpha"]).fit(X, case["scores"])
         assert_allclose(rule.predict(new), thresholds[:, 0], rtol=1e-6)
         for u, expected in zip(case["targets"], thresholds.T, strict=True):
-            monkeypatch.setattr(rule, "_targets", lambda n, u=u: np.full(n, u))
+            monkeypatch.setattr(rule, "_targets", lambda X, _, u=u: np.full(len(X), u))
             assert_allclose(rule.predict(new), expected, rtol=1e-6)
 
 
@@ -190,7 +190,7 @@ def test_equality_is_promised_only_without_ties():
 
 
 def test_draws_repeat_and_threads_change_nothing(rng, monkeypatch):
-    monkeypatch.setattr("plcp.programs.path.BLOCK_ENTRIES", 3000)  # ten rows a block
+    monkeypatch.setattr("plcp.quantile_programs.path.BLOCK_ENTRIES", 3000)  # ten rows a block
     X, scores = wavy(rng)
     rule = ConditionalCalibration(randomized=True, random_state=0).fit(X, scores)
     q = rule.predict(X)
@@ -210,7 +210,10 @@ def test_more_shifts_than_the_rows_can_bear_are_unbounded(rng):
 def test_a_group_unlike_any_before_is_unbounded(rng):
     X = np.repeat([[0], [1]], 50, axis=0)
     rule = ConditionalCalibration(groups=0).fit(X, rng.normal(size=100))
-    with pytest.warns(InfiniteThresholdWarning, match="1 rows, the first of them row 1"):
+    with (
+        pytest.warns(UnseenCategoryWarning, match="1 row holds a value of 0"),
+        pytest.warns(InfiniteThresholdWarning, match="1 rows, the first of them row 1"),
+    ):
         q = rule.predict([[0], [2]])
     assert np.isinf(q).tolist() == [False, True]
 

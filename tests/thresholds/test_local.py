@@ -4,12 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
 from plcp import LocalCP, SplitConformal
-from plcp.locality.kernels import BoxKernel, GaussianKernel
+from plcp.kernels import BoxKernel, GaussianKernel
 from plcp.quantiles import conformal_quantile, conformal_rank
 from strategies import alphas, few
 from worlds import Table, quietly, worlds

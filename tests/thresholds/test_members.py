@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
 from plcp import (
@@ -15,8 +14,8 @@ from plcp import (
     SplitConformal,
     TreePartition,
 )
-from plcp.thresholds.members import distinct, members_of_codes, members_of_matrix
-from plcp.validation import InfiniteThresholdWarning
+from plcp.exceptions import InfiniteThresholdWarning
+from plcp.thresholds.base import distinct, members_of_codes, members_of_matrix
 from strategies import few
 
 OVERLAPPING = [BatchGCP, BatchMVP, lambda groups: ConditionalCalibration(groups=groups)]

@@ -10,11 +10,11 @@ from hypothesis import given
 from numpy.testing import assert_array_equal
 
 from plcp import Mondrian, SplitConformal
+from plcp.exceptions import InfiniteThresholdWarning
 from plcp.quantiles import conformal_rank
-from plcp.validation import InfiniteThresholdWarning
 from strategies import alphas, few, scores_with_groups
 
-quietly = pytest.mark.filterwarnings("ignore::plcp.validation.InfiniteThresholdWarning")
+quietly = pytest.mark.filterwarnings("ignore::plcp.exceptions.InfiniteThresholdWarning")
 
 
 def fit(scores, groups, alpha, **weights):

@@ -4,17 +4,19 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multinomial
 
 from plcp import PosteriorConformal, SplitConformal
-from plcp.indices import LinearQuantile
-from plcp.locality.kernels import MultinomialKernel, precision_for_size
+from plcp._folds import row_sets, rows_of
+from plcp.exceptions import CollapseWarning
+from plcp.kernels import MultinomialKernel, precision_for_size
+from plcp.out_of_core import RowDraws
 from plcp.partitions import OrderedPartition, SoftmaxPartition
-from plcp.partitions.base import CollapseWarning, Partition
+from plcp.partitions.base import Partition
 from plcp.quantiles import conformal_quantile
+from plcp.regressors import LinearQuantile
 from strategies import alphas, few
 from worlds import quietly
 
@@ -51,8 +53,9 @@ def kinds_and_scores(draw):
 
 def calibrating(rule, X, scores):
     """Kinds and scores of the rows that calibrate: those that were not drawn to learn."""
-    rows = np.random.RandomState(rule.random_state).permutation(len(scores))
-    rows = rows[max(2, int(rule.learning_size * len(scores))) :]
+    sets = row_sets(X, scores)
+    order = np.random.RandomState(rule.random_state).permutation(np.unique(sets))
+    rows = rows_of(order[min(max(2, int(rule.learning_size * len(order))), len(order) - 1) :], sets)
     return X[rows, 0], scores[rows]
 
 
@@ -64,7 +67,8 @@ def test_a_loop_with_likelihoods_by_scipy(drawn, alpha, precision):
     found = quietly(rule, X, scores, KINDS)
     kinds, own_scores = calibrating(rule, X, scores)
     assert_array_equal(np.sort(own_scores), rule.scores_)
-    counts = np.random.default_rng(rule._seed).multinomial(precision, HALVES)
+    draws = RowDraws(KINDS, rule._seed, "neighbour")
+    counts = draws.multinomial(precision, np.array(HALVES))
     for kind, count, q in zip(range(3), counts, found, strict=True):
         likelihood = [multinomial.pmf(count, precision, p) for p in HALVES]
         weights = np.array(likelihood)[kinds]
@@ -148,6 +152,7 @@ def test_weights_and_the_guarantee(rng):
     [
         ({"precision": -1}, "precision must be a whole number, at least 0, got -1"),
         ({"precision": 2.5}, "got 2.5"),
+        ({"precision": 10**9}, "precision must be at most 100,000, got 1000000000"),
         ({"partition": LinearQuantile()}, "partition must be a Partition or None"),
         ({"learning_size": 0}, "learning_size must lie in"),
         ({"effective_size": 0.5}, "effective_size must be at least 1, got 0.5"),

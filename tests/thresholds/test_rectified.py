@@ -5,8 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -19,11 +18,11 @@ from sklearn.neighbors import KNeighborsRegressor
 from bands import beta_binomial_band
 from plcp import ConformalRegressor, LinearQuantile, Rectified, SplitConformal
 from plcp.datasets import make_nonlinear, make_toy
+from plcp.exceptions import InfiniteThresholdWarning
 from plcp.metrics import msce
 from plcp.quantiles import conformal_rank
-from plcp.thresholds.learned.evidence import Pairs
+from plcp.thresholds._plcp_learning import Pairs
 from plcp.thresholds.rectified import ratio_to
-from plcp.validation import InfiniteThresholdWarning
 from strategies import alphas, distinct_scores, few
 
 ADJUSTMENTS = ["ratio", "difference"]

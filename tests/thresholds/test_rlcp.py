@@ -4,14 +4,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
 from plcp import RLCP, SplitConformal
-from plcp.locality.kernels import BoxKernel, GaussianKernel
+from plcp.exceptions import InfiniteThresholdWarning
+from plcp.kernels import BoxKernel, GaussianKernel
+from plcp.out_of_core import RowDraws
 from plcp.quantiles import conformal_quantile, pinball_loss
-from plcp.validation import InfiniteThresholdWarning
 from strategies import alphas, few
 from worlds import Table, quietly, worlds
 
@@ -68,7 +68,8 @@ def test_a_loop_over_points_gives_the_same(world, alpha):
     X, points = places[:, None].astype(float), np.arange(len(table))[:, None].astype(float)
     rule = RLCP(Table(table), alpha=alpha, random_state=3)
     found = quietly(rule, X, scores, points)
-    drawn = Table(table).draw(points, np.random.default_rng(rule._seed))[:, 0].astype(int)
+    each = zip(points[:, None], RowDraws(points, rule._seed, "neighbour").generators(), strict=True)
+    drawn = [int(Table(table).draw(*one)[0, 0]) for one in each]
     for x, z, q in zip(range(len(table)), drawn, found, strict=True):
         assert q == conformal_quantile(scores, alpha, table[places, z], table[x, z])
 
@@ -82,7 +83,7 @@ def test_continuous_kernels_against_a_loop(rng, kernel):
     )
     rule = RLCP(kernel, random_state=0)
     found = quietly(rule, X, scores, points)
-    drawn = kernel.draw(points, np.random.default_rng(rule._seed))
+    drawn = kernel.draw(points, RowDraws(points, rule._seed, "neighbour"))
     for x, z, q in zip(points, drawn, found, strict=True):
         distances = np.linalg.norm(np.vstack([X, x]) - z, axis=1) / kernel.bandwidth
         is_box = isinstance(kernel, BoxKernel)
@@ -169,7 +170,7 @@ def test_no_weight_at_all_is_infinite(rng):
         assert rule.predict([[0.0]]) == np.inf
 
 
-@pytest.mark.filterwarnings("ignore::plcp.validation.InfiniteThresholdWarning")
+@pytest.mark.filterwarnings("ignore::plcp.exceptions.InfiniteThresholdWarning")
 def test_an_infinite_threshold_does_not_decide_alone_in_a_search(rng):
     X = rng.normal(size=(300, 3))
     scores = rng.exponential(size=300)

@@ -6,8 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -32,11 +31,10 @@ from plcp import (
     SplitConformal,
     TreePartition,
 )
+from plcp.exceptions import InfiniteThresholdWarning, SmallGroupWarning
 from plcp.quantiles import conformal_rank
 from plcp.thresholds import ThresholdRule
-from plcp.thresholds.levels import check_levels, never_crossing
-from plcp.thresholds.several import fits_each_level, predicts_each_level
-from plcp.validation import InfiniteThresholdWarning, SmallGroupWarning
+from plcp.thresholds.base import check_levels, fits_each_level, never_crossing, predicts_each_level
 from strategies import alphas, distinct_scores, few, scores_with_groups
 
 LEVELS = [0.1, 0.3, 0.2]

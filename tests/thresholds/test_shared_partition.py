@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
 from bands import beta_binomial_band
 from plcp import PLCP, LinearQuantile, OrderedPartition, SoftmaxPartition, TreePartition
+from plcp.exceptions import InfiniteThresholdWarning
 from plcp.quantiles import conformal_rank
-from plcp.thresholds.shared import factor_between
-from plcp.validation import InfiniteThresholdWarning
+from plcp.thresholds._plcp_calibration import factor_between
 from strategies import few
 
 LEVELS = [0.2, 0.05, 0.5]

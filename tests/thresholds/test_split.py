@@ -8,8 +8,8 @@ from hypothesis import given
 from numpy.testing import assert_array_equal
 
 from plcp import SplitConformal
+from plcp.exceptions import InfiniteThresholdWarning
 from plcp.quantiles import conformal_rank
-from plcp.validation import InfiniteThresholdWarning
 from strategies import alphas, distinct_scores, few, scores_with_counts
 
 

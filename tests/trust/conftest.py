@@ -5,8 +5,7 @@ import warnings
 import pytest
 from every_estimator import CASES, make_rows
 
-from plcp.partitions.base import CollapseWarning
-from plcp.validation import InfiniteThresholdWarning
+from plcp.exceptions import CollapseWarning, InfiniteThresholdWarning
 
 
 @pytest.fixture(autouse=True)

@@ -34,8 +34,8 @@ from plcp import (
     SplitConformal,
     TreePartition,
 )
-from plcp.indices import ColorfulQuantile, CrossFitted, MixedIndex, ScaledQuantile, SparseScale
 from plcp.partitions.torch import TorchPartition, TorchQuantile
+from plcp.regressors import ColorfulQuantile, CrossFitted, MixedIndex, ScaledQuantile, SparseScale
 
 N_ROWS = 240
 METHODS = ("predict_proba", "predict", "transform")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 from every_estimator import answer
 
-import plcp.estimator
+import plcp._base
 
 
 class Lines:
@@ -39,9 +39,7 @@ class Lines:
 def own_files(estimator):
     """Files of an estimator's own methods, where its attributes are set."""
     classes = [cls for cls in type(estimator).__mro__ if not cls.__module__.startswith("sklearn")]
-    return {inspect.getfile(cls) for cls in classes if cls is not object} | {
-        plcp.estimator.__file__
-    }
+    return {inspect.getfile(cls) for cls in classes if cls is not object} | {plcp._base.__file__}
 
 
 def moments(count, n_random, n_last, rng):

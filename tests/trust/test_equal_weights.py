@@ -7,7 +7,7 @@ import pytest
 from every_estimator import CASES, INDICES, N_ROWS, PARTITIONS, RULES, answer, make_rows
 from sklearn.utils.validation import has_fit_parameter
 
-from plcp.validation import InfiniteThresholdWarning, SmallGroupWarning
+from plcp.exceptions import InfiniteThresholdWarning, SmallGroupWarning
 
 WEIGHED = [
     name for name, case in CASES.items() if has_fit_parameter(case.estimator, "sample_weight")

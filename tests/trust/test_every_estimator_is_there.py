@@ -4,14 +4,14 @@ from every_estimator import CASES, NEVER_ASKED
 from sklearn.base import BaseEstimator
 
 import plcp
-import plcp.indices
 import plcp.partitions.torch
+import plcp.regressors
 import plcp.scores
-from plcp.estimator import Estimator
+from plcp._base import Estimator
 
 
 def public_estimators():
-    modules = (plcp, plcp.indices, plcp.partitions.torch)
+    modules = (plcp, plcp.regressors, plcp.partitions.torch)
     public = [getattr(module, name) for module in modules for name in module.__all__]
     return [
         cls

@@ -13,7 +13,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from stopping import seconds_of, stopped_after
 
 from plcp import PLCP, ConformalRegressor, LinearQuantile, OrderedPartition
-from plcp.indices import CrossFitted
+from plcp.regressors import CrossFitted
+
+pytestmark = pytest.mark.slow
 
 X = make_rows(1, 50)[0]
 N_RANDOM, N_LAST, N_SIGNALS = 2, 2, 8

@@ -11,7 +11,7 @@ from torch import nn
 from plcp.partitions.torch import embed
 
 MOMENT = 0.3  # seconds to wait for somebody who must not come
-TIMEOUT = 60  # seconds to wait for somebody who must
+TIMEOUT = 1800  # seconds to wait for somebody who must
 
 
 class Meeting(nn.Module):

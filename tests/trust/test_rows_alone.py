@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from every_estimator import CASES, answer, make_rows
 
-from plcp.validation.features import FEW
+from plcp._validation import FEW
 
 # whose answers neither are drawn row after row nor come out of a product of matrices
 ROW_BY_ROW = [

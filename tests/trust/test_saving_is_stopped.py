@@ -12,6 +12,8 @@ from stopping import killed_while_saving, room_for, seconds_of, stopped_after
 import plcp
 from plcp.storage.saving import model_bytes
 
+pytestmark = pytest.mark.slow
+
 KILLS, STOPS = 4, 20
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from many_fits import A_WINDOW
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).with_name("many_fits.py")
 # What a window would leave at least. Free lists of numpy keep tens of blocks and give them back,
 # in no order, so blocks are counted a fit; objects are tracked one by one.

@@ -11,7 +11,7 @@ from every_estimator import CASES, RULES, answer, make_rows
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from plcp.indices import averaged
+from plcp.regressors import crossfit as averaged
 
 THREADS = 8
 TURNS = 3

@@ -1,26 +1,48 @@
-"""The commands by name; each is imported with nothing heavy, and imports what it needs when run."""
+"""The commands by name; each imports what it needs when run, once its arguments are checked."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from plcp import __version__
-from plcp.cli.apply import apply
-from plcp.cli.audit import audit
-from plcp.cli.calibrate import calibrate
-from plcp.cli.demo import demo
-from plcp.cli.explain import explain
-from plcp.cli.report import report
-from plcp.cli.reproduce import reproduce
+from plcp.cli.commands import apply, audit, calibrate, demo, explain, report, reproduce
 from plcp.experiments.catalogue import ABOUT
 
+
+class _PlainFlags:
+    """Shows a flag by its name alone: ``--force`` takes no value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+
+class _Command(_PlainFlags, TyperCommand):
+    pass
+
+
+class _Commands(_PlainFlags, TyperGroup):
+    pass
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Prediction sets that hold for each kind of input, not only on average.",
     epilog="Exit codes: 0 done, 1 a check failed (audit --fail-under), 2 wrong options or input, "
     "3 could not be done (disk, memory, a missing package), 130 stopped, 141 its output was no "
     "longer read.",
     pretty_exceptions_enable=False,  # a traceback is for whoever mends plcp, as plain text
 )
+
+
+def _unwrapped(text: str | None) -> str:
+    """Return paragraphs of one line each, which the terminal wraps to its own width."""
+    return "\n\n".join(" ".join(part.split()) for part in (text or "").split("\n\n"))
 
 
 def _print_version(wanted: bool) -> None:
@@ -44,12 +66,15 @@ def _common(
 
 
 WORK, LOOK, TRY = "From a table to sets", "Where sets fail", "See it work"
-app.command(rich_help_panel=WORK)(calibrate)
-app.command(rich_help_panel=WORK)(apply)
-app.command(rich_help_panel=LOOK)(audit)
-app.command(rich_help_panel=LOOK)(report)
-app.command(rich_help_panel=LOOK)(explain)
-app.command(rich_help_panel=TRY)(demo)
-app.command(
-    rich_help_panel=TRY, epilog="\n\n".join(f"{name}: {what}" for name, what in ABOUT.items())
-)(reproduce)
+PANELS: dict[Callable[..., None], str] = {
+    calibrate: WORK, apply: WORK, audit: LOOK, report: LOOK, explain: LOOK, demo: TRY,
+    reproduce: TRY,
+}  # fmt: skip
+EXPERIMENTS = "\n\n".join(f"{name}: {what}" for name, what in ABOUT.items())
+for command, panel in PANELS.items():
+    app.command(
+        cls=_Command,
+        help=_unwrapped(command.__doc__),
+        rich_help_panel=panel,
+        epilog=EXPERIMENTS if command is reproduce else None,
+    )(command)

@@ -7,9 +7,8 @@ except ImportError as error:
 
 from plcp.dask.conformal import DaskConformalClassifier, DaskConformalRegressor
 from plcp.dask.linear import DaskLinearQuantile
-from plcp.dask.mondrian import DaskMondrian
 from plcp.dask.plcp import DaskPLCP
-from plcp.dask.split import DaskSplitConformal
+from plcp.dask.rules import DaskMondrian, DaskSplitConformal
 
 __all__ = [
     "DaskConformalClassifier",

@@ -1,24 +1,100 @@
-"""Dask arrays and data frames as blocks of rows, checked part by part."""
+"""What can be read as rows or values at all, here or on a cluster."""
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from dask.array import Array, from_array
+from dask.array import Array, blockwise as array_blockwise, from_array
 from dask.base import collections_to_expr, is_dask_collection
 from dask.core import flatten
 from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
+from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
-from plcp.blocks.passes import Block
-from plcp.dask.cluster import Spread, layer, naming_the_part
-from plcp.dask.kinds import check_kinds
-from plcp.dask.readable import check_dense, check_readable
-from plcp.rows import count, is_frame, plain
-from plcp.validation import check_lengths, check_names, check_scores
+from plcp._rows import DATES, KINDS, NUMBERS, TEXT, count, is_frame, plain
+from plcp._validation import check_lengths, check_names, check_scores, remember_columns
+from plcp.dask.cluster import Spread, call_of, layer, naming_the_part
+from plcp.out_of_core.passes import Block
+from plcp.regressors.encoding import read_column
+
+
+def check_readable(name: str, values: Any) -> None:
+    """Refuse what is nothing, or what tells nothing of itself before it is computed."""
+    if values is None:
+        raise ValueError(
+            f"fit requires {name} to be passed, but {name} is None: give a Dask array or frame"
+        )
+    if isinstance(values, Delayed):
+        raise TypeError(
+            f"{name} is a Delayed, which does not tell its columns and parts: make a collection "
+            "of it by dask.array.from_delayed or dask.dataframe.from_delayed"
+        )
+
+
+def check_dense(name: str, values: Any) -> None:
+    """Refuse a part that is a sparse matrix."""
+    if issparse(values):
+        raise TypeError(
+            f"{name} is made of sparse matrices, and rows are read as dense ones: give "
+            f"{name}.map_blocks(lambda block: block.toarray())"
+        )
+
+
+def check_kinds(X: Any, like: Any) -> None:
+    """Refuse a part with a column of another kind than promised, unless it is all missing.
+
+    Joined with the others, numbers beside text would become categories without a word. Of a column
+    of objects nothing is promised.
+    """
+    for name in like.columns:
+        here, elsewhere = X[name].dtype, like[name].dtype
+        if here == elsewhere or kind_of(elsewhere) is None:
+            continue
+        kind = read_column(X, name).kind
+        if kind not in (None, kind_of(elsewhere)):
+            raise ValueError(
+                f"column {name!r} of X holds {kind} ({here}) here and {kind_of(elsewhere)} "
+                f"({elsewhere}) elsewhere: write it in one type in all parts"
+            )
+
+
+def check_categories(X: Any, like: Any) -> None:
+    """Refuse a part with categories of its own: every worker would number them in its own way."""
+    for name in like.columns if is_frame(like) else ():
+        # types with the same categories in another order are equal to pandas
+        if _categories(X[name]) != _categories(like[name]):
+            raise ValueError(
+                f"column {name!r} of X has categories of its own in this part, but an index that "
+                f"learns where the rows lie needs the same in all: give X[{name!r}].cat.as_known(),"
+                " or X.astype with one pandas.CategoricalDtype"
+            )
+
+
+def _categories(column: Any) -> list[Any] | None:
+    return list(column.cat.categories) if str(column.dtype) == "category" else None
+
+
+def kind_of(dtype: Any) -> str | None:
+    """Kind of a type of pandas; None for objects, which may be anything.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> [kind_of(pd.array(values).dtype) for values in ([True, None], ["a"], [pd.Timestamp(0)])]
+    ['numbers', 'categories', 'dates']
+    """
+    from pandas.api.types import is_datetime64_any_dtype, is_numeric_dtype
+
+    if dtype == "object":
+        return None
+    if is_numeric_dtype(dtype):  # decimals of Arrow are objects to numpy
+        return NUMBERS
+    return DATES if is_datetime64_any_dtype(dtype) else KINDS.get(dtype.kind, TEXT)
+
 
 Check = Callable[[Any, Any], Any]
 
@@ -77,6 +153,12 @@ def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
     if is_frame(like):
         check_names(like)
     validate_data(estimator, like, reset=reset, skip_check_array=True)
+    if reset:
+        remember_columns(estimator, like)
+    known = getattr(estimator, "_column_texts", None)
+    given = [str(name) for name in like.columns] if known and is_frame(like) else known
+    if given != known:
+        raise ValueError(f"X has the columns {given}, but had {known} in fit: give it those")
 
 
 def whole_rows(X: Any) -> Any:
@@ -198,3 +280,95 @@ def _optimized(collections: list[Any]) -> list[list[Delayed]]:
         [Delayed(key, graph, layer=name) for key in flatten(keys)]
         for keys in expression.__dask_keys__()
     ]
+
+
+def blockwise(
+    function: Callable[..., Any],
+    X: Any,
+    *args: Any,
+    dtype: Any = float,
+    name: str = "threshold",
+    columns: Sequence[Any] | None = None,
+    beside: Any = None,
+) -> Any:
+    """Return ``function(block of X, *args)``: one value a row, or one for each of ``columns``.
+
+    Lazy: an array for an array of Dask, a series called ``name`` (or a frame with ``columns``) for
+    a frame of Dask, with its index. What is not of Dask is computed at once. The function is not
+    called for blocks without rows. It and ``args`` are in the graph once, however large. With a
+    collection ``beside`` X, it is given a block of that after X's.
+    """
+    shape = () if columns is None else (len(columns),)
+    if not is_lazy(X):
+        return _values((function, args), shape, dtype, X, *_if_given(beside))
+    call = call_of(function, args, pure=True)
+    X = whole_rows(X)
+    others = [_alike(aligned("the other collection", v, X), X) for v in _if_given(beside)]
+    if isinstance(X, Array):
+        return _on_array(call, shape, dtype, X, *others)
+    meta = _framed(X._meta, [], name, columns, dtype)
+    has_index = not isinstance(beside, Array)
+    return X.map_partitions(_on_frame, *others, call, name, columns, dtype, has_index, meta=meta)
+
+
+def _if_given(beside: Any) -> list[Any]:
+    return [] if beside is None else [beside]
+
+
+def _alike(values: Any, X: Any) -> Any:
+    """Values as an array or a frame, as X is."""
+    if isinstance(X, Array):
+        return values if isinstance(values, Array) else values.to_dask_array()
+    return values.to_dask_dataframe() if isinstance(values, Array) else values
+
+
+def _on_array(call: Any, shape: tuple[int, ...], dtype: Any, *arrays: Array) -> Array:
+    new = {1: shape[0]} if shape else {}
+    gone = itertools.count(2)  # names of all axes but that of the rows
+    axes = [(0, *itertools.islice(gone, array.ndim - 1)) for array in arrays]
+    return array_blockwise(
+        _of_one_part,
+        (0, *new),
+        *(call, None, shape, None, dtype, None),
+        *(item for pair in zip(arrays, axes, strict=True) for item in pair),
+        new_axes=new,
+        align_arrays=False,
+        dtype=dtype,
+        meta=np.empty((0, *shape), dtype=dtype),
+        token="rows",
+    )
+
+
+def _of_one_part(call: Any, shape: tuple[int, ...], dtype: Any, *parts: Any) -> Any:
+    return _values(call, shape, dtype, *map(_unwrapped, parts))
+
+
+def _unwrapped(part: Any) -> Any:
+    """Array that Dask has put into a list once for each axis that is gone."""
+    while isinstance(part, list):
+        (part,) = part
+    return part
+
+
+def _on_frame(X: Any, *rest: Any) -> Any:
+    *beside, call, name, columns, dtype, has_index = rest
+    for values in beside if has_index else ():
+        check_same_index("the other collection", values, X)
+    shape = () if columns is None else (len(columns),)
+    return _framed(X, _values(call, shape, dtype, X, *beside), name, columns, dtype)
+
+
+def _framed(X: Any, values: Any, name: str, columns: Any, dtype: Any) -> Any:
+    """Values with the index of X."""
+    from pandas import DataFrame, Series
+
+    if columns is None:
+        return Series(values, index=X.index, name=name, dtype=dtype)
+    return DataFrame(values, index=X.index, columns=list(columns), dtype=dtype)
+
+
+def _values(call: Any, shape: tuple[int, ...], dtype: Any, X: Any, *beside: Any) -> Any:
+    function, args = call
+    if count(X) == 0:
+        return np.empty((0, *shape), dtype=dtype)
+    return np.asarray(function(X, *beside, *args), dtype=dtype)

@@ -1,13 +1,234 @@
-"""Prediction intervals and sets of labels for rows on Dask, from any trained model."""
+"""Scores of labelled rows on Dask, and what a threshold rule sees of those rows."""
 
-from typing import Any
+from abc import abstractmethod
+from copy import copy
+from math import nan
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from dask.array import Array
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.conformal import ConformalClassifier, ConformalRegressor
-from plcp.dask.model import DaskConformal
+from plcp._options import check_rate
+from plcp._rows import count, is_frame
+from plcp._validation import check_classes
+from plcp.conformal import (
+    DEFAULT_ALPHA,
+    Conformal,
+    ConformalClassifier,
+    ConformalRegressor,
+    Features,
+    check_one_level,
+    check_rule,
+    is_frozen,
+    levels_of,
+    names_alpha,
+    rule_at,
+    selected,
+    tails_of,
+    witness,
+)
+from plcp.dask.cluster import Connected, Spread, call_of, client_of, layer
+from plcp.dask.collections import blockwise, check_columns, is_lazy, pairs_of, promised
+from plcp.dask.plcp import DaskPLCP
+from plcp.dask.rules import DaskMondrian
+from plcp.out_of_core.passes import Block
+from plcp.scores import Score
+
+
+def check_score(score: Score, *, to_fit: bool) -> None:
+    """Refuse a score that would depend on how calibration rows are cut into blocks."""
+    if to_fit and score.learned is not None:
+        raise ValueError(
+            f"{score} would learn its {score.learned} from all rows at once: fit the score on some "
+            "rows in memory, and give the number it finds instead"
+        )
+    if to_fit and score.draws:
+        raise ValueError(f"{score} would draw anew in every block: use own_mass='none', or 'full'")
+
+
+def kept_scores(pairs: Spread, model: Conformal, X: Any) -> list[Array]:
+    """Scores of labelled rows, one array a tail, cut as X is and kept where they were made."""
+    kept = pairs.keep(_scored, model)
+    lengths = X.chunks[0] if isinstance(X, Array) else (nan,) * len(kept.blocks)
+    return [_column(kept, tail, lengths) for tail in range(model.conformity_.tails)]
+
+
+def scores_of(X: Any, y: Any, model: Conformal) -> Any:
+    """Scores of labelled rows, one column a tail."""
+    if count(X) == 0:
+        return np.empty((0, model.conformity_.tails))
+    labels = model._labels(y)
+    if isinstance(model, ConformalClassifier):
+        check_classes(labels)
+    return model._scores(model._ask(X), model._encode(labels))
+
+
+def _scored(X: Any, y: Any, model: Conformal) -> Block:
+    return (scores_of(X, y, model),)
+
+
+def _column(kept: Spread, tail: int, lengths: tuple[float, ...]) -> Array:
+    parts = layer("scores", [(_of_tail, [block, tail]) for block in kept.blocks])
+    return Array(parts[0].dask, parts[0].key[0], chunks=(lengths,), dtype=float)
+
+
+def _of_tail(block: Block, tail: int) -> Any:
+    return block[0][:, tail]
+
+
+def rows_for_rule(pairs: Spread, features: Features, X: Any) -> Any:
+    """What the rule sees of X, as a collection of Dask."""
+    if features is None:
+        return X
+    like = selected(features, _first_row(pairs) if callable(features) else promised(X))
+    if is_frame(like):
+        call = call_of(selected, (features,), pure=True)
+        return X.map_partitions(_of_part, call, like[:0], meta=like[:0])
+    made = blockwise(_selected, X, features, dtype=like.dtype, columns=range(like.shape[1]))
+    return made if isinstance(made, Array) else made.to_dask_array()
+
+
+def _of_part(X: Any, call: Any, empty: Any) -> Any:
+    function, args = call
+    return function(*args, X) if count(X) else empty
+
+
+def _selected(X: Any, features: Features) -> Any:
+    return selected(features, X)
+
+
+def _first_row(pairs: Spread) -> Any:
+    """One row, to see what a function makes of it: of the first block that has any."""
+    for block in pairs.blocks:
+        (row,) = Spread([block], pairs.client).each(_head)
+        if count(row):
+            return row
+    raise ValueError("the calibration set is empty: 0 sample(s), at least 1 is needed")
+
+
+def _head(X: Any, y: Any) -> Any:
+    return X[:1]
+
+
+class DaskConformal(Connected):
+    """What both tasks share: score rows where they lie, let a rule on Dask learn thresholds."""
+
+    _shared: ClassVar[tuple[str, ...]] = ("client", "estimator")  # a clone would have to be trained
+    _ordinary: ClassVar[type[Conformal]]
+
+    @names_alpha
+    def __init__(
+        self,
+        estimator: Any,
+        conformity: Score | None = None,
+        threshold: Any = None,
+        *,
+        alpha: float = DEFAULT_ALPHA,
+        features: Features = None,
+        client: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.conformity = conformity
+        self.threshold = threshold
+        self.alpha = alpha
+        self.features = features
+        self.client = client
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Calibrate on all rows of ``X`` and labels ``y``, collections of Dask cut alike."""
+        rule, client = self._rule(), client_of(self)
+        model = self._unfitted()
+        check_columns(self, X, reset=True)
+        if is_lazy(X):
+            pairs = pairs_of(X, y, client)
+            columns, rows = kept_scores(pairs, model, X), rows_for_rule(pairs, self.features, X)
+        else:
+            columns, rows = list(scores_of(X, y, model).T), model._select(X)
+        tails = [tail.set_params(client=client) for tail in tails_of(rule, len(columns))]
+        fitted = [tail.fit(rows, column) for tail, column in zip(tails, columns, strict=True)]
+        model._take_over([tail.to_local() for tail in fitted], rule.alpha)
+        model.alpha = rule.alpha
+        model.threshold = clone(model.thresholds_[0]).set_params(alpha=rule.alpha)
+        return self._serve(model)
+
+    @classmethod
+    def from_local(cls, model: Conformal, client: Any = None) -> Self:
+        """Return a fitted ordinary estimator as one that answers rows on Dask."""
+        kind = cls._ordinary
+        if not isinstance(model, kind):
+            raise TypeError(f"model must be a fitted {kind.__name__}, got {model!r}")
+        check_is_fitted(model)
+        check_one_level(model)
+        check_score(model.conformity_, to_fit=False)
+        [alpha] = levels_of(model)
+        made = cls(
+            model.estimator_,
+            model.conformity,
+            alpha=alpha,
+            features=model.features,
+            client=client,
+        )
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(witness(model), name):
+                setattr(made, name, getattr(witness(model), name))
+        return made._serve(model)
+
+    def to_local(self) -> Any:
+        """Return the ordinary estimator, fitted: without Dask, for rows in memory."""
+        check_is_fitted(self, "model_")
+        return copy(self.model_)
+
+    def predict(self, X: Any) -> Any:
+        """Predictions of the model, one a row, computed when they are asked for."""
+        return self._answer(_predictions, X, name="prediction", dtype=self._label_type())
+
+    def _rule(self) -> Any:
+        """Rule on Dask, checked."""
+        rule = DaskPLCP() if self.threshold is None else self.threshold
+        if not hasattr(rule, "to_local"):
+            raise TypeError(
+                f"threshold must be a rule of plcp.dask, got {rule!r}: use DaskPLCP, "
+                "DaskSplitConformal or DaskMondrian; the rate of misses is passed as alpha="
+            )
+        rule = rule_at(rule, self.alpha)
+        check_rate(rule.alpha)
+        check_rule(rule, DaskMondrian)
+        return rule
+
+    def _unfitted(self) -> Conformal:
+        """Ordinary estimator with model and score in place, ready to score rows."""
+        given = self.estimator if is_frozen(self.estimator) else FrozenEstimator(self.estimator)
+        ordinary = self._ordinary(given, self.conformity, features=self.features)
+        model, score, _, _ = ordinary._parts()
+        check_score(score, to_fit=True)
+        if not isinstance(model, FrozenEstimator):
+            model.fit(None, None)  # teaches nothing: it only puts frozen members in place
+        ordinary.estimator_ = model
+        ordinary.conformity_ = score.fit([], [])
+        return ordinary
+
+    def _serve(self, model: Conformal) -> Self:
+        self.model_ = model
+        for name in ("estimator_", "conformity_", "thresholds_", "guarantee_"):
+            setattr(self, name, getattr(model, name))
+        return self
+
+    def _answer(self, function: Any, X: Any, **form: Any) -> Any:
+        check_is_fitted(self, "model_")
+        check_columns(self, X, reset=False)
+        return blockwise(function, X, self.model_, **form)
+
+    @abstractmethod
+    def _label_type(self) -> Any:
+        """Type of the labels."""
+
+
+def _predictions(X: Any, model: Any) -> Any:
+    return model.predict(X)
 
 
 class DaskConformalRegressor(DaskConformal):
@@ -23,8 +244,10 @@ class DaskConformalRegressor(DaskConformal):
     conformity : Score or None, default=None
         The score; None: ``AbsoluteResidual()``.
     threshold : rule of plcp.dask or None, default=None
-        The rule that turns scores into thresholds; None: ``DaskPLCP()``. Its ``alpha`` is the
-        level. A score with two tails gets one rule each, at alpha / 2.
+        The rule that turns scores into thresholds; None: ``DaskPLCP()``. A score with two tails
+        gets one rule each, at alpha / 2.
+    alpha : float, default=0.1
+        Miscoverage rate of the sets, given to the rule unless it states its own.
     features : column, list of columns, callable or None, default=None
         What the rule sees of X; a function is given one block at a time. None: all of it.
     client : distributed.Client or None, default=None
@@ -71,7 +294,7 @@ class DaskConformalClassifier(DaskConformal):
         The model, trained already, with ``predict_proba`` and ``classes_``.
     conformity : Score or None, default=None
         The score; None: ``LabelProbability()``.
-    threshold, features, client :
+    threshold, alpha, features, client :
         As in ``DaskConformalRegressor``.
 
     Attributes

@@ -4,11 +4,10 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.blocks.linear import fit_line
-from plcp.dask.blockwise import blockwise
-from plcp.dask.collections import check_columns, check_parts, is_lazy, pairs_of
-from plcp.dask.rule import DaskRule
-from plcp.indices.linear import LinearQuantile
+from plcp.dask.collections import blockwise, check_columns, check_parts, is_lazy, pairs_of
+from plcp.dask.rules import DaskRule
+from plcp.out_of_core.linear import fit_line
+from plcp.regressors.linear import LinearQuantile
 
 
 class DaskLinearQuantile(DaskRule):

@@ -1,34 +1,205 @@
-"""Partition Learning Conformal Prediction on Dask."""
+"""Indices that learn where the rows lie: lines, and LightGBM's trees."""
 
 import math
-from typing import Any, Self
+import os
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
+from dask.array import Array, concatenate, from_delayed
+from dask.dataframe import from_delayed as frame_from_delayed
+from distributed import default_client
+from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
-from plcp.blocks.passes import Block, Passes
-from plcp.blocks.sample import Look, in_hash_order, joined, largest_draw, look_at
-from plcp.dask.blockwise import blockwise
-from plcp.dask.collections import check_columns, check_parts, pairs_of
-from plcp.dask.connected import client_of
-from plcp.dask.learners import learner_of
+from plcp._options import check_count, check_option
+from plcp._rows import count, hash_rows, take
+from plcp._validation import check_index, check_some, naming_the_boosted_index, takes_nan
+from plcp.dask.cluster import Spread, client_of
+from plcp.dask.collections import (
+    blockwise,
+    check_categories,
+    check_columns,
+    check_parts,
+    pairs_of,
+    promised,
+)
 from plcp.dask.linear import DaskLinearQuantile
-from plcp.dask.rule import DaskRule
-from plcp.dask.teaching import Taught, taught_on_dask
+from plcp.dask.rules import DaskRule
+from plcp.out_of_core.linear import fit_folds, fit_line, fold_of
+from plcp.out_of_core.passes import Block, Passes
+from plcp.out_of_core.samples import (
+    Look,
+    drawn,
+    in_hash_order,
+    joined,
+    largest_draw,
+    look_at,
+    not_drawn,
+)
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import FloatArray, conformal_rank
+from plcp.regressors.crossfit import CrossFitted, average_linear
 from plcp.thresholds import PLCP
-from plcp.thresholds.blockwise import calibrate
+from plcp.thresholds._plcp_calibration import count_rows
 from plcp.thresholds.guarantees import drawn_guarantee
-from plcp.thresholds.learned.counted import count_rows
-from plcp.validation import (
-    check_count,
-    check_option,
-    check_some,
-    naming_the_boosted_index,
-    takes_nan,
-)
+from plcp.thresholds.plcp import calibrate, teach, with_index
+
+Fold = int | None  # that a model has not seen; None: it has seen all rows given
+
+
+def learner_of(rule: PLCP) -> Any:
+    """Index of a rule that learns from collections of Dask, if it has one."""
+    index = None if rule.partition is None else rule.partition.index
+    return index if hasattr(index, "to_local") else None
+
+
+def teach_models(rule: PLCP, X: Any, rows: Passes) -> list[Any]:
+    """Local models of the index: one for each fold that it has not seen, or one of all rows.
+
+    ``rows`` are blocks of X and scores.
+    """
+    index, level = learner_of(rule), 1 - rule.alpha
+    crossed = rule.calibration == "cross"
+    if hasattr(index, "quantile"):  # a line, which learns from blocks, all folds at once
+        level = level if index.quantile is None else index.quantile
+        if crossed:
+            return [*fit_folds(rows, level, rule.cv, rule.random_state)]
+        return [fit_line(rows, level, rule.random_state)]
+    index = _at_level(index, level)
+    folds: list[Fold] = [*range(rule.cv)] if crossed else [None]
+    return [_taught_without(index, X, rows, fold, rule) for fold in folds]
+
+
+def index_of(models: list[Any], X: Any) -> Any:
+    """Index whose value is the mean of its fold models, or the one model's."""
+    if len(models) == 1:
+        return models[0]
+    index = CrossFitted(clone(models[0]), cv=len(models), n_repeats=1)
+    index.models_, index.history_ = average_linear(models), []
+    check_columns(index, X, reset=True)
+    return index
+
+
+def evidence_of(X: Any, scores: FloatArray, models: list[Any], seed: int) -> Block:
+    """Index of rows that taught, each by the model that has not seen it, and their scores."""
+    if len(models) == 1:
+        return (_asked(models[0], X) if len(scores) else np.empty(0)), scores
+    folds, index = fold_of(hash_rows(X, scores, seed), len(models)), np.empty(len(scores))
+    for fold, model in enumerate(models):
+        own = np.flatnonzero(folds == fold)
+        if len(own):
+            index[own] = _asked(model, take(X, own))
+    return index, scores
+
+
+def _asked(model: Any, X: Any) -> FloatArray:
+    return check_index(model.predict(X), count(X))
+
+
+def _at_level(index: Any, level: float) -> Any:
+    """Return the index at the level wanted, unless it has one of its own."""
+    given = index.get_params(deep=False)
+    wanted = given.get("objective") == "quantile" and "alpha" not in given
+    return anew(index, alpha=level) if wanted else index
+
+
+def anew(estimator: Any, **changed: Any) -> Any:
+    """Return the estimator before any fit; a client among its options stays the same."""
+    return type(estimator)(**{**estimator.get_params(deep=False), **changed})
+
+
+def _taught_without(index: Any, X: Any, rows: Passes, fold: Fold, rule: PLCP) -> Any:
+    """Local model, taught where the rows of other folds lie."""
+    left = cast(Spread, rows.keep(_other_folds, fold, rule.cv, rule.random_state, promised(X)))
+    with default_client(left.client).as_current():  # LightGBM asks for it
+        return anew(index).fit(*_collections(X, left.blocks)).to_local()
+
+
+def _other_folds(
+    X: Any, scores: FloatArray, fold: Fold, n_folds: int, seed: int, like: Any
+) -> Block:
+    check_categories(X, like)
+    if fold is None:
+        return X, scores
+    rows = np.flatnonzero(fold_of(hash_rows(X, scores, seed), n_folds) != fold)
+    return take(X, rows), scores[rows]
+
+
+def _collections(X: Any, blocks: list[Any]) -> tuple[Any, Array]:
+    """Features and scores of blocks as collections of the kind that X is of."""
+    features, scores = ([block[i] for block in blocks] for i in range(2))
+    y = concatenate([from_delayed(part, (math.nan,), float) for part in scores])
+    meta = promised(X)
+    if hasattr(meta, "columns"):
+        return frame_from_delayed(features, meta=meta, verify_meta=False), y
+    shape = math.nan, *meta.shape[1:]
+    return concatenate([from_delayed(part, shape, meta.dtype) for part in features]), y
+
+
+class Taught(NamedTuple):
+    """A rule with a partition, and evidence in blocks: of rows that taught, of others, of all."""
+
+    rule: PLCP
+    seen: Passes
+    others: Passes
+    all_rows: Passes
+
+
+def taught_on_dask(rule: PLCP, X: Any, pairs: Spread, largest: float) -> Taught:
+    """Teach a rule by the rows whose draw is no larger, of those in the collection X.
+
+    Pairs are blocks of X and scores.
+    """
+    choice = rule.random_state, largest
+    rows = pairs if largest == 1.0 else pairs.then(drawn, *choice)  # all need no draws
+    if learner_of(rule) is None:
+        reference, seen = _by_one_worker(rule, rows, pairs.client)
+    else:
+        reference, seen = _by_all_workers(rule, X, rows)
+    if largest == 1.0:
+        return Taught(pairs.fetch(reference), seen, Spread([], pairs.client), seen)
+    others = pairs.then(not_drawn, *choice).keep(_evidence, reference)
+    return Taught(pairs.fetch(reference), seen, others, others.beside(*seen.blocks))
+
+
+def _by_one_worker(rule: PLCP, rows: Passes, client: Any) -> tuple[Any, Spread]:
+    # In two steps, so that the blocks can go before the work begins.
+    sample = rows.gather(_in_order, rule.random_state)
+    taught: Any = Spread([sample], client).gather(_taught, rule)
+    return taught[0], Spread([taught[1]], client)
+
+
+def _by_all_workers(rule: PLCP, X: Any, rows: Passes) -> tuple[PLCP, Spread]:
+    models = teach_models(rule, X, rows)
+    local = anew(rule, partition=anew(rule.partition, index=clone(models[0])))
+    taught = with_index(local, index_of(models, X))
+    for estimator in (taught, taught.partition_):
+        check_columns(estimator, X, reset=True)
+    return taught, cast(Spread, rows.keep(evidence_of, models, rule.random_state))
+
+
+def _in_order(blocks: list[Block], seed: int) -> Block:
+    X, scores = joined(blocks)
+    return in_hash_order(X, scores, seed)
+
+
+def _taught(blocks: list[Block], rule: PLCP) -> tuple[PLCP, Block]:
+    """Rule taught by the rows of the one block, and their evidence."""
+    ((X, scores),) = blocks
+    # The other workers wait for this one, and may have left it a single thread of OpenMP; products
+    # of matrices are to add in the same order whatever the worker.
+    with threadpool_limits({"openmp": os.cpu_count(), "blas": 1}):
+        rule, index = teach(rule, X, scores)
+    return rule, (index, scores)
+
+
+def _evidence(X: Any, scores: FloatArray, rule: PLCP) -> Block:
+    """Evidence of rows that have not taught the rule."""
+    index = rule.partition_.predict_index(X) if count(X) else np.empty(0)
+    return index, scores
+
 
 CALIBRATIONS = ("cross", "split")
 
@@ -43,9 +214,9 @@ class DaskPLCP(DaskRule):
     index that multiplies matrices, as ``Ridge`` and networks do: those depend on how many rows it
     is asked for at once). With
     ``calibration="cross"`` and an index that learns in memory, up to ``sample_size`` rows it is
-    what ``PLCP`` learns from ``plcp.blocks.sample.in_hash_order(X, scores, random_state)``. Beyond,
-    two rows that are equal in all of X and in the score may change that, as only copies in the same
-    part are told apart.
+    what ``PLCP`` learns from ``plcp.out_of_core.samples.in_hash_order(X, scores, random_state)``.
+    Beyond, two rows that are equal in all of X and in the score may change that, as only copies in
+    the same part are told apart.
 
     Parameters
     ----------
@@ -154,7 +325,7 @@ class DaskPLCP(DaskRule):
             )
         own, given = PLCP().get_params(deep=False), self.get_params(deep=False)
         rule = PLCP(**{name: given[name] for name in own if name in given})
-        rule.check_options()
+        rule._check_options()
         return rule
 
     def _calibrated(self, taught: Taught, look: Look) -> PLCP:

@@ -1,10 +1,9 @@
 """Data: simulated with known noise, so that coverage can be computed, and the paper's own."""
 
-from plcp.datasets.cells import CellImages, CellOutputs, CellSites, fetch_rxrx1, rxrx1_files
-from plcp.datasets.census import Census, census_files, fetch_census
-from plcp.datasets.census_codes import RACES, SEXES, STATES
-from plcp.datasets.digits import BlurredDigits, fetch_blurred_mnist, mnist_files, read_idx
+from plcp.datasets.census import RACES, SEXES, STATES, Census, census_files, fetch_census
 from plcp.datasets.gas import GasDrift, fetch_gas_drift, gas_drift_files
+from plcp.datasets.mnist import BlurredDigits, fetch_blurred_mnist, mnist_files, read_idx
+from plcp.datasets.rxrx1 import CellImages, CellOutputs, CellSites, fetch_rxrx1, rxrx1_files
 from plcp.datasets.synthetic import ScoreTask, make_nonlinear, make_synthetic, make_toy
 
 __all__ = [

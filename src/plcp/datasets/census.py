@@ -1,4 +1,4 @@
-"""Income of persons at work, by the American Community Survey of 2018."""
+"""Names of the codes that the American Community Survey has for race, sex and state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,75 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plcp.datasets.census_codes import STATES
-from plcp.datasets.files import Found, Kind, locate, needed, reading
+from plcp.datasets._files import Found, Kind, locate, needed, reading
+
+# Kept short, for the axis of a figure; the codes are those of RAC1P, SEX and ST in 2018.
+RACES = {
+    1: "White",
+    2: "Black",
+    3: "American Indian",
+    4: "Alaska Native",
+    5: "Native American, other",
+    6: "Asian",
+    7: "Pacific Islander",
+    8: "Other race",
+    9: "Two or more races",
+}
+SEXES = {1: "Male", 2: "Female"}
+STATES = {
+    1: "AL",
+    2: "AK",
+    4: "AZ",
+    5: "AR",
+    6: "CA",
+    8: "CO",
+    9: "CT",
+    10: "DE",
+    12: "FL",
+    13: "GA",
+    15: "HI",
+    16: "ID",
+    17: "IL",
+    18: "IN",
+    19: "IA",
+    20: "KS",
+    21: "KY",
+    22: "LA",
+    23: "ME",
+    24: "MD",
+    25: "MA",
+    26: "MI",
+    27: "MN",
+    28: "MS",
+    29: "MO",
+    30: "MT",
+    31: "NE",
+    32: "NV",
+    33: "NH",
+    34: "NJ",
+    35: "NM",
+    36: "NY",
+    37: "NC",
+    38: "ND",
+    39: "OH",
+    40: "OK",
+    41: "OR",
+    42: "PA",
+    44: "RI",
+    45: "SC",
+    46: "SD",
+    47: "TN",
+    48: "TX",
+    49: "UT",
+    50: "VT",
+    51: "VA",
+    53: "WA",
+    54: "WV",
+    55: "WI",
+    56: "WY",
+    72: "PR",
+}
+
 
 FIVE_STATES = ("CA", "FL", "NY", "PA", "TX")
 # What ACSIncome of folktables predicts income from, and the state.

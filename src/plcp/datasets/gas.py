@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from plcp.datasets.files import Kind, locate, needed, reading
+from plcp.datasets._files import Kind, locate, needed, reading
 
 PARQUET = "gas_drift/gas_drift.parquet"
 BATCHES = range(1, 11)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.utils import check_random_state
 
-from plcp.validation.options import check_count, check_option, check_positive
+from plcp._options import check_count, check_option, check_positive
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from plcp.experiments.experiment import Experiment
+    from plcp.experiments.report import Experiment
 
 # A name is a module's, with a dash for its underscore: none is imported before it is asked for.
 ABOUT = {

@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from plcp.experiments.by_group import Floats, Summary
 from plcp.experiments.methods import SPLIT
-from plcp.experiments.report import spread
+from plcp.experiments.report import Floats, Summary, spread
 from plcp.metrics import hsic, size_correlation
 
 MEASURES = {"hsic": "HSIC", "pearson": "Pearson"}

@@ -7,14 +7,15 @@ import numpy as np
 
 from plcp.datasets import GasDrift, fetch_gas_drift, gas_drift_files
 from plcp.datasets.gas import BATCHES
-from plcp.experiments.by_group import Floats
-from plcp.experiments.experiment import Experiment, Record, Settings
-from plcp.experiments.networks.sensors import gas_logits
-from plcp.experiments.report import Report
-from plcp.experiments.shifted.comparison import compare_rules
-from plcp.experiments.shifted.held_out import HeldOut, split_at_random
-from plcp.experiments.shifted.notes import Wording
-from plcp.experiments.shifted.report import report_shifted
+from plcp.experiments.networks import gas_logits
+from plcp.experiments.report import Experiment, Floats, Record, Report, Settings
+from plcp.experiments.shifted import (
+    HeldOut,
+    Wording,
+    compare_rules,
+    report_shifted,
+    split_at_random,
+)
 from plcp.partitions.torch import one_conv
 
 TITLE = "Gas sensors that drift, a stand-in for RxRx1"

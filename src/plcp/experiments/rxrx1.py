@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plcp.datasets import CellSites, fetch_rxrx1, rxrx1_files
-from plcp.datasets.files import Kind, locate
-from plcp.experiments.experiment import Experiment, Record, Settings
-from plcp.experiments.networks.pictures import Pictures, network_outputs
-from plcp.experiments.networks.training import one_thread
-from plcp.experiments.report import Report
-from plcp.experiments.shifted.comparison import compare_rules
-from plcp.experiments.shifted.held_out import HeldOut, split_at_random
-from plcp.experiments.shifted.notes import Wording
-from plcp.experiments.shifted.report import report_shifted
+from plcp.datasets._files import Kind, locate
+from plcp.experiments.networks import Pictures, network_outputs, one_thread
+from plcp.experiments.report import Experiment, Record, Report, Settings
+from plcp.experiments.shifted import (
+    HeldOut,
+    Wording,
+    compare_rules,
+    report_shifted,
+    split_at_random,
+)
 from plcp.partitions.torch import mlp, one_conv
 
 TITLE = "RxRx1: treatments of cells, in experiments the predictor never saw"

@@ -1,14 +1,109 @@
-"""Share of rows whose set holds the label, and how large the sets are."""
+"""How many sets have each size, and how many of those cover."""
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from plcp._options import check_alpha, check_same_rows, check_share
+from plcp._validation import as_floats
 from plcp.metrics.binomial import clopper_pearson
-from plcp.metrics.bins import count_quantiles
-from plcp.metrics.mean import mean_and_error, mean_measure
-from plcp.metrics.measure import Measure
-from plcp.metrics.outcomes import check_counts, check_covered, check_size
-from plcp.validation import check_share
+from plcp.metrics.groups import count_quantiles
+from plcp.metrics.measure import (
+    Measure,
+    Table,
+    check_counts,
+    check_covered,
+    check_numbers,
+    check_size,
+    mean_and_error,
+    mean_measure,
+)
+from plcp.quantiles import FloatArray
+from plcp.sets import Intervals
+
+BINS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class SizeCounts:
+    """All that dependence of size and coverage needs to know of the rows.
+
+    Parameters
+    ----------
+    size : array of shape (k,)
+        Distinct sizes, ascending.
+    rows, hits : array of shape (k,)
+        How many rows have each size, and how many of those are covered.
+    code : array of shape (n,)
+        Which of the sizes each row has.
+    covered : array of shape (n,)
+        Whether each row is covered.
+    weights : array of shape (n,) or None
+        How many rows each row stands for.
+    """
+
+    size: FloatArray
+    rows: NDArray[np.int64]
+    hits: NDArray[np.int64]
+    code: NDArray[np.intp]
+    covered: NDArray[np.bool_]
+    weights: FloatArray | None
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.rows.sum())
+
+    @property
+    def n_hits(self) -> int:
+        """Number of covered rows."""
+        return int(self.hits.sum())
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """Number of missed and of covered rows of each size: shape (k, 2)."""
+        return np.column_stack([self.rows - self.hits, self.hits])
+
+    def by_row(self, cells: FloatArray) -> FloatArray:
+        """Value of each row's cell."""
+        return np.asarray(cells[self.code, self.covered.astype(np.intp)])
+
+    def table(self, confidence: float) -> Table:
+        """Coverage in at most ten bins of about as many rows, one size never in two of them."""
+        middle = np.cumsum(self.rows) - self.rows / 2
+        first = np.flatnonzero(np.diff(BINS * middle // self.n, prepend=-1))
+        last = np.append(first[1:], len(self.size)) - 1
+        rows, hits = np.add.reduceat(self.rows, first), np.add.reduceat(self.hits, first)
+        low, high = clopper_pearson(hits, rows, confidence)
+        return {
+            "smallest": self.size[first],
+            "largest": self.size[last],
+            "n": rows,
+            "coverage": hits / rows,
+            "low": low,
+            "high": high,
+        }
+
+
+def count_sizes(covered: ArrayLike, size: ArrayLike, sample_weight: ArrayLike | None) -> SizeCounts:
+    """Count rows and hits of each size; at least two rows must count."""
+    check_same_rows(covered, size=size, sample_weight=sample_weight)
+    indicator = check_covered(covered)
+    sizes = check_size(size, len(indicator), finite=True)
+    weights = check_counts(sample_weight, len(indicator))
+    if weights is not None:  # a row that does not count brings no size of its own
+        sizes = np.where(weights > 0, sizes, sizes[np.argmax(weights > 0)])
+    distinct, code = np.unique(sizes, return_inverse=True)
+    rows, hits = (
+        np.bincount(code, counts, len(distinct)).astype(np.int64)
+        for counts in (weights, indicator if weights is None else weights * indicator)
+    )
+    if rows.sum() < 2:
+        raise ValueError("dependence needs two rows at least, got 1: measure coverage instead")
+    return SizeCounts(distinct, rows, hits, code, indicator, weights)
+
 
 PERCENT = np.array([0, 5, 25, 50, 75, 95, 100])
 
@@ -110,3 +205,101 @@ def mean_size(
         limits=(0.0, np.inf),
         table={"percent": PERCENT, "size": count_quantiles(sizes, PERCENT, 100, weights)},
     )
+
+
+MEANING = "The interval holds the expected score of a new row; the estimate has no bias."
+
+
+def interval_score(
+    intervals: Intervals | ArrayLike,
+    y: ArrayLike,
+    alpha: float = 0.1,
+    *,
+    confidence: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+) -> Measure:
+    """Length of the interval plus 2/alpha times the distance of y from it; smaller is better.
+
+    No intervals score less, in expectation, than those between the conditional quantiles of level
+    alpha/2 and 1 - alpha/2: the score rewards both coverage and length, for each x.
+
+    Scores are skewed, since few rows are missed and some by far; the interval corrects Student's
+    for that (Hall 1992). One infinite interval is proof that the expected score is infinite:
+    estimate and interval are then infinite.
+
+    Parameters
+    ----------
+    intervals : Intervals or array-like of shape (n, 2)
+        Lower and upper end of each interval; none may be empty, as no distance to it is defined.
+    y : array-like of shape (n,)
+        The labels.
+    alpha : float, default=0.1
+        Miscoverage rate the intervals were made for.
+    confidence : float, default=0.95
+        Probability with which the interval holds the expected score, as rows grow many.
+    sample_weight : array-like of shape (n,), optional
+        How many rows each row stands for.
+
+    Returns
+    -------
+    Measure
+        Its table has the mean of each part of the score: length, and penalties of the labels below
+        and above.
+
+    References
+    ----------
+    Gneiting, Raftery (2007). Strictly proper scoring rules, prediction, and estimation. JASA.
+
+    Examples
+    --------
+    >>> score = interval_score([[0.0, 2.0], [1.0, 2.0]], [1.0, 2.5], alpha=0.1)
+    >>> float(score)
+    6.5
+    >>> dict(zip(score.table["part"].tolist(), score.table["mean"].tolist()))
+    {'length': 1.5, 'below': 0.0, 'above': 5.0}
+    """
+    alpha, confidence = check_alpha(alpha), check_share("confidence", confidence)
+    check_same_rows(intervals, y=y, sample_weight=sample_weight)
+    lower, upper = _ends(intervals)
+    labels = check_numbers("y", y, len(lower))
+    weights = check_counts(sample_weight, len(lower))
+    parts: dict[str, FloatArray] = {
+        "length": upper - lower,
+        "below": 2 / alpha * np.maximum(lower - labels, 0),
+        "above": 2 / alpha * np.maximum(labels - upper, 0),
+    }
+    return mean_measure(
+        "interval score",
+        np.sum(list(parts.values()), axis=0),
+        weights,
+        meaning=MEANING,
+        confidence=confidence,
+        limits=(0.0, np.inf),
+        table=_table(parts, weights),
+    )
+
+
+def _ends(intervals: Any) -> tuple[FloatArray, FloatArray]:
+    ends = as_floats("intervals", intervals)
+    if ends.ndim != 2 or ends.shape[1] != 2 or len(ends) == 0:
+        raise ValueError(
+            f"intervals must have shape (n, 2), n at least 1, got {ends.shape}: "
+            "pass Intervals, or columns lower and upper"
+        )
+    checked = Intervals(ends[:, 0], ends[:, 1])
+    if checked.is_empty.any():
+        row = int(np.argmax(checked.is_empty))
+        raise ValueError(
+            f"the interval of row {row} is empty, got {ends[row, 0]} and {ends[row, 1]}: no "
+            "distance to it is defined, so put a point there, such as the prediction, or drop it"
+        )
+    for name, end in (("lower end", checked.lower), ("upper end", checked.upper)):
+        check_numbers(name, end, len(ends), finite=False)
+    return checked.lower, checked.upper
+
+
+def _table(parts: dict[str, FloatArray], weights: FloatArray | None) -> Table:
+    counts = None if weights is None else weights[weights > 0]  # 0 · inf is not 0
+    seen = parts.values() if weights is None else (part[weights > 0] for part in parts.values())
+    means = [np.average(part, weights=counts) for part in seen]
+    return {"part": np.array(list(parts)), "mean": np.array(means)}

@@ -1,20 +1,139 @@
-"""Excess risk of the target coverage."""
+"""Coverage of each row, foretold by a classifier that learned from rows before it."""
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm as normal
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import has_fit_parameter
 
-from plcp.metrics.bins import quantile_bins
-from plcp.metrics.foretelling import Foretold, foretell_coverage
-from plcp.metrics.group_coverage import coverage_by_group
-from plcp.metrics.mean import SkewedMean, mean_and_error, skewed_mean
-from plcp.metrics.measure import Measure, Table
-from plcp.metrics.outcomes import check_counts, check_covered
-from plcp.quantiles import FloatArray
-from plcp.validation import check_alpha, check_count, check_lengths, check_option, check_share
+from plcp._folds import row_sets, rows_of
+from plcp._options import check_alpha, check_count, check_option, check_same_rows, check_share
+from plcp._parallel import threads_for
+from plcp._rows import is_frame, plain, take
+from plcp._validation import asking, check_lengths, check_rows
+from plcp.metrics.groups import coverage_by_group, quantile_bins
+from plcp.metrics.measure import (
+    Measure,
+    SkewedMean,
+    Table,
+    check_counts,
+    check_covered,
+    check_numbers,
+    mean_and_error,
+    skewed_mean,
+)
+from plcp.quantiles import FloatArray, IntArray
+from plcp.regressors.encoding import TableEncoder
+
+
+class Foretold(NamedTuple):
+    """Rows, and the probability that each is covered, told without having seen its outcome."""
+
+    rows: IntArray
+    probability: FloatArray
+
+
+def foretell_coverage(
+    X: Any,
+    covered: NDArray[np.bool_],
+    counts: FloatArray | None = None,
+    *,
+    classifier: Any = None,
+    cv: int = 5,
+    random_state: int | None = 0,
+) -> Foretold:
+    """Foretell the coverage of two thirds of the rows, shuffled, in ``cv`` blocks.
+
+    Each block is foretold by a classifier that learned from all rows before it. What is then
+    measured on the blocks is a sum of martingale differences, and its standard error is that of
+    independent terms. The folds of K-fold cross-validation teach each other instead: where
+    coverage depends on x little or not at all, their mean spreads up to √2 times as widely as
+    independent terms would, and nominal 95 % intervals hold in 82 to 90 % of samples.
+    """
+    check_rows(X)
+    given = X = plain(X)
+    if classifier is None:
+        X, categorical = _readable(X)
+        classifier = default_classifier(random_state, categorical)
+    _check_classifier(classifier, weighted=counts is not None)
+    rows = np.arange(len(covered)) if counts is None else np.flatnonzero(counts)
+    if len(rows) < 2:
+        raise ValueError("one row counts, but some must teach the classifier and others test it")
+    sets = row_sets(take(given, rows), covered[rows])
+    order = check_random_state(random_state).permutation(np.unique(sets))
+    told = [
+        Foretold(rows[new], _probability(classifier, X, covered, counts, rows[known], rows[new]))
+        for known, new in _steps(order, cv, sets)
+    ]
+    return Foretold(*(np.concatenate(parts) for parts in zip(*told, strict=True)))
+
+
+def default_classifier(
+    random_state: int | None, categorical: NDArray[np.bool_] | None = None
+) -> HistGradientBoostingClassifier:
+    """Boosted trees, which take missing values and any units; small ones, as misses are few."""
+    return HistGradientBoostingClassifier(
+        categorical_features=categorical,
+        max_iter=100,
+        max_leaf_nodes=8,
+        min_samples_leaf=40,
+        learning_rate=0.05,
+        random_state=random_state,
+    )
+
+
+def _readable(X: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Numbers for trees, and which columns of them are codes; arrays as they are."""
+    if not is_frame(X):
+        return X, None
+    encoder = TableEncoder().fit(X)
+    return encoder.transform(X), encoder.categorical_
+
+
+def _check_classifier(classifier: Any, *, weighted: bool) -> None:
+    if not hasattr(classifier, "predict_proba"):
+        raise ValueError(
+            f"the classifier must tell probabilities, but {type(classifier).__name__} has no "
+            "predict_proba: wrap it in CalibratedClassifierCV"
+        )
+    if weighted and not has_fit_parameter(classifier, "sample_weight"):
+        raise ValueError(
+            f"{type(classifier).__name__}.fit takes no sample_weight: use a classifier that does, "
+            "such as the default, or leave sample_weight out"
+        )
+
+
+def _steps(order: IntArray, cv: int, sets: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Known rows and rows to predict, step by step; fewer steps where rows are fewer."""
+    known = max(1, len(order) // 3)  # a sixth tests more rows, by worse classifiers: equal power
+    for block in np.array_split(order[known:], min(cv, len(order) - known)):
+        yield rows_of(order[:known], sets), rows_of(block, sets)
+        known += len(block)
+
+
+def _probability(
+    classifier: Any,
+    X: Any,
+    covered: NDArray[np.bool_],
+    counts: FloatArray | None,
+    known: IntArray,
+    new: IntArray,
+) -> FloatArray:
+    outcomes = covered[known].astype(int)
+    if outcomes.all() or not outcomes.any():  # many classifiers refuse a single class
+        return np.full(len(new), float(outcomes[0]))
+    weight = {} if counts is None else {"sample_weight": counts[known]}
+    with asking(classifier, X), threads_for(X, classifier):
+        fitted = clone(classifier).fit(take(X, known), outcomes, **weight)
+        told = fitted.predict_proba(take(X, new))[:, 1]
+    return check_numbers("predict_proba", told, len(new), least=0.0, most=1.0)
+
 
 MEANINGS = {
     "L1": "The interval holds the excess risk of the fitted classifiers, which is never above "
@@ -27,7 +146,7 @@ MEANINGS = {
 def ert(
     X: Any,
     covered: ArrayLike,
-    alpha: float,
+    alpha: float = 0.1,
     *,
     norm: str = "L1",
     classifier: Any = None,
@@ -63,7 +182,7 @@ def ert(
         What coverage may depend on; goes to the classifier as it is.
     covered : array-like of shape (n,)
         Whether the set of each row holds its label.
-    alpha : float
+    alpha : float, default=0.1
         Miscoverage rate the sets were made for.
     norm : {"L1", "L2"}, default="L1"
         Distance of coverage from its target: absolute, or squared.
@@ -103,6 +222,7 @@ def ert(
     >>> print(ert(x, covered, alpha=0.1))
     ERT in L1: 0.0907, 95 % interval [0.06922, 0.1112]
     """
+    check_same_rows(X, covered=covered, sample_weight=sample_weight)
     indicator = check_covered(covered)
     alpha, confidence = check_alpha(alpha), check_share("confidence", confidence)
     norm, cv = check_option("norm", norm, tuple(MEANINGS)), check_count("cv", cv, least=1)

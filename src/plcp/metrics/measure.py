@@ -1,17 +1,148 @@
-"""What a metric returns: a number, how sure we are of it, and the table behind it."""
+"""Checks of what happened to each row: covered or not, the size of its set, how often it counts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm, t as student
 
+from plcp._rows import plain
+from plcp._validation import as_floats
 from plcp.quantiles import FloatArray
 
 if TYPE_CHECKING:
     import pandas
+
+
+LARGEST = 1e100  # squares of numbers, and sums of them, must not overflow
+MOST_ROWS = 2**31  # products of two counts must be whole numbers of 64 bits
+
+
+def check_covered(covered: ArrayLike) -> NDArray[np.bool_]:
+    """One True or False a row, of at least one row."""
+    indicator = np.asarray(plain(covered))
+    if indicator.ndim == 2 and indicator.shape[1] > 1:
+        raise ValueError(
+            f"covered must have shape (n,), one level at a time, got {indicator.shape}: "
+            "pass sets[alpha].contains(y), or a column"
+        )
+    if indicator.ndim != 1 or len(indicator) == 0:
+        raise ValueError(
+            f"covered must have shape (n,), n at least 1, got {indicator.shape}: "
+            "pass sets.contains(y)"
+        )
+    if indicator.dtype == bool:
+        return indicator
+    good = _are_truths(indicator)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise ValueError(
+            f"covered must be True or False, got {indicator.tolist()[row]!r} at row {row}: "
+            "pass sets.contains(y)"
+        )
+    return indicator.astype(bool)
+
+
+def _are_truths(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype == object:  # one by one: pandas.NA is neither equal nor unequal to True
+        return np.array([isinstance(value, bool | np.bool_) for value in values])
+    # isin would take the string "1" for the number 1
+    return np.isin(values, (0, 1)) & (values.dtype.kind in "iuf")
+
+
+def check_size(size: ArrayLike, n: int | None = None, *, finite: bool = False) -> FloatArray:
+    """One size a row, not negative; infinite ones only where the metric has a meaning for them."""
+    return check_numbers("size", size, n, least=0.0, finite=finite, source="sets.size")
+
+
+def check_numbers(
+    name: str,
+    values: ArrayLike,
+    n: int | None = None,
+    *,
+    least: float = -np.inf,
+    most: float = np.inf,
+    finite: bool = True,
+    source: str = "one number a row",
+) -> FloatArray:
+    """Return one number a row between ``least`` and ``most``, and no NaN among them.
+
+    Of ``n`` rows, or else of as many as there are, at least one. A number may be infinite if not
+    ``finite``, but none may be so large that its square overflows.
+    """
+    numbers = _as_floats(name, values, source)
+    if numbers.size == 0 and not n:
+        raise ValueError(f"{name} is empty: pass {source}, of at least one row")
+    n = numbers.size if n is None else n
+    if numbers.shape != (n,):
+        raise ValueError(f"{name} must have shape ({n},), got {numbers.shape}: pass {source}")
+    if max(least, -LARGEST) <= numbers.min() and numbers.max() <= min(most, LARGEST):
+        return numbers  # a NaN would not be less, nor greater
+    size = np.abs(numbers)
+    good = (numbers >= least) & (numbers <= most) & ((size <= LARGEST) | np.isinf(size))
+    good &= np.isfinite(numbers) | (not finite)
+    if good.all():
+        return numbers
+    row = int(np.argmin(good))
+    if finite and not np.isfinite(numbers[row]):
+        wanted = "finite"
+    elif least <= numbers[row] <= most:
+        wanted = f"at most {LARGEST:g} in absolute value"
+    else:
+        wanted = _between(least, most)
+    raise ValueError(
+        f"{name} must be {wanted}, got {numbers[row]} at row {row}: drop or mend that row"
+    )
+
+
+def _as_floats(name: str, values: ArrayLike, source: str) -> FloatArray:
+    array = np.asarray(plain(values))
+    if array.dtype.kind in "iu":
+        return as_floats(name, array)
+    try:
+        if array.dtype.kind in "bfO":  # no text, dates or complex numbers
+            return array.astype(float, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError(
+        f"{name} must hold real numbers, got dtype {array.dtype} or what no float can hold: "
+        f"pass {source}"
+    )
+
+
+def check_counts(sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
+    """How many rows each row stands for: whole numbers, not negative, not all zero."""
+    if sample_weight is None:
+        return None
+    counts = check_numbers("sample_weight", sample_weight, n, least=0.0)
+    whole = counts == np.floor(counts)
+    if not whole.all():
+        row = int(np.argmin(whole))
+        raise ValueError(
+            f"sample_weight counts rows, got {counts[row]} at row {row}: give whole numbers; for "
+            "other weights, draw rows with those probabilities"
+        )
+    total = counts.sum()
+    if total == 0:
+        raise ValueError("sample_weight is 0 in every row: no row counts")
+    if total > MOST_ROWS:
+        raise ValueError(
+            f"sample_weight counts {total:g} rows, more than {MOST_ROWS}: give how often each row "
+            "was seen, not a probability scaled up"
+        )
+    return counts
+
+
+def _between(least: float, most: float) -> str:
+    if most == np.inf:
+        return "a number" if least == -np.inf else f"at least {least:g}"
+    return f"between {least:g} and {most:g}"
+
 
 Table = Mapping[str, NDArray[Any]]
 
@@ -72,7 +203,7 @@ class Measure:
         plain = {key: getattr(self, key) for key in (*kept, "meaning")}
         return {**plain, "table": {key: column.tolist() for key, column in self.table.items()}}
 
-    def to_frame(self) -> pandas.DataFrame:
+    def to_pandas(self) -> pandas.DataFrame:
         """Return the table as a pandas frame."""
         import pandas
 
@@ -87,3 +218,233 @@ class Measure:
     def __str__(self) -> str:
         interval = f"[{self.low:.4g}, {self.high:.4g}]"
         return f"{self.name}: {self.estimate:.4g}, {100 * self.confidence:g} % interval {interval}"
+
+
+UNBOUNDED = (-np.inf, np.inf)
+
+
+@dataclass(frozen=True)
+class SkewedMean:
+    """Mean of terms, by Hall's transformation of Student's statistic.
+
+    A mean of skewed terms and its standard error are correlated, so that Student's interval errs
+    on one side too often. With g the skewness of the terms over √n, t + g t²/3 + g² t³/27 + g/6
+    has lost its skewness, and rises with t.
+
+    References
+    ----------
+    Hall (1992). On the removal of skewness by transformation. Journal of the Royal Statistical
+    Society B.
+
+    Examples
+    --------
+    >>> law = skewed_mean(np.array([0.0, 0.0, 0.0, 0.0, 1.0, 3.0]))
+    >>> [round(end, 4) for end in law.interval(0.95)]
+    [-0.2157, 5.307]
+    """
+
+    mean: float
+    error: float
+    degrees: float
+    skewness: float
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Both ends; infinite if one row alone gives no spread."""
+        if self.degrees == 0:
+            return -np.inf, np.inf
+        quantile = student.isf((1 - confidence) / 2, self.degrees)
+        ends = np.array([quantile, -quantile]) - self.skewness / 6
+        root = np.cbrt(1 + self.skewness * ends)
+        # 3 (root - 1) / skewness, without the division by a skewness near 0
+        low, high = self.mean - self.error * 3 * ends / (root**2 + root + 1)
+        return float(low), float(high)
+
+    def p_value(self) -> float:
+        """Of the hypothesis that the expectation is 0: that of the interval which ends there."""
+        if self.degrees == 0:
+            return 1.0
+        if self.error == 0:
+            return float(self.mean == 0)
+        t, g = self.mean / self.error, self.skewness
+        return float(2 * student.sf(abs(t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6), self.degrees))
+
+
+def skewed_mean(terms: FloatArray, weights: FloatArray | None = None) -> SkewedMean:
+    """Mean of the terms, with what is needed for its interval; weights count rows."""
+    mean, error, degrees = mean_and_error(terms, weights)
+    spread = error * np.sqrt(degrees) if degrees > 0 else 0.0
+    if spread == 0:
+        return SkewedMean(mean, error, degrees, 0.0)
+    cubes = np.average(((terms - mean) / spread) ** 3, weights=weights)
+    return SkewedMean(mean, error, degrees, float(cubes / np.sqrt(degrees + 1)))
+
+
+def mean_and_error(terms: FloatArray, weights: FloatArray | None) -> tuple[float, float, float]:
+    """Mean of the terms, its standard error, and the degrees of freedom of that."""
+    n = float(len(terms) if weights is None else weights.sum())
+    mean = float(np.average(terms, weights=weights))
+    if n <= 1:
+        return mean, np.nan, 0.0
+    spread = np.average((terms - mean) ** 2, weights=weights)
+    return mean, float(np.sqrt(spread / (n - 1))), n - 1
+
+
+def mean_measure(
+    name: str,
+    terms: FloatArray,
+    weights: FloatArray | None = None,
+    *,
+    meaning: str,
+    confidence: float = 0.95,
+    limits: tuple[float, float] = UNBOUNDED,
+    table: Table | None = None,
+) -> Measure:
+    """Mean of one term a row, its interval cut to the ``limits`` of what the mean can be.
+
+    Weights count rows: a row of weight two is two rows. From a single row no spread can be told,
+    and the interval is all that is possible. One infinite term is proof that the expectation is
+    infinite: estimate and interval are then, too.
+    """
+    if weights is not None:
+        terms = np.where(weights > 0, terms, 0.0)  # 0 · inf is not 0
+    if np.isposinf(terms).any():
+        estimate, low, high, error = np.inf, np.inf, np.inf, np.nan
+    else:
+        law = skewed_mean(terms, weights)
+        estimate, error = law.mean, law.error
+        low, high = np.clip(law.interval(confidence), *limits).tolist()
+    return Measure(
+        name,
+        estimate,
+        low,
+        high,
+        confidence,
+        error,
+        exact=False,
+        meaning=meaning,
+        table={} if table is None else table,
+        terms=terms,
+        weights=weights,
+    )
+
+
+DIGITS = 50  # binary ones of the ends of Tango's interval
+
+
+class Difference(NamedTuple):
+    """A difference of two means over the same rows, its interval, and the p-value of no difference.
+
+    The p-value is below 1 - confidence where the interval leaves 0 out.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    p_value: float
+
+
+def paired_terms(measures: Mapping[str, Measure]) -> dict[str, FloatArray]:
+    """Terms of each measure, all of one kind and of the same rows; else an error."""
+    terms = {name: _finite_terms(name, measure) for name, measure in measures.items()}
+    (first, one), *others = measures.items()
+    for name, other in others:
+        for what, mine, its in (
+            ("metric", one.name, other.name),
+            ("number of rows", len(terms[first]), len(terms[name])),
+            ("confidence", one.confidence, other.confidence),
+        ):
+            if mine != its:
+                raise ValueError(
+                    f"{first!r} and {name!r} differ in {what}, {mine!r} and {its!r}: measure both "
+                    "alike on the same rows"
+                )
+        if not _same(one.weights, other.weights):
+            raise ValueError(
+                f"{first!r} and {name!r} have different sample_weight: measure both alike on the "
+                "same rows"
+            )
+    return terms
+
+
+def _finite_terms(name: str, measure: Measure) -> FloatArray:
+    if not isinstance(measure, Measure):
+        raise ValueError(
+            f"{name!r} must be a Measure, got {type(measure).__name__}: of a group, pass "
+            "coverage(covered, sample_weight=mask)"
+        )
+    if measure.terms is None or not np.isfinite(measure.terms).all():
+        raise ValueError(
+            f"{measure.name} of {name!r} has no finite number for each row: it can not be paired, "
+            "so compare the intervals"
+        )
+    return measure.terms
+
+
+def paired_difference(
+    terms: FloatArray, reference: FloatArray, weights: FloatArray | None, confidence: float
+) -> Difference:
+    """Mean of the terms less that of the reference's, over the same rows.
+
+    Terms that are all 0 or 1 are compared by McNemar's test and Tango's interval, which hold also
+    where few rows differ; others by the mean of their differences (`SkewedMean`).
+    """
+    differences = terms - reference
+    if _is_binary(terms) and _is_binary(reference):
+        counts = np.ones(len(differences)) if weights is None else weights
+        gained, lost = (float(counts[differences == sign].sum()) for sign in (1, -1))
+        return tango(gained, lost, float(counts.sum()), confidence)
+    # proportional sizes have one correlation: what rounding makes of that is no difference
+    rounding = np.finfo(float).eps * len(terms) * np.abs(terms).max()
+    law = skewed_mean(np.where(np.abs(differences) <= rounding, 0.0, differences), weights)
+    return Difference(law.mean, *law.interval(confidence), law.p_value())
+
+
+def tango(gained: float, lost: float, n: float, confidence: float) -> Difference:
+    """Difference of two proportions of the same n rows, of which ``gained`` and ``lost`` differ.
+
+    References
+    ----------
+    Tango (1998). Equivalence test and confidence interval for the difference in proportions for the
+    paired-sample design. Statistics in Medicine.
+
+    Examples
+    --------
+    >>> [round(number, 4) for number in tango(gained=8, lost=2, n=100, confidence=0.95)]
+    [0.06, -0.0024, 0.1336, 0.0578]
+    """
+    estimate, quantile = (gained - lost) / n, float(norm.isf((1 - confidence) / 2))
+
+    def is_too_far(difference: float) -> bool:
+        variance = _variance(difference, gained, lost, n)
+        return (gained - lost - n * difference) ** 2 > quantile**2 * variance
+
+    low, high = (_last_inside(is_too_far, estimate, end) for end in (-1.0, 1.0))
+    differing = gained + lost
+    z = abs(gained - lost) / math.sqrt(differing) if differing else 0.0
+    return Difference(estimate, low, high, float(2 * norm.sf(z)))
+
+
+def _variance(difference: float, gained: float, lost: float, n: float) -> float:
+    """Variance of gained less lost if the proportions differed by ``difference``."""
+    b = (2 * n - gained + lost) * difference - gained - lost
+    c = -lost * difference * (1 - difference)
+    likeliest = (math.sqrt(max(b * b - 8 * n * c, 0.0)) - b) / (4 * n)  # P(lost) given difference
+    return n * (2 * likeliest + difference * (1 - difference))
+
+
+def _last_inside(is_too_far: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Bisect for the edge between a point inside and one that is perhaps outside."""
+    for _ in range(DIGITS):
+        middle = (inside + outside) / 2
+        inside, outside = (inside, middle) if is_too_far(middle) else (middle, outside)
+    return inside
+
+
+def _is_binary(terms: FloatArray) -> bool:
+    return bool(np.isin(terms, (0.0, 1.0)).all())
+
+
+def _same(one: FloatArray | None, other: FloatArray | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)

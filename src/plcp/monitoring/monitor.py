@@ -1,25 +1,152 @@
-"""A monitor of a fitted rule: coverage of each group as labels come in, and alarms."""
+"""What a monitor asks of a fitted rule."""
 
 import hashlib
 import json
 import math
-from typing import Any, Self
+from dataclasses import asdict, fields
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.monitoring.guarantee import monitor_guarantee
-from plcp.monitoring.judging import judged
-from plcp.monitoring.origins import Rows
-from plcp.monitoring.report import Report
-from plcp.monitoring.stamps import stamps_of
-from plcp.monitoring.state import STATE, as_plain, from_plain
-from plcp.monitoring.stream import Stream
-from plcp.monitoring.watched import Sighting, Watch, Watched
+from plcp._options import Told, check_share
+from plcp._rows import count
+from plcp.monitoring.martingale import TILTS, Alarm, Evidence, Origins, Rows, Stream, Urn, stamps_of
+from plcp.monitoring.report import Report, judged
 from plcp.quantiles import FloatArray, IntArray
-from plcp.rows import count
-from plcp.validation import check_share
+
+
+class Watch(NamedTuple):
+    """Thresholds of one level, or of one tail, and what calibration foretells of their misses.
+
+    ``title`` tells them from others of the same rule; ``everybody`` is the urn of all rows where
+    not each of them is in just one group; ``exact`` says whether misses follow the urns to the
+    letter if nothing drifts; ``digest`` tells these thresholds from any others.
+    """
+
+    title: str
+    alpha: float
+    everybody: Urn
+    groups: dict[str, Urn]
+    exact: bool
+    digest: str
+
+
+class Sighting(NamedTuple):
+    """Which rows were missed, and the rows of each group, rising.
+
+    ``disjoint`` says whether each row is in just one group, or in one never seen.
+    """
+
+    missed: NDArray[np.bool_]
+    members: list[IntArray]
+    disjoint: bool
+
+
+class Watched(Protocol):
+    """A fitted rule, or a conformal estimator around one."""
+
+    def _watched(self) -> list[Watch]:
+        """Return what is to be watched, one a level and tail."""
+
+    def _sight(self, X: Any, y: ArrayLike, rule_groups: ArrayLike | None = None) -> list[Sighting]:
+        """Return what happened to rows, one a watch."""
+
+
+STATE = Told("state of a monitor", "what to_json wrote")
+MOST = 2**53  # rows that a float can count
+KEYS = {"n", "misses", "height", "growth", "starts", "origins", "alarm"}
+ORIGINS = {"growth": float, "n": int, "misses": int, "row": int, "stamp": str}
+ALARM = {"row": int, "stamp": str, "since_row": int, "since_stamp": str, "n": int, "misses": int}
+
+
+def as_plain(stream: Stream) -> dict[str, Any]:
+    """Return a stream as numbers, texts, lists and dicts."""
+    origins = {field.name: getattr(stream.origins, field.name) for field in fields(Origins)}
+    return {
+        "n": stream.n,
+        "misses": stream.misses,
+        "height": stream.height,
+        "growth": stream.evidence.growth.tolist(),
+        "starts": stream.evidence.starts.tolist(),
+        "origins": {name: column.tolist() for name, column in origins.items()},
+        "alarm": None if stream.alarm is None else asdict(stream.alarm),
+    }
+
+
+def from_plain(values: Any) -> Stream:
+    """Return the stream that `as_plain` told; refuse anything else."""
+    STATE.check_keys(values, KEYS)
+    n, misses = (_checked(values[name], int) for name in ("n", "misses"))
+    _check_counts(misses, n)
+    growth, starts = (_column(values[name], float) for name in ("growth", "starts"))
+    STATE.check_keys(values["origins"], {*ORIGINS})
+    origins = {name: _column(values["origins"][name], kind) for name, kind in ORIGINS.items()}
+    for missed, before in zip(origins["misses"], origins["n"], strict=True):
+        _check_part(int(missed), int(before), misses, n)
+    alarm = values["alarm"]
+    if alarm is not None:
+        STATE.check_keys(alarm, {*ALARM})
+        alarm = Alarm(**{name: _checked(alarm[name], kind) for name, kind in ALARM.items()})
+        _check_part(alarm.misses, alarm.n, misses, n)
+        if alarm.n == n:  # it was raised by a row since then
+            STATE.refuse(f"with an alarm of no row after {n}")
+    height = _checked(values["height"], float)
+    return Stream(n, misses, Evidence(n, growth, starts), Origins(**origins), height, alarm)
+
+
+def _check_part(misses: int, n: int, all_misses: int, all_n: int) -> None:
+    """Refuse rows that are not the first of all rows."""
+    _check_counts(misses, n)
+    _check_counts(all_misses - misses, all_n - n)
+
+
+def _check_counts(misses: int, n: int) -> None:
+    if not 0 <= misses <= n:
+        STATE.refuse(f"with {misses} misses among {n} rows")
+
+
+def _column(values: Any, kind: type[Any]) -> NDArray[Any]:
+    """One value a tilt."""
+    if not isinstance(values, list) or len(values) != len(TILTS):
+        STATE.refuse(f"that are not {len(TILTS)} in a list, {values!r}")
+    column = [_checked(value, kind) for value in values]
+    return np.array(column, dtype=object if kind is str else kind)
+
+
+def _checked(value: Any, kind: type[Any]) -> Any:
+    """Return a value of its kind; a text may be missing."""
+    if kind is str and value is None:
+        return None
+    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+        STATE.refuse(f"of which {value!r} is no {kind.__name__}")
+    if kind is int and not 0 <= value <= MOST:
+        STATE.refuse(f"of which {str(value)[:20]} is no number of rows")
+    return value
+
+
+def monitor_guarantee(rate: float, watches: list[Watch]) -> str:
+    """Sentence about alarms at a rate, exact if all watches are, and about bounds."""
+    n = sum(1 + len(watch.groups) for watch in watches)
+    which = "all rows" if n == 1 else f"{n} groups together, all rows among them"
+    bounds = (
+        f"Bounds on coverage hold for {which}, at all times at once, with probability "
+        f"{1 - rate:g}, whatever drifts."
+    )
+    if all(watch.exact for watch in watches):
+        return (
+            f"The probability of any alarm, ever, is at most {rate:g}, for {which}, if rows are "
+            "exchangeable with those that calibrated and no scores tie. Where some do misses are "
+            "rarer, and alarms have kept to the rate wherever it was tried, which is no proof. "
+            f"{bounds}"
+        )
+    return (
+        f"Approximate: the probability of any alarm, ever, is about {rate:g}, for {which}, if rows "
+        "are exchangeable with those that calibrated. Misses of thresholds that are not ranks "
+        f"among held-out scores are only about as many as calibration foretells. {bounds}"
+    )
+
 
 FORMAT = "plcp monitor 1"
 EVERYBODY = "all"
@@ -75,7 +202,7 @@ class Monitor:
     """
 
     def __init__(self, rule: Watched, rate: float = 0.05) -> None:
-        if isinstance(rule, type) or not hasattr(rule, "watches"):
+        if isinstance(rule, type) or not hasattr(rule, "_watched"):
             raise TypeError(
                 f"a fitted threshold rule or conformal estimator can be watched, got {rule!r}: "
                 "give one, such as PLCP().fit(X, scores)"
@@ -84,7 +211,7 @@ class Monitor:
             check_is_fitted(rule)
         self.rule = rule
         self.rate = check_share("rate", rate, ": 0.05 is one false alarm in twenty monitors")
-        self._watches = rule.watches()
+        self._watches = rule._watched()
         self._digest = _digest_of(self._watches)
         self._streams = [Stream.start() for _ in self._names()]
         self.guarantee_ = monitor_guarantee(self.rate, self._watches)
@@ -112,11 +239,11 @@ class Monitor:
         stamps = stamps_of(at, n)
         if n == 0:
             return self
-        if _digest_of(self.rule.watches()) != self._digest:
+        if _digest_of(self.rule._watched()) != self._digest:
             raise ValueError("the rule was fitted anew: begin anew with rule.monitor()")
         numbers = self.n_rows_ + np.arange(n)
         found: list[Stream] = []
-        for watch, sighting in zip(self._watches, self.rule.sight(X, y, rule_groups), strict=True):
+        for watch, sighting in zip(self._watches, self.rule._sight(X, y, rule_groups), strict=True):
             streams = self._streams[len(found) : len(found) + 1 + len(watch.groups)]
             found += self._after(watch, sighting, streams, numbers, stamps)
         self._streams = found

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from plcp.monitoring.bounds import anytime_bounds
+from plcp.monitoring.martingale import Alarm, Stream, log_start
+
 if TYPE_CHECKING:
     import pandas
+
 
 DRIFTS, SHORT, ABOVE = "drifts", "falls short", "above"
 IN_KEEPING, TOO_FEW = "in keeping", "too few rows"
@@ -124,7 +131,7 @@ class Report:
         """Return everything as plain Python values."""
         return {**asdict(self), "groups": [asdict(group) for group in self.groups]}
 
-    def to_frame(self) -> pandas.DataFrame:
+    def to_pandas(self) -> pandas.DataFrame:
         """Return a pandas frame, one row a group; columns of drifts begin with ``drift_``."""
         import pandas
 
@@ -172,3 +179,42 @@ def verdict_of(low: float, high: float, target: float, drifts: bool) -> str:
 
 def _dated(row: int, at: str | None) -> str:
     return f"{row:,}" if at is None else f"{row:,} ({at})"
+
+
+LARGEST = 700.0  # logarithm of about the largest number there is
+
+
+def judged(name: str, target: float, stream: Stream, rate: float, n_groups: int) -> GroupReport:
+    """Judge one of some groups, each with its share of the rate, half of it for either bound."""
+    hits, tail = stream.n - stream.misses, rate / n_groups / 2
+    low, high = anytime_bounds(hits, stream.n, tail)
+    return GroupReport(
+        group=name,
+        n=stream.n,
+        hits=hits,
+        coverage=hits / stream.n if stream.n else None,
+        low=low,
+        high=high,
+        target=target,
+        evidence=math.exp(min(stream.height, LARGEST)),
+        p_value=min(1.0, n_groups * math.exp(-stream.height)),
+        verdict=verdict_of(low, high, target, stream.alarm is not None),
+        drift=None if stream.alarm is None else _drift(stream, stream.alarm, tail),
+    )
+
+
+def _drift(stream: Stream, alarm: Alarm, tail: float) -> Drift:
+    """Coverage since a drift began; bounds hold for every row at which it may have begun."""
+    n, misses = stream.n - alarm.n, stream.misses - alarm.misses
+    share = math.exp(float(log_start(np.array(alarm.n + 1))))
+    low, high = anytime_bounds(n - misses, n, tail * share)
+    return Drift(
+        row=alarm.row,
+        at=alarm.stamp,
+        since_row=alarm.since_row,
+        since_at=alarm.since_stamp,
+        n=n,
+        coverage=(n - misses) / n,
+        low=low,
+        high=high,
+    )

@@ -5,7 +5,7 @@ try:
 except ImportError as error:
     raise ImportError("plcp.onnx needs onnx: pip install 'plcp[onnx]'") from error
 
-from plcp.onnx.exporting import export
-from plcp.onnx.refusal import NotExportableError
+from plcp.exceptions import NotExportableError
+from plcp.onnx.export import export
 
 __all__ = ["NotExportableError", "export"]

@@ -1,12 +1,27 @@
-"""A graph under construction: nodes in order, and the numbers they share."""
+"""What is said where a part of a model has no place in a graph."""
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+from plcp._rows import TEXT
+from plcp.exceptions import NotExportableError
+from plcp.regressors.encoding import TableEncoder
+from plcp.thresholds import Mondrian
+from plcp.thresholds.base import has_levels
+
+
+def refused(part: Any, why: str, remedy: str) -> NotExportableError:
+    """Return the complaint that names the part and the remedy."""
+    name = part if isinstance(part, str) else type(part).__name__
+    return NotExportableError(f"{name} cannot be exported to ONNX: {why}; {remedy}")
+
 
 ML = "ai.onnx.ml"
 VERSIONS = {"": 21, ML: 5}  # the first with trees in double precision
@@ -136,3 +151,199 @@ class Graph:
 def described(name: str, kind: str, *shape: int) -> ValueInfoProto:
     """Describe an input or output of n rows."""
     return helper.make_tensor_value_info(name, TYPES[kind], ["n", *shape])
+
+
+@dataclass(frozen=True)
+class Rows(ABC):
+    """What every part of a graph starts from."""
+
+    graph: Graph
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Number of columns."""
+
+    @abstractmethod
+    def numbers(self, asking: Any) -> str:
+        """Return the table of all columns, for a part that reads numbers alone."""
+
+    @abstractmethod
+    def all_numbers(self) -> str | None:
+        """Return all that are numbers, (n, k), if any are."""
+
+    @abstractmethod
+    def column(self, place: int) -> str:
+        """Return one column, (n, 1)."""
+
+    @abstractmethod
+    def select(self, places: Sequence[int]) -> "Rows":
+        """Return the rows with some of their columns."""
+
+    def encoded(self, encoder: TableEncoder) -> "Table":
+        """Return the numbers that an encoder makes of the columns."""
+        columns = [
+            self._encoded(i, kind, known)
+            for i, (kind, known) in enumerate(zip(encoder.kinds_, encoder.categories_, strict=True))
+        ]
+        return Table(self.graph, self.graph.side_by_side(columns), (self.width,))
+
+    def _encoded(self, place: int, kind: str | None, known: Any) -> str:
+        if kind is None:  # it had no value in fit
+            return self.graph.constant_like(self.column(0), 0.0)
+        if kind != TEXT:
+            return self.column(place)
+        codes = np.arange(len(known), dtype=float)
+        known = np.asarray(known, dtype=object)
+        return self.graph.encoded(self.column(place), known, codes, np.nan)
+
+
+@dataclass(frozen=True)
+class Table(Rows):
+    """Numbers, (n, d), or images for a network."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.shape[0]
+
+    def numbers(self, asking: Any) -> str:
+        """Return the table itself."""
+        return self.name
+
+    def all_numbers(self) -> str:
+        """Return all numbers, one row after the other."""
+        return self.name if len(self.shape) == 1 else self.graph.add("Flatten", self.name)
+
+    def column(self, place: int) -> str:
+        """Return one column, (n, 1)."""
+        return self.graph.columns(self.name, [place])
+
+    def select(self, places: Sequence[int]) -> "Table":
+        """Return the table of some columns."""
+        return Table(self.graph, self.graph.columns(self.name, places), (len(places),))
+
+    def encoded(self, encoder: TableEncoder) -> "Table":
+        """Return the table: numbers stay, unless a column had none in fit."""
+        return super().encoded(encoder) if None in encoder.kinds_ else self
+
+
+@dataclass(frozen=True)
+class Frame(Rows):
+    """Columns that are inputs of their own, (n, 1), some of which hold text."""
+
+    names: tuple[str, ...]
+    text: frozenset[str]
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    def numbers(self, asking: Any) -> str:
+        """Return the table of all columns, if none holds text."""
+        text = [name for name in self.names if name in self.text]
+        if text:
+            raise refused(
+                asking,
+                f"the columns {text} hold text, which only the default index reads",
+                "encode them before the fit, or use the default partition",
+            )
+        return self.graph.side_by_side(list(self.names))
+
+    def all_numbers(self) -> str | None:
+        """Return the columns that are numbers, if any are."""
+        numbers = [name for name in self.names if name not in self.text]
+        return self.graph.side_by_side(numbers) if numbers else None
+
+    def column(self, place: int) -> str:
+        """Return one column, (n, 1)."""
+        return self.names[place]
+
+    def select(self, places: Sequence[int]) -> "Frame":
+        """Return some of the columns."""
+        return Frame(self.graph, tuple(self.names[i] for i in places), self.text)
+
+
+OUTPUTS = ("threshold", "group", "prediction", "lower", "upper")
+
+
+def inputs_of(graph: Graph, shown: Any, rule: Any, kept: Sequence[int] | None = None) -> Rows:
+    """Give a graph the inputs of ``shown``, an estimator, of which a rule sees those ``kept``.
+
+    Numbers alone are one input ``X``, (n, d). Beside text, and where a rule names a column, each
+    column is an input of its own name, (n, 1), as scikit-learn's converters have it.
+    """
+    text = text_columns(rule)
+    if not text and not names_a_column(rule):
+        shape = row_shape(rule if kept is None else shown, shown)
+        return Table(graph, graph.input("X", "double", *shape), shape)
+    if not hasattr(shown, "feature_names_in_"):
+        raise refused(shown, "columns beside text have no names", "name them by text and fit again")
+    names = tuple(str(name) for name in shown.feature_names_in_)
+    of_text = frozenset(names[i if kept is None else kept[i]] for i in text)
+    for name in names:
+        if name in OUTPUTS or name.startswith("plcp/"):
+            raise refused(f"column {name!r}", "an output has that name", "rename the column")
+        graph.input(name, "string" if name in of_text else "double", 1)
+    return Frame(graph, names, of_text)
+
+
+def row_shape(learned: Any, shown: Any) -> tuple[int, ...]:
+    """Shape of a row: what a network within was shown, or the number of columns."""
+    for part in parts_of(learned):
+        if hasattr(part, "_row_shape"):
+            return tuple(part._row_shape)
+    if not hasattr(shown, "n_features_in_"):
+        raise refused(shown, "it does not know how many columns it was shown", "fit it to an array")
+    return (int(shown.n_features_in_),)
+
+
+def text_columns(rule: Any) -> set[int]:
+    """Places of the columns that hold text, among those that a rule was shown."""
+    if names_a_column(rule) and labels_of(rule).dtype.kind == "U":
+        return {place_of(rule, rule.groups)}
+    kinds = [part.kinds_ for part in parts_of(rule) if isinstance(part, TableEncoder)]
+    return {i for own in kinds for i, kind in enumerate(own) if kind == TEXT}
+
+
+def names_a_column(rule: Any) -> bool:
+    """Whether a rule looks at one column of a frame alone, whatever the others hold."""
+    single = isinstance(rule, Mondrian) and isinstance(rule.groups, str | int)
+    return single and hasattr(rule, "feature_names_in_")
+
+
+def labels_of(rule: Mondrian) -> NDArray[Any]:
+    """Labels of given groups: text, or numbers that doubles tell apart."""
+    groups = rule.rules_[0].groups_ if has_levels(rule) else rule.groups_
+    labels = np.array(groups.tolist())
+    if labels.dtype.kind == "U":
+        return labels
+    if labels.dtype.kind not in "biuf" or labels.astype(float).tolist() != labels.tolist():
+        raise refused(
+            rule,
+            "its labels are neither text nor numbers that doubles tell apart",
+            "give labels of text",
+        )
+    return labels.astype(float)
+
+
+def place_of(fitted: Any, column: Any) -> int:
+    """Place of a column that is known by its name or its place."""
+    names = list(getattr(fitted, "feature_names_in_", range(fitted.n_features_in_)))
+    if column in names:
+        return names.index(column)
+    return range(len(names))[column]
+
+
+def parts_of(fitted: Any) -> Iterator[Any]:
+    """All that an estimator learned, and what those learned."""
+    yield fitted
+    learned = vars(fitted).items() if hasattr(fitted, "get_params") else ()
+    for name, value in learned:
+        if name.endswith("_"):
+            for part in value if isinstance(value, list) else [value]:
+                yield from parts_of(part)

@@ -8,11 +8,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from plcp.onnx.graph import Graph
-from plcp.onnx.refusal import refused
-from plcp.onnx.rows import Rows
-from plcp.partitions.torch.algorithm import SoftmaxGroups
-from plcp.partitions.torch.network import Standardise
+from plcp.onnx.graph import Graph, Rows, refused
+from plcp.partitions.torch.partition import SoftmaxGroups
+from plcp.partitions.torch.training import Standardise
 
 Layer = Callable[[Graph, str, Any], str]
 

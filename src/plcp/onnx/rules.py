@@ -1,24 +1,214 @@
-"""Fitted threshold rules: a threshold and a group for each row."""
+"""Fitted partitions: the interval a row falls into, or its memberships of all groups."""
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
 
-from plcp.onnx.graph import Graph
-from plcp.onnx.inputs import labels_of, place_of
-from plcp.onnx.partitions import interval, joined, likeliest, memberships
-from plcp.onnx.refusal import refused
+from plcp._validation import LARGEST_FEATURE, takes_nan
+from plcp.exceptions import NotExportableError
+from plcp.models import MeanScalePair, QuantilePair
+from plcp.onnx.graph import Graph, Rows, labels_of, place_of, refused
 from plcp.onnx.regressors import regressor
-from plcp.onnx.rows import Rows
-from plcp.partitions import OrderedPartition
+from plcp.onnx.trees import Grown, check_numbers, forest, predictions
+from plcp.partitions import ClassifierPartition, OrderedPartition, SoftmaxPartition, TreePartition
+from plcp.partitions.base import ROUNDING
+from plcp.partitions.crossfit import CrossFittedPartition
 from plcp.quantiles import FloatArray, IntArray
+from plcp.regressors._fast_trees import Booster, Branches
+from plcp.scores import AbsoluteResidual, NormalizedResidual, QuantileResidual, SignedResidual
 from plcp.thresholds import PLCP, Mondrian, Rectified, SplitConformal
-from plcp.thresholds.levels import check_levels
-from plcp.thresholds.several import has_levels
-from plcp.validation import takes_nan
-from plcp.validation.features import LARGEST_FEATURE
+from plcp.thresholds.base import check_levels, has_levels
+
+
+def interval(graph: Graph, index: str, cuts: FloatArray) -> str:
+    """Number of cuts below each value of an index, whole numbers (n,)."""
+    below = graph.add("Greater", index, graph.constant(cuts[None, :]))
+    total = graph.reduce("ReduceSum", graph.cast(below, "int64"))
+    return graph.flat(total)
+
+
+def memberships(rows: Rows, partition: Any) -> str:
+    """Memberships h(x) of all groups, (n, n_groups_)."""
+    kind, graph = type(partition), rows.graph
+    if kind is CrossFittedPartition:
+        found = [
+            joined(graph, memberships(rows, part), owner, partition.n_groups_)
+            for part, owner in zip(partition.partitions_, partition._owners, strict=True)
+        ]
+        total = graph.add("Sum", *found)
+        return graph.add("Div", total, graph.constant(float(len(found))))
+    if kind is SoftmaxPartition:
+        raw = _softmax_of_line(rows, partition)
+    elif kind is TreePartition:
+        return _leaves(rows, partition)
+    elif kind is ClassifierPartition:
+        return _classes(rows, partition)
+    elif is_torch_partition(partition):
+        from plcp.onnx.networks import network_outputs
+
+        raw = graph.add("Softmax", network_outputs(rows, partition), axis=1)
+    else:
+        raise refused(
+            partition,
+            "its kind is not known here",
+            "use one of plcp.partitions, or serve the rule from Python",
+        )
+    return joined(graph, raw, partition._group_of, partition.n_groups_)
+
+
+def joined(graph: Graph, table: str, owner: IntArray, n_groups: int) -> str:
+    """Memberships of merged groups: the sum of those that became one."""
+    return graph.line(table, np.eye(n_groups)[owner])
+
+
+def likeliest(graph: Graph, table: str) -> str:
+    """Likeliest group of each row, whole numbers (n,); of several, the middle one."""
+    top = graph.reduce("ReduceMax", table)
+    least = graph.add("Sub", top, graph.constant(ROUNDING))
+    tied = graph.cast(graph.add("GreaterOrEqual", table, least), "double")
+    half = graph.add("Mul", graph.reduce("ReduceSum", tied), graph.constant(0.5))
+    passed = graph.add("CumSum", tied, graph.constant(np.array(1)))
+    beyond = graph.cast(graph.add("Greater", passed, graph.add("Floor", half)), "float")
+    return graph.add("ArgMax", beyond, axis=1, keepdims=0)
+
+
+def is_torch_partition(partition: Any) -> bool:
+    """Whether this is a network of ours; whoever has one has imported torch already."""
+    torch = sys.modules.get("plcp.partitions.torch")
+    return torch is not None and type(partition) is torch.TorchPartition
+
+
+def _softmax_of_line(rows: Rows, partition: SoftmaxPartition) -> str:
+    graph = rows.graph
+    graph.sums = True
+    centred = graph.add("Sum", rows.numbers(partition), graph.constant(-partition._center))
+    scaled = graph.add("Div", centred, graph.constant(partition._spread))
+    logits = graph.line(scaled, partition._weights[:-1], partition._weights[-1])
+    return graph.add("Softmax", logits, axis=1)
+
+
+def _leaves(rows: Rows, partition: TreePartition) -> str:
+    graph, tree = rows.graph, partition.tree_.tree_
+    table = rows.encoded(partition.encoder_).numbers(partition)
+    single = graph.cast(graph.cast(table, "float"), "double")  # as the tree sees it
+    is_leaf = tree.children_left < 0
+    branches = Branches(
+        column=np.maximum(tree.feature, 0),
+        cut=tree.threshold,
+        gaps_left=tree.missing_go_to_left == 1,
+        left=np.maximum(tree.children_left, 0),
+        right=np.maximum(tree.children_right, 0),
+        is_leaf=is_leaf,
+        value=np.ones(len(is_leaf)),
+        sets={},
+    )
+    outputs = np.zeros(len(is_leaf), dtype=np.intp)
+    outputs[partition.leaves_] = partition._group_of
+    grown = Grown(branches, outputs, branches.value)
+    return forest(graph, single, [grown], partition.n_groups_)
+
+
+def _classes(rows: Rows, partition: ClassifierPartition) -> str:
+    """One for the group of the likeliest class, as the default classifier tells it."""
+    graph, model = rows.graph, partition.classifier_
+    if isinstance(model, int):  # a lone group
+        known = np.eye(partition.n_groups_)[[partition._group_of[model]]]
+        return graph.add("Sum", graph.constant_like(rows.column(0), 0.0), graph.constant(known))
+    if type(model) is not HistGradientBoostingClassifier:
+        raise refused(
+            model,
+            "of classifiers only HistGradientBoostingClassifier is known here",
+            "use that, or OrderedPartition",
+        )
+    boosters = [Booster(model, number=i) for i in range(model.n_trees_per_iteration_)]
+    check_numbers(boosters)
+    (raw,) = predictions(graph, rows.numbers(model), rows.width, [boosters])
+    if len(boosters) == 1:  # the sign tells two classes apart
+        raw = graph.side_by_side([graph.constant_like(raw, 0.0), raw])
+    likeliest_class = graph.add("ArgMax", raw, axis=1, keepdims=0)
+    groups = partition._group_of[model.classes_]
+    return graph.look_up(np.eye(partition.n_groups_)[groups], likeliest_class)
+
+
+PREDICTION = "prediction"
+COLUMNS: dict[type[Any], int] = {
+    AbsoluteResidual: 1,
+    SignedResidual: 1,
+    NormalizedResidual: 2,
+    QuantileResidual: 2,
+}
+
+
+def check_score(score: Any) -> None:
+    """Refuse a score whose inverse is not known here."""
+    if type(score) not in COLUMNS:
+        raise refused(
+            score,
+            "its inverse is not known here",
+            "export the rule, model.thresholds_[0], and invert the score where you serve it",
+        )
+
+
+def prediction(rows: Rows, model: Any, score: Any) -> str:
+    """Columns that a score reads, by the model itself or, of a kind not known, as an input."""
+    columns, graph = COLUMNS[type(score)], rows.graph
+    if has_graph(rows, model, columns):
+        return _columns(rows, model, columns)
+    if columns == 2:
+        return graph.input(PREDICTION, "double", 2)
+    return graph.add("Unsqueeze", graph.input(PREDICTION, "double"), graph.constant(np.array([1])))
+
+
+def has_graph(rows: Rows, model: Any, columns: int) -> bool:
+    """Whether a model can be written as a graph; tried on a draft."""
+    try:
+        _columns(replace(rows, graph=Graph()), model, columns)
+    except NotExportableError:
+        return False
+    return True
+
+
+def ends(graph: Graph, score: Any, given: str, thresholds: list[str]) -> tuple[str, str]:
+    """Lower and upper ends, (n, levels), of thresholds of the same shape, one a tail."""
+    below, above = thresholds[0], thresholds[-1]
+    low = high = given
+    if type(score) is NormalizedResidual:
+        low = high = graph.columns(given, [0])
+        least = graph.constant(float(score.min_scale))
+        scale = graph.add("Max", graph.columns(given, [1]), least)
+        below = above = graph.add("Mul", below, scale)
+    elif type(score) is QuantileResidual:
+        one, other = graph.columns(given, [0]), graph.columns(given, [1])
+        low, high = graph.add("Min", one, other), graph.add("Max", one, other)
+    elif type(score) is SignedResidual and score.side != "both":
+        everything = graph.constant(np.inf)
+        below, above = (everything, above) if score.side == "upper" else (below, everything)
+    return graph.add("Sub", low, below), graph.add("Sum", high, above)
+
+
+def point(graph: Graph, score: Any, given: str) -> str:
+    """One number that stands for the prediction, (n, 1)."""
+    if type(score) is NormalizedResidual:
+        return graph.columns(given, [0])
+    return graph.reduce("ReduceMean", given) if type(score) is QuantileResidual else given
+
+
+def _columns(rows: Rows, model: Any, columns: int) -> str:
+    graph, kind = rows.graph, type(model)
+    if columns == 1:
+        return regressor(rows, model)
+    if kind is QuantilePair:
+        return graph.side_by_side([regressor(rows, model.lower_), regressor(rows, model.upper_)])
+    if kind is MeanScalePair:
+        least = graph.constant(float(model.min_scale_))
+        scale = graph.add("Max", regressor(rows, model.scale_), least)
+        return graph.side_by_side([regressor(rows, model.mean_), scale])
+    raise refused(model, "it predicts two columns", "give its predictions")
+
 
 TO_INFINITY = np.nextafter(np.finfo(float).max / LARGEST_FEATURE, 0.0)  # takes what is larger there
 

@@ -1,6 +1,7 @@
 """The class H: learned maps from covariates to groups."""
 
-from plcp.partitions.base import CollapseWarning, Partition
+from plcp.exceptions import CollapseWarning
+from plcp.partitions.base import Partition
 from plcp.partitions.classifier import ClassifierPartition
 from plcp.partitions.ordered import OrderedPartition
 from plcp.partitions.softmax import SoftmaxPartition

@@ -7,16 +7,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plcp.estimator import Estimator
+from plcp._base import Estimator
+from plcp._options import check_rate
+from plcp._validation import check_pairs, drop_weightless, takes_nan
+from plcp.exceptions import CollapseWarning
 from plcp.quantiles import FloatArray, IntArray
-from plcp.validation import check_alpha, check_pairs, drop_weightless, takes_nan
 
 COLLAPSE_SHARE = 0.95
 ROUNDING = 1e-9  # memberships so close are the same, added in another order
-
-
-class CollapseWarning(UserWarning):
-    """Nearly all points fell into one learned group."""
 
 
 class Partition(Estimator, ABC):
@@ -71,7 +69,7 @@ class Partition(Estimator, ABC):
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, FloatArray, FloatArray | None]:
         """Validate what every ``fit`` is given; rows without weight are not there."""
-        check_alpha(self.alpha)
+        check_rate(self.alpha)
         X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
         X, scores, weights = drop_weightless(X, scores, weights)
         check_group_count(self.n_groups, len(scores))

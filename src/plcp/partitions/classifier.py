@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.indices.levels import seeded
-from plcp.indices.weights import fit_weighted
+from plcp._folds import Fold, given_folds, row_sets, shuffled_folds
+from plcp._options import check_count
+from plcp._rows import count, take
+from plcp._validation import check_features, check_weights, naming_the_boosted_index, takes_nan
 from plcp.partitions.base import Partition, group_masses, one_hot, warn_if_collapsed
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
-from plcp.rows import count, take
-from plcp.validation import check_count, check_features, naming_the_boosted_index, takes_nan
+from plcp.regressors.base import fit_weighted, seeded
 
 START_ODDS = 3.0  # thresholds start where the odds of a miss are a third to three times alpha's
 
@@ -43,8 +43,9 @@ class ClassifierPartition(Partition):
         Miscoverage rate.
     n_rounds : int, default=3
         Rounds of training and reading thresholds.
-    cv : int, default=3
-        Folds for the out-of-fold groups.
+    cv : int, splitter of scikit-learn or iterable of (learn, hold) rows, default=3
+        Number of folds, drawn at random in each round, where copies of a row share a fold; or the
+        folds. They give the out-of-fold groups.
     random_state : int, RandomState or None
         Seed of the folds.
 
@@ -66,7 +67,7 @@ class ClassifierPartition(Partition):
         *,
         alpha: float = 0.1,
         n_rounds: int = 3,
-        cv: int = 3,
+        cv: Any = 3,
         random_state: Any = None,
     ) -> None:
         self.classifier = classifier
@@ -78,17 +79,22 @@ class ClassifierPartition(Partition):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn groups from features ``X`` and scores ``y``."""
-        X, scores, given = self._check_fit(X, y, sample_weight)
+        rows = X
+        X, scores, given = self._check_fit(rows, y, sample_weight)
         check_count("n_rounds", self.n_rounds, 1)
-        check_count("cv", self.cv, 2)
+        folds = given_folds(self.cv, rows, y, check_weights(sample_weight, rows))
         weights = np.ones(len(scores)) if given is None else given
         rng = check_random_state(self.random_state)
         classifier = seeded(self._template(), rng)
-        thresholds = start_thresholds(scores, self.n_groups, self.alpha)
+        thresholds = start_thresholds(scores, weights, self.n_groups, self.alpha)
         self.history_ = []
+        sets = row_sets(X, scores)
         for _ in range(self.n_rounds):
             costs = pinball_loss(thresholds, scores[:, None], self.alpha)
-            groups = self._out_of_fold(classifier, X, costs, weights, rng)
+            groups = np.zeros(len(scores), dtype=np.intp)
+            for learn, hold in self._own_folds(sets, rng) if folds is None else folds:
+                fold = train_on_costs(classifier, take(X, learn), costs[learn], weights[learn])
+                groups[hold] = predict_groups(fold, take(X, hold))
             members = one_hot(groups, self.n_groups) * weights[:, None]
             found = weighted_quantiles(scores, members, 1 - self.alpha)
             thresholds = np.where(np.isnan(found), thresholds, found)
@@ -117,19 +123,10 @@ class ClassifierPartition(Partition):
             return self.classifier
         return HistGradientBoostingClassifier(max_iter=50, max_leaf_nodes=8, early_stopping=False)
 
-    def _out_of_fold(
-        self, classifier: Any, X: Any, costs: FloatArray, weights: FloatArray, rng: Any
-    ) -> IntArray:
-        """Group of each row by a classifier that was trained without it."""
-        groups = np.zeros(len(costs), dtype=np.intp)
-        n_folds = min(self.cv, len(costs))
-        if n_folds < 2:
-            return groups
-        seed = rng.randint(np.iinfo(np.int32).max)
-        for learn, hold in KFold(n_folds, shuffle=True, random_state=seed).split(costs):
-            fold = train_on_costs(classifier, take(X, learn), costs[learn], weights[learn])
-            groups[hold] = predict_groups(fold, take(X, hold))
-        return groups
+    def _own_folds(self, sets: IntArray, rng: np.random.RandomState) -> list[Fold]:
+        """Folds drawn at random; none where there is but one row."""
+        n_folds, seed = min(self.cv, len(sets)), rng.randint(np.iinfo(np.int32).max)
+        return shuffled_folds(sets, n_folds, seed) if n_folds > 1 else []
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -137,11 +134,14 @@ class ClassifierPartition(Partition):
         return tags
 
 
-def start_thresholds(scores: FloatArray, n_groups: int, alpha: float) -> FloatArray:
+def start_thresholds(
+    scores: FloatArray, weights: FloatArray, n_groups: int, alpha: float
+) -> FloatArray:
     """Quantiles of all scores about the one sought, spread evenly in the log-odds of a miss."""
     spread = np.geomspace(START_ODDS, 1 / START_ODDS, n_groups) if n_groups > 1 else np.ones(1)
     odds = alpha / (1 - alpha) * spread
-    return np.quantile(scores, 1 / (1 + odds))
+    levels = 1 / (1 + odds)
+    return np.array([weighted_quantiles(scores, weights[:, None], level)[0] for level in levels])
 
 
 @naming_the_boosted_index()
@@ -155,8 +155,7 @@ def train_on_costs(classifier: Any, X: Any, costs: FloatArray, weights: FloatArr
     if len(np.unique(groups)) < 2:
         return int(groups.max(initial=0))
     importance = savings[rows, groups]
-    model = clone(classifier)
-    return fit_weighted(model, take(X, rows), groups, importance / importance.mean())
+    return fit_weighted(clone(classifier), take(X, rows), groups, importance / importance.mean())
 
 
 @naming_the_boosted_index()

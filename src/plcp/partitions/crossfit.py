@@ -8,13 +8,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from plcp.indices.crossfit import Fold, histories, make_folds
-from plcp.indices.levels import seeded
+from plcp._folds import Fold
+from plcp._parallel import in_threads
+from plcp._rows import count, take
+from plcp._validation import takes_images, takes_nan
 from plcp.partitions.base import Partition, merge_columns, nearest
-from plcp.progress import in_threads
 from plcp.quantiles import FloatArray, IntArray
-from plcp.rows import count, take
-from plcp.validation import takes_images, takes_nan
+from plcp.regressors.base import seeded
+from plcp.regressors.crossfit import histories, make_folds
 
 
 class CrossFittedPartition(Partition):
@@ -27,8 +28,8 @@ class CrossFittedPartition(Partition):
     ----------
     partition : Partition
         Refitted on each fold's complement.
-    cv : int, default=3
-        Folds.
+    cv : int, splitter of scikit-learn or iterable of (learn, hold) rows, default=3
+        Number of folds drawn at random, where copies of a row share a fold; or the folds.
     n_jobs : int or None
         Folds fitted at once, in threads.
     verbose : bool, default=False
@@ -43,7 +44,7 @@ class CrossFittedPartition(Partition):
         self,
         partition: Any,
         *,
-        cv: int = 3,
+        cv: Any = 3,
         n_jobs: int | None = None,
         verbose: bool = False,
         random_state: Any = None,
@@ -68,7 +69,7 @@ class CrossFittedPartition(Partition):
         """Fit one partition for each fold."""
         X, scores, weights = self._check_fit(X, y, sample_weight)
         rng = check_random_state(self.random_state)
-        folds = make_folds(len(scores), self.cv, 1, rng)
+        folds = make_folds(X, scores, self.cv, 1, rng)
         template = seeded(self.partition, rng)
         jobs = [partial(_fit_fold, template, X, scores, weights, fold) for fold in folds]
         fitted = in_threads(jobs, self.n_jobs, self.verbose, type(template).__name__)

@@ -7,15 +7,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import softmax
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.indices.linear import LinearQuantile
-from plcp.indices.units import unit_of
+from plcp._folds import row_sets, split_rows
+from plcp._options import check_count, check_share
+from plcp._parallel import threads_for
+from plcp._validation import check_table, relative_weights
 from plcp.partitions.base import Partition, merge_columns, warn_if_collapsed
 from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
-from plcp.validation import check_count, check_share, check_table, relative_weights
+from plcp.regressors.base import unit_of
+from plcp.regressors.linear import LinearQuantile
 
 ROUNDS_WITHOUT_GAIN = 3
 
@@ -106,11 +108,12 @@ class SoftmaxPartition(Partition):
         self._center = np.average(X, axis=0, weights=weights)
         spread = np.sqrt(np.average((X - self._center) ** 2, axis=0, weights=weights))
         self._spread = np.where(spread > 0, spread, 1.0)
-        unit = unit_of(scores)
+        unit = unit_of(scores, shares)
         pairs = _Pairs(self._standardise(X), scores / unit, weights / weights.sum())
-        learn, hold = self._hold_out(pairs, rng)
+        learn, hold = self._hold_out(X, pairs, rng)
         l2 = self.l2 / unit
-        runs = [self._descend(start, learn, hold, l2) for start in self._starts(learn, rng)]
+        with threads_for(X, self):
+            runs = [self._descend(start, learn, hold, l2) for start in self._starts(learn, rng)]
         _, self._weights, thresholds, history = min(runs, key=lambda run: run[0])
         self.history_ = [{name: unit * loss for name, loss in step.items()} for step in history]
         thresholds = threshold_step(pairs, self._weights, self.alpha, previous=thresholds)
@@ -143,12 +146,12 @@ class SoftmaxPartition(Partition):
     def _raw(self, Z: FloatArray) -> FloatArray:
         return softmax(Z @ self._weights, axis=1)
 
-    def _hold_out(self, pairs: _Pairs, rng: Any) -> tuple[_Pairs, _Pairs]:
+    def _hold_out(self, X: FloatArray, pairs: _Pairs, rng: Any) -> tuple[_Pairs, _Pairs]:
         """Rows to learn from and rows to stop by; the same ones without early stopping."""
         n = len(pairs.scores)
         if not self.early_stopping or n * self.validation_fraction < 1 / self.alpha:
             return pairs, pairs
-        parts = train_test_split(np.arange(n), test_size=self.validation_fraction, random_state=rng)
+        parts = split_rows(row_sets(X, pairs.scores), self.validation_fraction, rng)
         learn, hold = (
             _Pairs(pairs.Z[rows], pairs.scores[rows], pairs.weights[rows]) for rows in parts
         )
@@ -157,7 +160,7 @@ class SoftmaxPartition(Partition):
     def _starts(self, pairs: _Pairs, rng: Any) -> list[FloatArray]:
         """Start weights: groups along a linear quantile regression, then random ones."""
         width = pairs.Z.shape[1]
-        starts = [ordered_start(pairs.Z, pairs.scores, self.n_groups, self.alpha)]
+        starts = [ordered_start(pairs, self.n_groups, self.alpha)]
         while len(starts) < self.n_starts:
             starts.append(rng.normal(size=(width, self.n_groups)) / np.sqrt(width))
         return starts
@@ -224,20 +227,22 @@ def threshold_step(
     """Exact q-step: each threshold is the weighted (1 - alpha)-quantile under its memberships."""
     H = softmax(pairs.Z @ W, axis=1) * pairs.weights[:, None]
     q = weighted_quantiles(pairs.scores, H, 1 - alpha)
-    fallback = np.quantile(pairs.scores, 1 - alpha) if previous is None else previous
-    return np.where(np.isnan(q), fallback, q)
+    if previous is None:
+        previous = weighted_quantiles(pairs.scores, pairs.weights[:, None], 1 - alpha)
+    return np.where(np.isnan(q), previous, q)
 
 
-def ordered_start(Z: FloatArray, scores: FloatArray, n_groups: int, alpha: float) -> FloatArray:
+def ordered_start(pairs: _Pairs, n_groups: int, alpha: float) -> FloatArray:
     """Weights that lay the groups along a linear index g: logits -(g - c_i)²/2τ², linear in g."""
-    features = Z[:, :-1]
-    linear = LinearQuantile(quantile=1 - alpha).fit(features, scores)
+    features, weights = pairs.Z[:, :-1], pairs.weights
+    linear = LinearQuantile(quantile=1 - alpha).fit(features, pairs.scores, weights)
     g = linear.predict(features)
     if not np.ptp(g) > 0:
-        return np.zeros((Z.shape[1], n_groups))
-    centers = np.quantile(g, (np.arange(n_groups) + 0.5) / n_groups)
-    width = np.var(g) / n_groups
-    W = np.empty((Z.shape[1], n_groups))
+        return np.zeros((pairs.Z.shape[1], n_groups))
+    levels = (np.arange(n_groups) + 0.5) / n_groups
+    centers = np.array([weighted_quantiles(g, weights[:, None], level)[0] for level in levels])
+    width = np.average((g - np.average(g, weights=weights)) ** 2, weights=weights) / n_groups
+    W = np.empty((pairs.Z.shape[1], n_groups))
     W[:-1] = np.outer(linear.coef_, centers) / width
     W[-1] = (linear.intercept_ * centers - centers**2 / 2) / width
     return W

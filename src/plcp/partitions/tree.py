@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.indices.tables import TableEncoder
+from plcp._options import check_count
+from plcp._validation import check_features
 from plcp.partitions.base import Partition, group_masses, one_hot, warn_if_collapsed
 from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles
-from plcp.validation import check_count, check_features
+from plcp.regressors.encoding import TableEncoder
 
 ROWS_A_LEAF = 10  # times 1 / alpha: a leaf's threshold rests on ten of its largest scores
 LARGEST = 1e30  # trees think in single precision, and sum a table to see that it is finite

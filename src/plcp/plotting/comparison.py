@@ -6,7 +6,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from plcp._options import check_alpha
 from plcp.metrics import GroupCoverage
+from plcp.plotting.coverage import ask, check_tables, group_labels, name_of, tabulate
 from plcp.plotting.display import (
     Display,
     draw_legend,
@@ -16,8 +18,6 @@ from plcp.plotting.display import (
     name_rows,
     styled,
 )
-from plcp.plotting.tables import ask, check_tables, group_labels, name_of, tabulate
-from plcp.validation import check_alpha
 
 APART = 0.14  # half the distance of the two intervals of a group, in rows
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.conformal.base import check_one_level
+from plcp.conformal import check_one_level
 from plcp.plotting.display import Display, draw_legend, label_axes, name_rows, styled
 from plcp.quantiles import FloatArray
 

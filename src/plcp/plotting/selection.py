@@ -6,11 +6,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from plcp._options import check_count
 from plcp.plotting.display import OTHERS, Display, draw_legend, label_axes, styled
 from plcp.plotting.history import check_steps, history_of, loss_of
 from plcp.thresholds import PLCP
-from plcp.thresholds.learned.selection import MOST_FOLLOWING, ROWS_A_GROUP
-from plcp.validation import check_count
+from plcp.thresholds._plcp_learning import MOST_FOLLOWING, ROWS_A_GROUP
 
 REMEDY = "fit PLCP(n_groups='auto', within='constant') for a curve"
 

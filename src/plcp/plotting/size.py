@@ -6,15 +6,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from plcp._options import check_alpha
+from plcp._rows import count
 from plcp.conformal import ConformalClassifier
+from plcp.groups.groups import label_text
 from plcp.metrics import GroupCoverage
-from plcp.metrics.outcomes import check_counts
-from plcp.plotting.display import Display, draw_legend, draw_target, label_axes, looks, write_note
-from plcp.plotting.naming import name_points
-from plcp.plotting.tables import Asked, ask, check_tables, name_of, tabulate
-from plcp.rows import count
-from plcp.shifts.columns import shown
-from plcp.validation import check_alpha
+from plcp.metrics.measure import check_counts
+from plcp.plotting.coverage import Asked, ask, check_tables, name_of, tabulate
+from plcp.plotting.display import (
+    Display,
+    draw_legend,
+    draw_target,
+    label_axes,
+    looks,
+    name_points,
+    write_note,
+)
 
 LARGEST_POINT = 900.0  # square points of ink for a group of all rows
 
@@ -192,7 +199,7 @@ class SizeDisplay(Display):
             for key in ("n", "coverage", "size", "group")
         )
         order = np.argsort(-n, kind="stable")
-        name_points(self.ax_, [shown(name) for name in names[order]], x[order], y[order])
+        name_points(self.ax_, [label_text(name) for name in names[order]], x[order], y[order])
 
 
 def _size(estimator: Any, asked: Asked) -> tuple[Any, str]:

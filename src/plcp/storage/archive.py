@@ -1,19 +1,30 @@
 """A zip archive of a few parts: the same bytes for the same parts, and read with care."""
 
+import hashlib
 import io
+import json
 import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
 from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from plcp._options import shown
+from plcp.storage.names import full_name
+from plcp.storage.reader import parsed_json
 
 MOST_BYTES = 2**32
 MOST_PARTS = 256
 # a small file may unpack to so much; a larger one to so many times its own size
 FREE_BYTES = 2**23
-MOST_RATIO = 200
+MOST_RATIO = 64
 LEVEL = 1  # numbers of trees hardly shrink more, and take five times as long
 # what zipfile lets through: bad data, an unknown method, a password, an end too early
 DAMAGE = (zlib.error, NotImplementedError, RuntimeError, EOFError, OSError)
@@ -117,3 +128,148 @@ def check_total(size: int, n_bytes: int) -> None:
     most = _most(n_bytes)
     if size > most:
         raise ValueError(f"its parts have {size:,} bytes, more than the {most:,} of a model")
+
+
+FORMAT = 3
+MANIFEST, SEAL = "manifest.json", "manifest.sha256"
+version_of = cache(version)  # it looks for a file each time
+MOST_MANIFEST_BYTES = 2**22  # of a manifest, which is parsed to find out of which format a file is
+ALWAYS = ("numpy", "scipy", "scikit-learn")
+
+
+def describe(model: Any, met: Iterable[Any], packages: Iterable[str]) -> dict[str, Any]:
+    """Return what is worth knowing of a model without loading it.
+
+    Parameters
+    ----------
+    model : object
+        What the file is for.
+    met : iterable
+        All that it is made of.
+    packages : iterable of str
+        Packages beside the usual ones that made it.
+    """
+    rule = _rule(model)
+    return {
+        "format": FORMAT,
+        "plcp": version_of("plcp"),
+        "versions": {
+            name: version_of(name) for name in (*ALWAYS, *sorted({*packages} - {*ALWAYS}))
+        },
+        "depends_on": sorted(packages),
+        "class": full_name(type(model)),
+        "parameters": _parameters(model),
+        "features": _features(rule, met),
+        **_promises(model, rule),
+        "seed": _plain(getattr(model, "random_state", None)),
+        **getattr(model, "manifest", {}),
+    }
+
+
+def _promises(model: Any, rule: Any) -> dict[str, Any]:
+    """Return what users rely on, which is compared with the model when it is loaded."""
+    promises = {
+        "alpha": _plain(getattr(rule, "alpha", None)),
+        "guarantee": getattr(model, "guarantee_", None),
+        "data": getattr(rule, "data_digest_", None),
+    }
+    own = getattr(model, "manifest", {})
+    return {name: own.get(name, value) for name, value in promises.items()}
+
+
+def sealed(manifest: Mapping[str, Any], parts: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return all parts, the manifest with their checksums first and its own last."""
+    sums = {name: {"bytes": len(part), "sha256": _sum(part)} for name, part in parts.items()}
+    told = json.dumps({**manifest, "parts": sums}, indent=1, ensure_ascii=False, allow_nan=False)
+    return {MANIFEST: told.encode(), **parts, SEAL: _sum(told.encode()).encode()}
+
+
+def read_manifest(parts: Mapping[str, bytes]) -> Mapping[str, Any]:
+    """Return a manifest of this format, after a comparison of all checksums."""
+    if MANIFEST not in parts:
+        raise ValueError(f"it has no part {MANIFEST} and is no model: make one by plcp.save")
+    if len(parts[MANIFEST]) > MOST_MANIFEST_BYTES:
+        raise ValueError(f"its part {MANIFEST} has more than {MOST_BYTES:,} bytes: do not use it")
+    manifest = parsed_json(parts[MANIFEST])
+    found = manifest["format"]
+    if type(found) is not int or found != FORMAT:
+        remedy = "make it again" if type(found) is int and found < FORMAT else "upgrade plcp"
+        raise ValueError(
+            f"it was made by plcp {shown(manifest['plcp'])[1:-1]}, format {shown(found)}, and this "
+            f"is plcp {version_of('plcp')}, which reads format {FORMAT}: {remedy}"
+        )
+    _check_sums(manifest, parts)
+    return manifest
+
+
+def _check_sums(manifest: Mapping[str, Any], parts: Mapping[str, bytes]) -> None:
+    """Refuse parts that are not those that were written."""
+    if _sum(parts[MANIFEST]) != parts.get(SEAL, b"").decode("ascii", "replace"):
+        raise ValueError(f"its part {MANIFEST} was changed since it was written: make it again")
+    sums = manifest["parts"]
+    for name in sums.keys() - parts.keys():
+        raise ValueError(f"it has no part {name}, which was written with it: make it again")
+    for name in parts.keys() - {MANIFEST, SEAL}:
+        if name not in sums:
+            raise ValueError(f"its part {name} was not written with it: do not use it")
+        if _sum(parts[name]) != sums[name]["sha256"]:
+            raise ValueError(f"its part {name} was changed since it was written: make it again")
+
+
+def check_told(manifest: Mapping[str, Any], model: Any) -> None:
+    """Refuse a manifest that tells of another model than the one it comes with."""
+    for name, true in _promises(model, _rule(model)).items():
+        if manifest[name] != true:
+            raise ValueError(
+                f"it says that its {name} is {shown(manifest[name])}, and it is {shown(true)}: do "
+                "not use it"
+            )
+    told, meant = (name.rpartition(".")[2] for name in (manifest["class"], full_name(type(model))))
+    if told != meant:  # the module of a script has another name elsewhere
+        raise ValueError(
+            f"it says that it holds a {shown(told)[1:-1]}, and holds a {meant}: do not use it"
+        )
+
+
+def _sum(part: bytes) -> str:
+    return hashlib.sha256(part).hexdigest()
+
+
+def _rule(model: Any) -> Any:
+    """Return the rule of a model that has one, else the model."""
+    tails = getattr(model, "thresholds_", None)
+    if isinstance(tails, list) and tails:
+        return tails[0]
+    return getattr(model, "rule", model)
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    if not hasattr(model, "get_params"):
+        return {}
+    return {name: _plain(value) for name, value in model.get_params(deep=False).items()}
+
+
+def _features(rule: Any, met: Iterable[Any]) -> dict[str, Any]:
+    """Return how many features there are, their names, and their types where they were learned."""
+    names = getattr(rule, "feature_names_in_", None)
+    kinds = next((part.kinds_ for part in met if hasattr(part, "kinds_")), None)
+    return {
+        "n": _plain(getattr(rule, "n_features_in_", None)),
+        "names": None if names is None else [str(name) for name in names],
+        "types": kinds,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a number or text as it is, and the words for anything else."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if (
+        value is None
+        or type(value) in (bool, int, str)
+        or (type(value) is float and np.isfinite(value))
+    ):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return f"{type(value).__name__}" if hasattr(value, "__dict__") else shown(value)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from plcp._options import shown
 from plcp.storage.kinds import Kind
 from plcp.storage.numbers import NUMBERS
 from plcp.storage.reader import Reader
@@ -14,6 +15,7 @@ from plcp.storage.writer import Writer
 TIMES, TEXTS = "mM", "US"  # numpy's letters
 SCALARS = "biufU" + TIMES  # np.bytes_ of a number would be so many bytes
 ORDERS = ("C", "F")
+BUILTINS = {cls.__name__: cls for cls in (bool, int, float, str, object)}
 
 
 def _dump_array(array: NDArray[Any], writer: Writer) -> list[Any]:
@@ -37,9 +39,13 @@ def _dump_array(array: NDArray[Any], writer: Writer) -> list[Any]:
 
 def _load_array(content: Any, reader: Reader) -> NDArray[Any]:
     told, shape, order, *items = content
-    dtype, n = _dtype(told), math.prod(shape)
+    dtype = _dtype(told)
     if order not in ORDERS or not all(type(size) is int and size >= 0 for size in shape):
-        raise ValueError(f"no array has the shape {shape} and the order {order!r}")
+        raise ValueError(f"no array has the shape {shown(shape)} and the order {shown(order)}")
+    n = math.prod(shape)
+    if dtype.kind not in TEXTS:
+        # of an empty array too: a sum over its one axis may be as long as another
+        reader.spend(math.prod(max(size, 1) for size in shape) * dtype.itemsize)
     if dtype.kind in NUMBERS:
         flat = reader.numbers.take(dtype, n)
     elif dtype.kind in TIMES:
@@ -66,7 +72,7 @@ def _is_fortran(array: NDArray[Any]) -> bool:
 def _dtype(told: Any) -> np.dtype[Any]:
     """Return a type of numpy by its short name, and nothing that is made of others."""
     if not isinstance(told, str) or len(told) > 32:
-        raise ValueError(f"{told!r} names no type of numpy")
+        raise ValueError(f"{shown(told)} names no type of numpy")
     dtype = np.dtype(told)
     if dtype.kind not in NUMBERS + TIMES + TEXTS + "O" or dtype.subdtype is not None:
         raise ValueError(f"arrays of {dtype} are not written here")
@@ -92,21 +98,41 @@ def _load_scalar(content: Any, reader: Reader) -> Any:
     return _texts([value], dtype, reader)[0] if dtype.kind == "U" else dtype.type(value)
 
 
+def _dump_masked(array: Any, writer: Writer) -> list[Any]:
+    mask = np.ma.getmaskarray(array)
+    return [writer.value(array.data, ".data"), writer.value(mask, ".mask")]
+
+
+def _load_masked(content: Any, reader: Reader) -> Any:
+    data, mask = (reader.value(part) for part in content)
+    if not isinstance(data, np.ndarray) or not isinstance(mask, np.ndarray):
+        raise ValueError("a masked array is made of something else")
+    return np.ma.MaskedArray(data, mask)
+
+
 def _load_class(name: Any, reader: Reader) -> Any:
-    found = np.dtype(name).type if isinstance(name, str) else None
-    if found is None or found.__name__ != name:
-        raise ValueError(f"{name!r} names no type of numbers")
-    return found
+    cls = BUILTINS.get(name) or getattr(np, name if isinstance(name, str) else "", None)
+    if not _is_type_of_values(cls):
+        raise ValueError(f"{shown(name)} names no type of values")
+    return cls
+
+
+def _is_type_of_values(value: Any) -> bool:
+    """Whether this is a type of columns, as selectors and encoders are given."""
+    return isinstance(value, type) and (
+        value in BUILTINS.values() or issubclass(value, np.number | np.bool_)
+    )
 
 
 KINDS = (
     Kind("array", lambda v: type(v) in (np.ndarray, np.memmap), _dump_array, _load_array),
+    Kind("masked", lambda v: type(v) is np.ma.MaskedArray, _dump_masked, _load_masked),
     Kind("scalar", lambda v: isinstance(v, np.generic), _dump_scalar, _load_scalar),
     Kind("dtype", lambda v: isinstance(v, np.dtype), lambda v, w: v.str, lambda c, r: _dtype(c)),
     Kind(
         "class",
-        lambda v: isinstance(v, type) and issubclass(v, np.number | np.bool_),
-        lambda v, w: v.__name__,
+        _is_type_of_values,
+        lambda v, w: "bool_" if v is np.bool_ else v.__name__,
         _load_class,
     ),
 )

@@ -4,6 +4,7 @@ from collections import OrderedDict, defaultdict
 from typing import Any
 
 import numpy as np
+from sklearn.utils import Bunch
 
 from plcp.storage.kinds import Kind
 from plcp.storage.reader import Reader
@@ -59,6 +60,7 @@ KINDS = (
     Kind("list", lambda v: type(v) is list, _dump_items, _load_items),
     Kind("tuple", lambda v: type(v) is tuple, _dump_items, lambda c, r: tuple(_load_items(c, r))),
     Kind("dict", lambda v: type(v) in DICTS, _dump_pairs, _load_pairs),
+    Kind("bunch", lambda v: type(v) is Bunch, _dump_pairs, lambda c, r: Bunch(**_load_pairs(c, r))),
     Kind("set", lambda v: type(v) is set, _dump_set, lambda c, r: {*map(_key, _load_items(c, r))}),
     Kind(
         "slice",

@@ -1,13 +1,13 @@
-"""All kinds of values, in the order in which they are asked."""
+"""All kinds of values, in the order in which they are tried."""
 
 from plcp.storage import (
     arrays,
     arrow,
     containers,
     decision_trees,
-    estimators,
+    extensions,
     functions,
-    light,
+    lightgbm as light,
     networks,
     objects,
 )
@@ -21,7 +21,7 @@ MODULES = (
     arrow,
     networks,
     decision_trees,
-    estimators,
+    extensions,
     objects,
 )
 KINDS: tuple[Kind, ...] = tuple(kind for module in MODULES for kind in module.KINDS)

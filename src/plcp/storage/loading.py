@@ -4,72 +4,59 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
-from plcp.files.inputs import check_input
-from plcp.files.names import check_path
-from plcp.storage.archive import read_parts
+from plcp._files import check_input, check_path
+from plcp._options import shown
+from plcp.exceptions import OtherVersionWarning
+from plcp.storage.archive import check_told, read_manifest, read_parts, version_of
 from plcp.storage.every_kind import KINDS
-from plcp.storage.manifest import check_sums, check_told, read_format, version_of
 from plcp.storage.reader import Reader
 from plcp.storage.saving import SUFFIX
 from plcp.storage.types import check_trusted
 
-# modules that read formats of the past, by a function `read_model` and one `read_manifest`
-EARLIER = {1: "plcp.tabular.first_format"}
 # what brings the packages that may compute predictions
 EXTRAS = {"lightgbm": "plcp[boosting]", "scikit-learn": "plcp", "torch": "plcp[torch]"}
-AGAIN = "copy it again, or make it anew"
-
-
-class OtherVersionWarning(UserWarning):
-    """A model was made with another version of a package that computes its predictions."""
+AGAIN = "copy it again, or make it again"
+MOST_TOLD = 1000  # characters of a message
 
 
 def load(path: str | Path, *, trusted: Sequence[Any] = ()) -> Any:
     """Read a model that `save` or ``plcp calibrate`` wrote, and nothing else.
 
-    No code of the file is run, and no class or function made or called that plcp does not list
-    itself. A file that is damaged, was changed, comes from a newer version or holds what no model
-    needs is refused. Its checksums tell accidents, not authors: read only models of people you
-    trust with your results.
+    No code of the file is run. Only objects of classes that plcp lists are made, each after a check
+    that its attributes go together, and only functions that plcp lists are kept. A file that is
+    damaged, was changed, comes from another format or holds what no model needs is refused. Its
+    checksums detect accidents, not authors: read only models of people you trust with your results.
 
     Parameters
     ----------
     path : str or Path
         A file that ends in ``.plcp``.
     trusted : sequence of classes and functions
-        Your own that the model holds: networks, scores, partitions, estimators, ``features=``.
+        What the model holds beside that: your own networks, scores, partitions, estimators and
+        functions, and estimators of scikit-learn that are not checked, such as ``SVC``; `save`
+        names them. Their attributes, and what they do with them, are the author's of the file.
 
     Returns
     -------
     object
-        What was saved; of a file of the command line a ``plcp.tabular.TabularModel``.
+        What was saved; of a file of the command line a ``plcp.tables.TabularModel``.
     """
     check_path(path)
     check_trusted(trusted)
     with refusing(path):
         parts = read_file(path)
-        manifest, found = read_format(parts)
-        if found in EARLIER:
-            return import_module(EARLIER[found]).read_model(manifest, parts)
-        check_sums(manifest, parts)
-        return _read(manifest, parts, trusted)
+        return _read(read_manifest(parts), parts, trusted)
 
 
 def load_manifest(path: str | Path) -> Mapping[str, Any]:
     """Read what a file says of itself, without its model: quickly."""
     check_path(path)
     with refusing(path):
-        parts = read_file(path)
-        manifest, found = read_format(parts)
-        if found in EARLIER:
-            return dict(import_module(EARLIER[found]).read_manifest(manifest, parts))
-        check_sums(manifest, parts)
-        return manifest
+        return read_manifest(read_file(path))
 
 
 def read_file(path: str | Path) -> dict[str, bytes]:
@@ -95,13 +82,14 @@ def refusing(path: str | Path) -> Iterator[None]:
 
 def _fault(error: Exception) -> str:
     if isinstance(error, zipfile.BadZipFile):
-        return "it is no model, or not a whole one: copy it again, or make it anew"
+        return f"it is no model, or not a whole one: {AGAIN}"
     if isinstance(error, RecursionError):
         return "it is nested deeper than any model: do not use it"
     if isinstance(error, MemoryError):
         return "it does not fit into memory: use a machine that has more"
-    is_ours = type(error) is ValueError
-    return str(error) if is_ours else f"it is damaged ({type(error).__name__}: {error}): {AGAIN}"
+    if type(error) is ValueError:  # ours, or numpy's of a value of the file
+        return str(error)[:MOST_TOLD]
+    return f"it is damaged ({type(error).__name__}: {shown(str(error))[1:-1]}): {AGAIN}"
 
 
 def _other_versions(manifest: Mapping[str, Any]) -> str:
@@ -110,14 +98,14 @@ def _other_versions(manifest: Mapping[str, Any]) -> str:
     for package in manifest["depends_on"]:
         made, here = manifest["versions"][package], _installed(package)
         if made.split(".")[:2] != here.split(".")[:2]:
-            others.append(f"{package} {made}, and this is {here}")
+            others.append(f"{package} {shown(made)[1:-1]}, and this is {here}")
     return "; ".join(others)
 
 
 def _installed(package: str) -> str:
     """Return the version of a package that a model needs."""
     if package not in EXTRAS:
-        raise ValueError(f"it depends on {package}, as no model does: do not use it")
+        raise ValueError(f"it depends on {shown(package)[1:-1]}, as no model does: do not use it")
     try:
         return version_of(package)
     except PackageNotFoundError as error:

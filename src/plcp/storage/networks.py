@@ -1,15 +1,109 @@
-"""Modules of torch: classes from a list, plain attributes, children, and tensors by safetensors."""
+"""Layers of torch that a file may name: those that are all in their attributes.
 
+torch checks shapes itself, but makes room for whatever a layer adds to its input.
+"""
+
+import math
 import sys
+from collections.abc import Mapping
 from typing import Any
 
-from plcp.rows import is_module
+import numpy as np
+
+from plcp._rows import is_module
 from plcp.storage.kinds import Kind
-from plcp.storage.layers import LAYERS
 from plcp.storage.objects import dump_class, dump_state, load_state
 from plcp.storage.reader import Reader
 from plcp.storage.types import found
 from plcp.storage.writer import Writer
+
+MOST_ADDED = 64  # of a border around an input, or of cells that it is pooled to, in one direction
+ADDED = ("padding", "_reversed_padding_repeated_twice", "output_size")
+MOST_UNITS = 2**16  # that a layer has once it has seen its input
+UNITS = ("out_features", "out_channels", "num_features")
+MOST_WEIGHTS = 2**18  # of such a layer, for each channel of its input
+LAYERS = frozenset(
+    {
+        "AdaptiveAvgPool1d",
+        "AdaptiveAvgPool2d",
+        "AdaptiveMaxPool1d",
+        "AdaptiveMaxPool2d",
+        "AvgPool1d",
+        "AvgPool2d",
+        "BatchNorm1d",
+        "BatchNorm2d",
+        "BatchNorm3d",
+        "Conv1d",
+        "Conv2d",
+        "Conv3d",
+        "Dropout",
+        "Dropout1d",
+        "Dropout2d",
+        "ELU",
+        "Embedding",
+        "Flatten",
+        "GELU",
+        "GroupNorm",
+        "Hardsigmoid",
+        "Hardswish",
+        "Hardtanh",
+        "Identity",
+        "InstanceNorm1d",
+        "InstanceNorm2d",
+        "LayerNorm",
+        "LazyBatchNorm1d",
+        "LazyBatchNorm2d",
+        "LazyConv1d",
+        "LazyConv2d",
+        "LazyConv3d",
+        "LazyLinear",
+        "LeakyReLU",
+        "Linear",
+        "LogSoftmax",
+        "MaxPool1d",
+        "MaxPool2d",
+        "Mish",
+        "ModuleDict",
+        "ModuleList",
+        "PReLU",
+        "ReLU",
+        "ReLU6",
+        "Sequential",
+        "SiLU",
+        "Sigmoid",
+        "Softmax",
+        "Softplus",
+        "Tanh",
+        "Unflatten",
+    }
+)
+
+
+def check_layer(name: str, state: Mapping[str, Any]) -> None:
+    """Refuse a layer whose output, or whose weights once it has seen its input, fill memory."""
+    limits = dict.fromkeys(ADDED, MOST_ADDED)
+    if name.startswith("Lazy"):
+        limits |= dict.fromkeys(UNITS, MOST_UNITS)
+    for key, most in limits.items():
+        if any(not abs(size) <= most for size in _sizes(name, state, key)):
+            raise ValueError(f"a layer {name} has a {key} beyond {most:,}: do not use it")
+    if name.startswith("LazyConv"):
+        weights = [*_sizes(name, state, "out_channels"), *_sizes(name, state, "kernel_size")]
+        if not math.prod(max(abs(size), 1) for size in weights) <= MOST_WEIGHTS:
+            raise ValueError(
+                f"a layer {name} has a kernel_size of more than {MOST_WEIGHTS:,} weights for each "
+                "channel: do not use it"
+            )
+
+
+def _sizes(name: str, state: Mapping[str, Any], key: str) -> list[Any]:
+    """Return the numbers of an attribute, one or several; torch takes those of numpy too."""
+    given = [each for each in np.ravel(np.array(state.get(key), dtype=object)) if each is not None]
+    known = [each for each in given if isinstance(each, int | float | np.number)]
+    if any(not isinstance(each, int | float | str | np.number) for each in given):
+        raise ValueError(f"a layer {name} has a {key} that is no number: do not use it")
+    return known
+
 
 PART = "tensors.safetensors"
 OWN = ("_parameters", "_buffers", "_modules")
@@ -38,8 +132,13 @@ def _layer_name(module: Any, writer: Writer) -> str:
     from torch import nn
 
     name = type(module).__name__
-    known = name in LAYERS and getattr(nn, name) is type(module)
-    return f".{name}" if known else dump_class(module, writer)
+    if name not in LAYERS or getattr(nn, name) is not type(module):
+        return dump_class(module, writer)
+    try:
+        check_layer(name, vars(module))
+    except ValueError:
+        writer.needs_trust(type(module))
+    return f".{name}"
 
 
 def _load_module(content: Any, reader: Reader) -> Any:
@@ -49,6 +148,8 @@ def _load_module(content: Any, reader: Reader) -> Any:
     name, told = content
     cls = _layer(name, reader)
     module, state = object.__new__(cls), load_state(told, reader)
+    if cls not in reader.trusted and name.startswith("."):
+        check_layer(name[1:], state)
     base = vars(nn.Module())
     allowed = {*OWN, "training", "_non_persistent_buffers_set"}
     strange = [key for key in state if key in base and key not in allowed]

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from plcp.indices import packed_trees
-from plcp.storage.decision_trees import check_trees
+from plcp._options import shown
+from plcp.storage import trees as packed_trees
 from plcp.storage.kinds import Kind
 from plcp.storage.names import can_be_found
 from plcp.storage.reader import Reader
 from plcp.storage.types import found, is_known, name_of
+from plcp.storage.validate import check_estimator, complete, remade
 from plcp.storage.writer import Writer
 
 WRITTEN_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE: nothing is hidden from its attributes
@@ -34,7 +35,18 @@ def dump_class(value: Any, writer: Writer) -> str:
         raise writer.refused(value, REMEDY)
     if cls.__module__.startswith("sklearn."):
         writer.packages.add("scikit-learn")
+    if not is_known(cls) or not _is_sound(value):
+        writer.needs_trust(cls)
     return name_of(cls)
+
+
+def _is_sound(value: Any) -> bool:
+    """Whether an object of a class that plcp lists passes the checks of `load`."""
+    try:
+        check_estimator(value)
+    except ValueError:
+        return False
+    return True
 
 
 def dump_state(state: dict[str, Any], writer: Writer) -> dict[str, Any]:
@@ -44,6 +56,10 @@ def dump_state(state: dict[str, Any], writer: Writer) -> dict[str, Any]:
 
 def load_state(content: Any, reader: Reader) -> dict[str, Any]:
     """Return attributes by their names."""
+    for name in content:
+        if not name.isidentifier() or name.startswith("__"):
+            # numpy would follow an address in __array_interface__
+            raise ValueError(f"an attribute has the name {shown(name)}: do not use it")
     return {name: reader.value(value) for name, value in content.items()}
 
 
@@ -53,7 +69,7 @@ def kept(value: Any) -> dict[str, Any]:
     What is made anew when asked for is left out, and what speaks of the rows of calibration alone,
     as a class says in ``_of_rows``: a file does not grow with them.
     """
-    cls, left_out = type(value), getattr(value, "_of_rows", ())
+    cls, left_out = type(value), (*getattr(value, "_of_rows", ()), *remade(value))
     return {
         name: attribute
         for name, attribute in vars(value).items()
@@ -64,7 +80,7 @@ def kept(value: Any) -> dict[str, Any]:
 def check_attributes(cls: type[Any], state: dict[str, Any]) -> None:
     """Refuse attributes in place of methods, and of what is made anew when asked for.
 
-    Whoever replaces the method that looks at rows leads compiled code astray.
+    An object without the method that checks its rows would lead compiled code astray.
     """
     for name in state:
         own = getattr(cls, name, None)
@@ -80,11 +96,13 @@ def _load_object(content: Any, reader: Reader) -> Any:
     name, state = content
     cls = _class(name, reader)
     made, attributes = object.__new__(cls), load_state(state, reader)
-    if is_known(cls):
+    is_checked = is_known(cls) and cls not in reader.trusted
+    if is_checked:
         check_attributes(cls, attributes)
     vars(made).update(attributes)
-    if cls.__module__.startswith("sklearn."):
-        check_trees(made)
+    if is_checked:
+        check_estimator(made)
+    complete(made)
     return made
 
 
@@ -113,12 +131,14 @@ def _load_booster(content: Any, reader: Reader) -> Any:
     state = load_state(told, reader)
     reader.spend(BYTES_A_COLUMN * int(state.get("n_features_in_", 0)))
     reader.spend(BYTES_A_NODE * len(state.get(packed_trees.TREES, {}).get("flags", ())))
-    check_attributes(packed_trees.CLASSES[name], state)
     return packed_trees.unpack(name, state)
 
 
 def _dump_booster(value: Any, writer: Writer) -> list[Any]:
     writer.packages.add("scikit-learn")
+    if value.warm_start or not isinstance(value.loss, str):
+        # growing on would need the bins of all rows, and a loss of one's own is code
+        raise writer.refused(value, "fit it with warm_start=False and a loss by its name")
     return [type(value).__name__, dump_state(packed_trees.pack(value), writer)]
 
 
@@ -142,7 +162,7 @@ def is_object(value: Any) -> bool:
 
 
 KINDS = (
-    Kind("booster", packed_trees.is_packable, _dump_booster, _load_booster),
+    Kind("booster", packed_trees.is_booster, _dump_booster, _load_booster),
     Kind(
         "random",
         lambda v: type(v) is np.random.RandomState,

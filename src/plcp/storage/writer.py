@@ -28,7 +28,7 @@ class Writer:
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self.kinds = kinds
         self.arrays = FlatArrays()
-        self.estimators: list[Any] = []  # of scikit-learn, for skops
+        self.strangers: dict[int, Any] = {}  # classes and functions that a reader has to trust
         self.tensors: dict[str, Any] = {}  # for safetensors
         self.texts: dict[str, bytes] = {}  # parts of their own
         self.packages: set[str] = set()  # whose versions matter
@@ -51,6 +51,10 @@ class Writer:
             raise self.refused(value, "it is part of itself, which no file can hold")
         self._path.pop()
         return [number]
+
+    def needs_trust(self, thing: Any) -> None:
+        """Note a class or function that a file loads only with, as one of the ``trusted``."""
+        self.strangers[id(thing)] = thing
 
     def entries(self) -> bytes:
         """Return the table as JSON."""

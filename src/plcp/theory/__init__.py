@@ -20,26 +20,36 @@ Where the paper is loose or wrong, and where that is said:
 - Corollary C.1 (a), infinite sample, bounds what is zero: ``calibrated_coverage``.
 """
 
-from plcp.theory.choice import best_m, sharp_best_m
-from plcp.theory.covering import log_covering_network, log_covering_ordered, log_covering_softmax
+from plcp.theory.complexity import (
+    log_covering_network,
+    log_covering_ordered,
+    log_covering_softmax,
+    log_growth_ordered,
+)
 from plcp.theory.estimates import Estimate, lipschitz_constant, quantile_variance
-from plcp.theory.fallback import (
+from plcp.theory.finite import (
+    best_m,
     calibrated_coverage,
     fallback_coverage,
     finite_coverage,
+    finite_excess,
+    finite_msce,
+    learning_error,
     population_coverage,
+    sharp_best_m,
+    sharp_finite_excess,
+    sharp_finite_msce,
+    sharp_learning_error,
 )
-from plcp.theory.finite import finite_excess, finite_msce, learning_error
-from plcp.theory.growth import log_growth_ordered
 from plcp.theory.population import (
     msce_bound,
     population_excess,
     population_msce,
+    quantisation_bits,
     sharp_population_excess,
     sharp_population_msce,
+    sharp_quantisation_bits,
 )
-from plcp.theory.quantisation import quantisation_bits, sharp_quantisation_bits
-from plcp.theory.sharp import sharp_finite_excess, sharp_finite_msce, sharp_learning_error
 
 __all__ = [
     "Estimate",

@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from plcp.indices import CrossFitted, MixedIndex
-from plcp.indices.levels import at_level, seeded
-from plcp.partitions.cuts import equal_mass_cuts, interval_of
+from plcp._options import check_alpha, check_count
+from plcp._rows import count
+from plcp._validation import check_index, check_lengths, check_scores
+from plcp.partitions.ordered import equal_mass_cuts, interval_of
 from plcp.quantiles import FloatArray
-from plcp.rows import count
-from plcp.validation import check_alpha, check_count, check_index, check_lengths, check_scores
+from plcp.regressors import CrossFitted, MixedIndex
+from plcp.regressors.base import at_level, seeded
 
 LEAST_IN_BIN = 4  # below this a run of ⌈b^(2/3)⌉ steps does not fit
 
@@ -65,7 +66,7 @@ def quantile_variance(
     Examples
     --------
     >>> from plcp.datasets import make_toy
-    >>> from plcp.indices import LinearQuantile
+    >>> from plcp.regressors import LinearQuantile
     >>> task = make_toy(2000, random_state=0)
     >>> estimate = quantile_variance(task.X, task.scores, index=LinearQuantile(), random_state=0)
     >>> round(float(estimate), 2), estimate.bias
@@ -101,12 +102,12 @@ def lipschitz_constant(
 
     Examples
     --------
-    >>> from plcp.indices import LinearQuantile
+    >>> from plcp.regressors import LinearQuantile
     >>> rng = np.random.default_rng(0)
     >>> X, scores = rng.uniform(size=(5000, 1)), rng.uniform(size=5000)
     >>> estimate = lipschitz_constant(X, scores, index=LinearQuantile(), random_state=0)
-    >>> round(float(estimate), 1), estimate.bias
-    (1.5, 'the largest of noisy slopes is too large, averaging takes from it')
+    >>> float(estimate) > 1.0, estimate.bias  # the truth is 1
+    (True, 'the largest of noisy slopes is too large, averaging takes from it')
     """
     values, scores = _quantiles_out_of_fold(X, scores, alpha, index, cv, random_state)
     if len(scores) < LEAST_IN_BIN * check_count("n_bins", n_bins, 1):

@@ -1,19 +1,64 @@
-"""What m groups can reach when the distribution is known: Section 3.1 of the paper, and beyond.
+"""Checks of what a bound is asked about: arrays as well as single numbers."""
 
-The excess is E ℓ_α(threshold of x's group, S) - E ℓ_α(q_{1-α}(X), S), in the unit of the scores.
-``variance`` is that of the conditional quantile q_{1-α}(X), ``lipschitz`` the L of Assumption 3.4.
-"""
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plcp.quantiles import FloatArray
-from plcp.theory.arguments import (
-    check_not_negative,
-    check_positive,
-    check_shares,
-    check_whole,
-)
+from plcp.quantiles import FloatArray, IntArray
+
+
+def check_whole(name: str, value: ArrayLike, least: int) -> IntArray:
+    """Whole numbers, none below ``least``."""
+    numbers = np.asarray(value)
+    if numbers.dtype.kind not in "iu" or numbers.size == 0 or (numbers < least).any():
+        raise ValueError(f"{name} must be a whole number, at least {least}, got {value!r}")
+    return numbers.astype(np.int64)
+
+
+def check_not_negative(name: str, value: ArrayLike) -> FloatArray:
+    """Numbers that may be zero or infinite, but neither negative nor NaN."""
+    numbers = _numbers(name, value)
+    if not (numbers >= 0).all():
+        raise ValueError(f"{name} must not be negative or NaN, got {value!r}")
+    return numbers
+
+
+def check_positive(name: str, value: ArrayLike) -> FloatArray:
+    """Finite numbers above zero."""
+    numbers = _numbers(name, value)
+    if not ((numbers > 0) & (numbers < np.inf)).all():
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+    return numbers
+
+
+def check_variance(variance: ArrayLike, score_range: ArrayLike) -> FloatArray:
+    """Return a variance that numbers on an interval of this length can have (Popoviciu 1935)."""
+    numbers, length = (
+        check_not_negative("variance", variance),
+        check_positive("score_range", score_range),
+    )
+    if (numbers > length**2 / 4).any():
+        raise ValueError(
+            f"variance must not exceed score_range² / 4, got {variance!r} and {score_range!r}: "
+            "give the length of an interval that holds all scores as score_range"
+        )
+    return numbers
+
+
+def check_shares(name: str, value: ArrayLike, *, one: bool = False) -> FloatArray:
+    """Numbers in (0, 1), or in (0, 1] where ``one`` is allowed."""
+    numbers = _numbers(name, value)
+    if not ((numbers > 0) & ((numbers <= 1) if one else (numbers < 1))).all():
+        raise ValueError(f"{name} must lie in (0, 1{']' if one else ')'}, got {value!r}")
+    return numbers
+
+
+def _numbers(name: str, value: Any) -> FloatArray:
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a number or an array of them, got {value!r}") from error
 
 
 def msce_bound(excess: ArrayLike, lipschitz: ArrayLike) -> FloatArray:
@@ -152,3 +197,46 @@ def sharp_population_msce(
         m, variance, alpha=alpha, lipschitz=lipschitz, score_range=score_range
     )
     return msce_bound(excess, lipschitz)
+
+
+ROUNDING = 1e-12  # a whole number of levels, computed, may come out a little above itself
+
+
+def quantisation_bits(error: ArrayLike, variance: ArrayLike) -> FloatArray:
+    """log2 of the number of groups for which Theorem 3.6 gives an excess of at most ``error``.
+
+    That number is ⌈1 + 4 var / error²⌉. Remark B.1 has 4 var / error²: it lacks the one of
+    m - 1, and the log without a base is to be taken to the base 2.
+
+    Examples
+    --------
+    >>> quantisation_bits([1.0, 0.1], variance=0.25).round(2)
+    array([1.  , 6.66])
+    """
+    error, variance = check_positive("error", error), check_not_negative("variance", variance)
+    return np.log2(_whole_levels(1 + 4 * variance / error**2))
+
+
+def sharp_quantisation_bits(
+    error: ArrayLike, variance: ArrayLike, *, alpha: ArrayLike
+) -> FloatArray:
+    """log2 of the number of groups for which ``sharp_population_excess`` is at most ``error``.
+
+    The least m with M σ min(1/√m, tan(π/(m+3))) ≤ error: about log2(π M σ / error) bits, half of
+    what Remark B.1 asks for when the error is small.
+
+    Examples
+    --------
+    >>> sharp_quantisation_bits([1.0, 0.1], variance=0.25, alpha=0.1).round(2)
+    array([0.  , 3.58])
+    """
+    error, variance = check_positive("error", error), check_not_negative("variance", variance)
+    alpha = check_shares("alpha", alpha)
+    spread = np.maximum(alpha, 1 - alpha) * np.sqrt(variance)
+    by_cells = (spread / error) ** 2
+    by_tangents = np.pi / np.arctan2(error, spread) - 3
+    return np.log2(_whole_levels(np.maximum(1.0, np.minimum(by_cells, by_tangents))))
+
+
+def _whole_levels(levels: FloatArray) -> FloatArray:
+    return np.ceil(levels * (1 - ROUNDING))

@@ -4,12 +4,11 @@ from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.batch_gcp import BatchGCP
 from plcp.thresholds.batch_mvp import BatchMVP
 from plcp.thresholds.conditional import ConditionalCalibration
-from plcp.thresholds.local import LocalCP
+from plcp.thresholds.local import RLCP, LocalCP
 from plcp.thresholds.mondrian import Mondrian
 from plcp.thresholds.plcp import PLCP
 from plcp.thresholds.posterior import PosteriorConformal
 from plcp.thresholds.rectified import Rectified
-from plcp.thresholds.rlcp import RLCP
 from plcp.thresholds.split import SplitConformal
 
 __all__ = [

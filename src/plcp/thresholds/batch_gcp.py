@@ -6,16 +6,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.programs.linear import ProgramError, interpolated
-from plcp.programs.vertex import fit_vertex
+from plcp._options import check_alpha, warn_if_small, warn_infinite
+from plcp._validation import check_features, check_pairs, effective_columns
+from plcp.exceptions import ProgramError
+from plcp.groups.groups import Source, fit_groups
+from plcp.quantile_programs.vertex import fit_vertex, interpolated
 from plcp.quantiles import FloatArray
-from plcp.shifts.groups import Source, fit_groups
-from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.levels import Alpha
-from plcp.thresholds.members import Members, members_of_matrix
-from plcp.thresholds.several import asks_any_level, fits_each_level, predicts_each_level
-from plcp.validation import check_alpha, check_features, check_pairs, warn_if_small, warn_infinite
-from plcp.validation.effective import telling_columns
+from plcp.thresholds.base import (
+    Alpha,
+    Members,
+    ThresholdRule,
+    asks_any_level,
+    fits_each_level,
+    members_of_matrix,
+    predicts_each_level,
+)
 
 TIE = 1e-8  # below one row in a hundred million: decides between optima, and nothing else
 
@@ -107,9 +112,10 @@ class BatchGCP(ThresholdRule):
         check_law(scores, thresholds, counts, 1 - alpha)
         sizes = counts.sum(axis=0)
         self.group_sizes_ = sizes[1:]
-        self._group_rows = telling_columns(members, weights)
+        self._group_rows = effective_columns(members, weights)
         self.group_coverage_ = ((scores <= thresholds) @ counts / sizes)[1:]
-        warn_if_small(self.groups_, self.group_sizes_, alpha)
+        rows = self.group_sizes_ if self._group_rows is None else self._group_rows
+        warn_if_small(self.groups_, rows, alpha)
         self.guarantee_ = _guarantee(alpha, len(self.groups_), len(vertex.basis), weights)
         return self
 

@@ -7,22 +7,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.programs.linear import ProgramError
+from plcp._options import check_alpha, check_count, check_share, warn_if_small
+from plcp._validation import check_features, check_pairs, effective_columns
+from plcp.exceptions import ProgramError
+from plcp.groups.groups import Source, fit_groups
 from plcp.quantiles import FloatArray, IntArray
-from plcp.shifts.groups import Source, fit_groups
-from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.levels import Alpha
-from plcp.thresholds.members import Members, members_of_matrix
-from plcp.thresholds.several import asks_any_level, fits_each_level, predicts_each_level
-from plcp.validation import (
-    check_alpha,
-    check_count,
-    check_features,
-    check_pairs,
-    check_share,
-    warn_if_small,
+from plcp.thresholds.base import (
+    Alpha,
+    Members,
+    ThresholdRule,
+    asks_any_level,
+    fits_each_level,
+    members_of_matrix,
+    predicts_each_level,
 )
-from plcp.validation.effective import telling_columns
 
 
 class BatchMVP(ThresholdRule):
@@ -123,9 +121,10 @@ class BatchMVP(ThresholdRule):
         self.error_ = float(errors.sum(axis=1).max())
         self.groups_ = self._groups.names_
         self.group_sizes_ = counts @ members
-        self._group_rows = telling_columns(members, weights)
+        self._group_rows = effective_columns(members, weights)
         self.group_coverage_ = (counts * (ranks <= levels)) @ members / self.group_sizes_
-        warn_if_small(self.groups_, self.group_sizes_, alpha)
+        rows = self.group_sizes_ if self._group_rows is None else self._group_rows
+        warn_if_small(self.groups_, rows, alpha)
         self.guarantee_ = _guarantee(alpha, len(self.groups_), self.error_)
         return self
 

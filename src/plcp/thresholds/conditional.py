@@ -8,30 +8,35 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.indices.units import unit_of
-from plcp.locality.space import numbers
-from plcp.programs.path import Track, track_of
-from plcp.programs.vertex import fit_vertex
-from plcp.progress import in_threads
-from plcp.quantiles import FloatArray
-from plcp.rows import count
-from plcp.shifts.features import check_rank, feature_columns
-from plcp.shifts.groups import Groups, Source
-from plcp.shifts.smooth import KernelProgram, KernelShifts, fit_kernel_program
-from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.guarantees import conditional_guarantee
-from plcp.thresholds.levels import Alpha
-from plcp.thresholds.members import Members, members_of_matrix
-from plcp.thresholds.several import asks_any_level, fits_each_level, predicts_each_level
-from plcp.validation import (
-    check_alpha,
+from plcp._options import check_alpha, warn_infinite
+from plcp._parallel import in_threads, one_thread_for_matrices
+from plcp._rows import count
+from plcp._validation import (
     check_features,
     check_lengths,
     check_pairs,
     drop_weightless,
-    warn_infinite,
+    effective_columns,
 )
-from plcp.validation.effective import telling_columns
+from plcp.groups.features import check_rank, feature_columns
+from plcp.groups.groups import Groups, Source
+from plcp.groups.shifts import KernelProgram, KernelShifts, fit_kernel_program
+from plcp.kernels import numbers
+from plcp.out_of_core import RowDraws
+from plcp.quantile_programs.path import Track, track_of
+from plcp.quantile_programs.vertex import fit_vertex
+from plcp.quantiles import FloatArray
+from plcp.regressors.base import unit_of
+from plcp.thresholds.base import (
+    Alpha,
+    Members,
+    ThresholdRule,
+    asks_any_level,
+    fits_each_level,
+    members_of_matrix,
+    predicts_each_level,
+)
+from plcp.thresholds.guarantees import conditional_guarantee
 
 
 class ConditionalCalibration(ThresholdRule):
@@ -69,7 +74,8 @@ class ConditionalCalibration(ThresholdRule):
     n_jobs : int or None
         Blocks of rows at once, in threads; results do not depend on it.
     random_state : int, RandomState or None
-        Seed of the draws; a fitted rule draws from the same stream in every call of ``predict``.
+        Seed of the draws. A fitted rule draws by the content of a row: alone it is answered as
+        among others, and equal rows share their draw (all rows of a constant X do).
     verbose : bool, default=False
         Show a progress bar (needs the extra ``progress``).
 
@@ -146,10 +152,11 @@ class ConditionalCalibration(ThresholdRule):
         self._width = columns.shape[1]
         counts = np.ones(len(scores)) if weights is None else weights
         members = columns[:, self._width - len(self.groups_) :]
-        self.group_sizes_, self._group_rows = counts @ members, telling_columns(members, weights)
+        self.group_sizes_, self._group_rows = counts @ members, effective_columns(members, weights)
         # a kernel's penalty is in the units of the scores as they are
         self._unit = unit_of(scores) if self.kernel is None else 1.0
-        exact = self._solve(X, columns, scores / self._unit, weights, rng)
+        with one_thread_for_matrices():
+            exact = self._solve(X, columns, scores / self._unit, weights, rng)
         self._seed = rng.randint(np.iinfo(np.int32).max)
         self.guarantee_ = conditional_guarantee(self, exact)
         return self
@@ -165,7 +172,7 @@ class ConditionalCalibration(ThresholdRule):
                 f"features gives {columns.shape[1]} columns, constant and groups included, but "
                 f"gave {self._width} in fit: let it give the same for any rows"
             )
-        targets = self._targets(len(columns))
+        targets = self._targets(X, groups)
         seen = [columns]
         if isinstance(self._program, KernelProgram):
             seen.append(numbers(X))
@@ -210,11 +217,14 @@ class ConditionalCalibration(ThresholdRule):
         self.l2_, self.n_columns_ = self._program.l2, self._program.n_columns
         return exact
 
-    def _targets(self, n: int) -> FloatArray:
+    def _targets(self, X: Any, groups: ArrayLike | None) -> FloatArray:
         """Value that the dual of each new row is compared with."""
         if not self.randomized:
-            return np.full(n, self._level)
-        return np.random.default_rng(self._seed).uniform(self._level - 1, self._level, n)
+            return np.full(count(X), self._level)
+        drawn = RowDraws(X, self._seed, "dual").random()
+        if groups is not None:  # given by hand, they are content of the row that X does not hold
+            drawn = (drawn + RowDraws(groups, self._seed, "dual by groups").random()) % 1
+        return self._level - drawn
 
     def _columns(self, X: Any, given: ArrayLike | None) -> FloatArray:
         """A constant, the features and the indicators of the groups, side by side."""
@@ -233,10 +243,14 @@ class ConditionalCalibration(ThresholdRule):
         """Whether X may have gaps: it is only seen through a map or groups, which will complain."""
         return any(source is not None for source in (self.features, self.groups, given))
 
+    @property
+    def draws(self) -> bool:
+        """Whether thresholds depend on draws: if ``randomized``."""
+        return self.randomized
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._maps_nan()
-        tags.non_deterministic = self.randomized
         return tags
 
 

@@ -1,21 +1,231 @@
-"""Localised conformal prediction: scores ranked among those nearby, and calibrated by rank."""
+"""What local rules share: rows that settle a space, and the others in the order of their scores."""
 
+from abc import abstractmethod
 from bisect import bisect_left
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from plcp.locality.weighting import (
+from plcp._folds import row_sets, rows_of
+from plcp._options import check_alpha, check_option, warn_infinite
+from plcp._parallel import in_threads
+from plcp._validation import check_features, check_pairs, drop_weightless
+from plcp.kernels import (
     ROUNDING,
     SYMMETRIC,
+    BoxKernel,
+    GaussianKernel,
+    MultinomialKernel,
+    Space,
+    blocks,
+    check_automatic,
+    check_bandwidth,
+    numbers,
+    plain_space,
     rows_reaching,
+    tuned_space,
     weights_around,
+    weights_around_draws,
     weights_from,
 )
+from plcp.out_of_core import RowDraws
 from plcp.quantiles import FloatArray, IntArray, conformal_rank
-from plcp.thresholds.levels import Alpha
-from plcp.thresholds.weighted import LocalRule
+from plcp.thresholds.base import Alpha, ThresholdRule, fits_each_level, predicts_each_level
+
+KERNELS = {"gaussian": GaussianKernel, "box": BoxKernel}
+MOST_TUNING_ROWS = 1000  # more would make neither scale nor bandwidth better
+BLOCK = 2**21  # weights that a thread holds at once: 16 MB
+LARGEST_SEED = np.iinfo(np.int32).max
+
+
+class WeightedRule(ThresholdRule):
+    """A rule whose thresholds are calibration scores, found by weights around each point."""
+
+    _block = BLOCK
+    _maps_nan: bool | None = None  # whether gaps are for others to refuse; None: by the tags
+
+    kernel_: Any
+    scores_: FloatArray  # rising
+    n_jobs: int | None
+    verbose: bool
+    _X: FloatArray  # what the kernel sees of the calibration rows, in the order of the scores
+    _weights: FloatArray | None  # what they count
+    _seed: int
+    _alpha: float  # at which it was fitted
+
+    @predicts_each_level
+    def predict(self, X: Any) -> FloatArray:
+        """Thresholds q(x), one a row."""
+        check_is_fitted(self, "scores_")
+        X = check_features(self, X, reset=False, allow_nan=self._maps_nan)
+        points = self._points(X)
+        thresholds = np.append(self.scores_, np.inf)[self._positions(X, points)]
+        infinite = int(np.isinf(thresholds).sum())
+        if infinite:
+            warn_infinite(
+                f"{infinite} of {len(points)} rows have too little calibration weight around them "
+                f"for alpha = {self._alpha:g}"
+            )
+        return thresholds
+
+    @abstractmethod
+    def _points(self, X: Any) -> FloatArray:
+        """Return what the kernel sees of new rows."""
+
+    @abstractmethod
+    def _positions(self, X: Any, points: FloatArray) -> IntArray:
+        """Position of each point's threshold among the scores; their number if it is infinite."""
+
+    def _positions_by_draw(self, X: Any, points: FloatArray) -> IntArray:
+        """Return those of the quantiles weighted around a draw from the kernel."""
+        drawn = self._drawn(X, points)
+        if drawn.shape != points.shape or not np.isfinite(drawn).all():
+            raise ValueError(
+                f"kernel.draw(X, rng) must give one finite point a row, shape {points.shape}, "
+                f"got shape {drawn.shape}"
+            )
+        weights_of = weights_around_draws(self.kernel_, self._X)
+
+        def positions(rows: slice) -> IntArray:
+            weights, own = weights_of(points[rows], drawn[rows])
+            if self._weights is not None:
+                weights *= self._weights
+            return rows_reaching(weights, own, 1 - self._alpha)
+
+        return self._by_block(positions, len(points))
+
+    def _drawn(self, X: Any, points: FloatArray) -> FloatArray:
+        """One draw from the kernel around each point, by the content of its row."""
+        draws = RowDraws(X, self._seed, "neighbour")
+        if type(self.kernel_) in (GaussianKernel, BoxKernel, MultinomialKernel):
+            return np.asarray(self.kernel_.draw(points, draws))
+        # a kernel of the user's own may draw from any law
+        each = zip(points[:, None], draws.generators(), strict=True)
+        return np.concatenate([np.asarray(self.kernel_.draw(*one)) for one in each])
+
+    def _by_block(self, job: Callable[[slice], NDArray[Any]], n: int) -> NDArray[Any]:
+        """``job`` of each block of n rows, in threads, put together again."""
+        jobs = [partial(job, rows) for rows in blocks(n, len(self.scores_), self._block)]
+        return np.concatenate(
+            in_threads(jobs, self.n_jobs, self.verbose, type(self).__name__), axis=-1
+        )
+
+
+class LocalRule(WeightedRule):
+    """A rule that weights calibration points by a kernel."""
+
+    _maps_nan = True
+
+    kernel: Any
+    bandwidth: Any
+    effective_size: Any
+    tuning_size: Any
+    random_state: Any
+
+    @fits_each_level
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Settle scale and bandwidth on some rows, and put the scores ``y`` of the rest in order.
+
+        ``sample_weight`` counts rows: weight 2 stands for two rows, weight 0 for none, and a test
+        point has weight one. Scale and bandwidth look at rows, whatever they weigh.
+        """
+        self._alpha = check_alpha(self.alpha)
+        X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=True)
+        X, scores, weights = drop_weightless(numbers(X), scores, weights)
+        rng = check_random_state(self.random_state)
+        self._space, rows, apart = self._settle(X, scores, rng)
+        self.kernel_ = self._space.kernel
+        rows = rows[np.argsort(scores[rows], kind="stable")]
+        self.scores_, self._X = scores[rows], self._space.place(X[rows])
+        self._weights = None if weights is None else weights[rows]
+        self._seed = int(rng.randint(LARGEST_SEED))
+        self._prepare()
+        self.guarantee_ = self._guarantee(exact=apart and weights is None)
+        return self
+
+    def _prepare(self) -> None:
+        """Compute what every prediction needs."""
+
+    @abstractmethod
+    def _guarantee(self, exact: bool) -> str:
+        """Sentence that says what holds."""
+
+    def _points(self, X: Any) -> FloatArray:
+        return self._space.place(numbers(X))
+
+    def _settle(
+        self, X: FloatArray, scores: FloatArray, rng: np.random.RandomState
+    ) -> tuple[Space, IntArray, bool]:
+        """Space, rows to calibrate on, and whether these rows had no say in the space."""
+        n, width = X.shape
+        if not isinstance(self.kernel, str):
+            return plain_space(self._own_kernel(), width), np.arange(n), True
+        make = KERNELS[check_option("kernel", self.kernel, tuple(KERNELS))]
+        sets = row_sets(X, scores)
+        n_tuning = self._count_tuning_rows(sets.max() + 1)
+        parts = np.split(rng.permutation(sets.max() + 1), [n_tuning])
+        tuning, rows = (rows_of(part, sets) for part in parts)
+        target = target_size(self.effective_size, len(rows), self.alpha)
+        bandwidth = self._fixed_bandwidth(target >= len(rows))
+        if bandwidth == np.inf:  # nothing to settle: every row calibrates
+            return plain_space(make(np.inf), width), np.arange(n), True
+        looked_at = X[tuning if len(tuning) else rows]
+        seed = int(rng.randint(LARGEST_SEED))
+        space = tuned_space(
+            make, looked_at, bandwidth, n=len(rows), size=target, drawn=self.draws, seed=seed
+        )
+        return space, rows, len(tuning) > 0
+
+    def _own_kernel(self) -> Any:
+        """Return the user's kernel, if it can do what the rule asks of it."""
+        needs = "a call (X, Z) and draw(X, rng)" if self.draws else "a call (X, Z)"
+        if not callable(self.kernel) or (self.draws and not hasattr(self.kernel, "draw")):
+            raise ValueError(
+                f"kernel must be 'gaussian', 'box' or an object with {needs}, got {self.kernel!r}"
+            )
+        if not (isinstance(self.bandwidth, str) and self.bandwidth == "auto"):
+            raise ValueError(
+                f"bandwidth={self.bandwidth!r} is for the kernels known by name: "
+                "a kernel of your own has its own"
+            )
+        return self.kernel
+
+    def _fixed_bandwidth(self, too_few: bool) -> float | None:
+        """Bandwidth that needs no search: the one given, or infinite where points are too few."""
+        if not isinstance(self.bandwidth, str):
+            return check_bandwidth(self.bandwidth)
+        check_automatic("bandwidth", self.bandwidth)
+        return np.inf if too_few else None
+
+    def _count_tuning_rows(self, n: int) -> int:
+        size = float(self.tuning_size) if isinstance(self.tuning_size, Real) else np.nan
+        if not 0 <= size < 1:
+            raise ValueError(f"tuning_size must lie in [0, 1), got {self.tuning_size!r}")
+        if size == 0:
+            return 0
+        return min(MOST_TUNING_ROWS, max(2, int(size * n)), n - 1)
+
+
+def target_size(effective_size: Any, n: int, alpha: float) -> float:
+    """Effective number of calibration points, of n, that are to count around a point.
+
+    "auto" is 10 / alpha: ten of them are then beyond the threshold, whose miscoverage is known to
+    about a third of alpha. Half of fewer points, but no less than twice what a finite one needs.
+    """
+    if isinstance(effective_size, str):
+        check_automatic("effective_size", effective_size)
+        return min(10 / alpha, max(n / 2, 2 / alpha))
+    size = float(effective_size) if isinstance(effective_size, Real) else np.nan
+    if not size >= 1:
+        raise ValueError(f"effective_size must be at least 1, got {effective_size!r}")
+    return size
+
 
 EPS, TINY = np.finfo(float).eps, np.finfo(float).tiny
 
@@ -129,7 +339,7 @@ class LocalCP(LocalRule):
         self._starts = np.append(np.flatnonzero(np.diff(self.scores_, prepend=-np.inf)), n)
         self._limit = _rank_limit(self._weights, n, self.alpha)
 
-    def _positions(self, points: FloatArray) -> IntArray:
+    def _positions(self, X: Any, points: FloatArray) -> IntArray:
         def positions(rows: slice) -> IntArray:
             around = weights_from(self.kernel_, points[rows], self._X)
             same = isinstance(self.kernel_, SYMMETRIC)
@@ -200,3 +410,109 @@ def _rank_limit(weights: FloatArray | None, n: int, alpha: float) -> float:
     if weights is None:
         return float(conformal_rank(n, alpha))
     return float(max(1 - alpha - 4 * EPS * n, TINY) * (weights.sum() + 1))
+
+
+class RLCP(LocalRule):
+    """Quantile of the scores, weighted around a point X̃ that is drawn near x.
+
+    X̃ ~ H(x, ·), and q is the (1 - alpha)-quantile of Σ_i w_i δ(s_i) + w δ(∞) with w_i = H(x_i, X̃)
+    and w = H(x, X̃), normalised. If calibration and test points are exchangeable, P(covered) ≥
+    1 - alpha, and P(covered | X̃) ≥ 1 - alpha for every X̃: coverage around each place, as wide as
+    the kernel. Hence for any set B of inputs P(missed | X ∈ B) ≤ alpha + P(only one of X and X̃ is
+    in B) / P(X ∈ B), which is little for sets much wider than the bandwidth. The price is the
+    draw: the threshold of one x differs from seed to seed.
+
+    Parameters
+    ----------
+    kernel : {"gaussian", "box"} or object, default="gaussian"
+        How points count around X̃. An object has ``__call__(X, Z)``, weights H(x, z) of shape
+        (n, m), and ``draw(X, rng)``, one draw a row from the density H(x, ·), which the weights
+        may exceed by a factor, but the same for every x; in ``predict`` it is called once per row,
+        with a ``numpy.random.Generator`` of that row. It sees X in its own units, and all rows
+        calibrate.
+    bandwidth : float or "auto", default="auto"
+        In standard deviations of the columns. "auto": nine points of ten see
+        ``effective_size`` calibration points. Infinite: split conformal prediction.
+    alpha : float or list of float, default=0.1
+        Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
+    effective_size : float or "auto", default="auto"
+        Number of points (Σw)² / Σw² that are to count. "auto": 10 / alpha, so that ten of them
+        are beyond the threshold; at most half of the points, at least 2 / alpha.
+    tuning_size : float, default=0.2
+        Share of the rows (at most 1000) that settle scale and bandwidth and nothing else, which
+        keeps the guarantee exact. Columns constant among them do not count. Zero: all rows do
+        both, and the guarantee is approximate.
+    n_jobs : int or None
+        Blocks of points at once, in threads; results do not depend on it.
+    random_state : int, RandomState or None
+        Seed of the tuning rows and the draws. A fitted rule draws by the content of a row: alone it
+        is answered as among others, and equal rows share their draw (all rows of a constant X do).
+    verbose : bool, default=False
+        Show a progress bar (needs the extra ``progress``).
+
+    Attributes
+    ----------
+    kernel_ : object
+        The kernel, with its ``bandwidth``.
+    scores_ : ndarray
+        The calibration scores that thresholds are taken from, rising.
+    guarantee_ : str
+        What holds, and when.
+
+    References
+    ----------
+    Hore, Barber (2023). Conformal prediction with local weights: randomization enables local
+    guarantees. arXiv 2310.07850.
+
+    Examples
+    --------
+    >>> from plcp.datasets import make_toy
+    >>> task = make_toy(4000, random_state=0)
+    >>> rule = RLCP(random_state=0).fit(task.X, task.scores)
+    >>> left, right = rule.predict([[-0.5], [0.5]])  # the noise is √2 times as large on the right
+    >>> bool(right > left)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        bandwidth: float | str = "auto",
+        alpha: Alpha = 0.1,
+        *,
+        effective_size: float | str = "auto",
+        tuning_size: float = 0.2,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.alpha = alpha
+        self.effective_size = effective_size
+        self.tuning_size = tuning_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _positions(self, X: Any, points: FloatArray) -> IntArray:
+        return self._positions_by_draw(X, points)
+
+    def _guarantee(self, exact: bool) -> str:
+        target = f"{1 - self.alpha:g}"
+        if not exact:
+            return (
+                f"Approximate: P(covered) is about {target} on average over all inputs and around "
+                "each drawn neighbour, as rows were weighted, or settled the scale they are "
+                "measured on; near a single input it holds as far as the kernel is narrow."
+            )
+        return (
+            f"P(covered) >= {target} on average over all inputs, and around each drawn neighbour, "
+            "in finite samples, if calibration and test points are exchangeable; near a single "
+            "input it holds as far as the kernel is narrow."
+        )
+
+    @property
+    def draws(self) -> bool:
+        """Whether thresholds depend on draws: always."""
+        return True

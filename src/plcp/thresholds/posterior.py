@@ -7,25 +7,18 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from plcp.indices.levels import seeded
-from plcp.locality.kernels import MultinomialKernel, precision_for_size
+from plcp._folds import row_sets, rows_of
+from plcp._options import check_alpha, check_share
+from plcp._rows import take
+from plcp._validation import check_pairs, drop_weightless, takes_images, takes_nan
+from plcp.kernels import MultinomialKernel, check_precision, precision_for_size
 from plcp.partitions.base import Partition
 from plcp.partitions.softmax import SoftmaxPartition
 from plcp.quantiles import FloatArray, IntArray
-from plcp.rows import take
-from plcp.thresholds.levels import Alpha
-from plcp.thresholds.several import fits_each_level
-from plcp.thresholds.weighted import LARGEST_SEED, WeightedRule, target_size
-from plcp.validation import (
-    check_alpha,
-    check_count,
-    check_features,
-    check_pairs,
-    check_share,
-    drop_weightless,
-    takes_images,
-    takes_nan,
-)
+from plcp.regressors.base import seeded
+from plcp.regressors.encoding import warning_of_unseen
+from plcp.thresholds.base import Alpha, fits_each_level
+from plcp.thresholds.local import LARGEST_SEED, WeightedRule, target_size
 
 DEFAULT_GROUPS = 4
 LEAST = 1e-12  # membership below which groups are not told apart: its logarithm must be finite
@@ -63,8 +56,8 @@ class PosteriorConformal(WeightedRule):
     n_jobs : int or None
         Blocks of points at once, in threads; results do not depend on it.
     random_state : int, RandomState or None
-        Seed of the division of rows, of the partition and of the draws. A fitted rule draws from
-        the same stream in every call of ``predict``: a threshold depends on its row's place.
+        Seed of the division of rows, of the partition and of the draws. A fitted rule draws by the
+        content of a row: alone it is answered as among others, and equal rows share their draw.
     verbose : bool, default=False
         Show a progress bar (needs the extra ``progress``).
 
@@ -129,10 +122,14 @@ class PosteriorConformal(WeightedRule):
         if n < 4:
             raise ValueError(f"n_samples={n}: so few rows teach no groups, use SplitConformal")
         rng = check_random_state(self.random_state)
-        n_learning = min(max(2, int(self.learning_size * n)), n - 1)
-        learning, rows = np.split(rng.permutation(n), [n_learning])
+        sets = row_sets(X, scores)
+        every = np.unique(sets)
+        n_learning = min(max(2, int(self.learning_size * len(every))), len(every) - 1)
+        learning, rows = (
+            rows_of(part, sets) for part in np.split(rng.permutation(every), [n_learning])
+        )
         taught = None if weights is None else weights[learning]
-        partition = seeded(self._template(n_learning), rng)
+        partition = seeded(self._template(len(learning)), rng)
         self.partition_ = partition.fit(take(X, learning), scores[learning], taught)
         rows = rows[np.argsort(scores[rows], kind="stable")]
         self.scores_, self._X = scores[rows], self._memberships(take(X, rows))
@@ -146,7 +143,7 @@ class PosteriorConformal(WeightedRule):
     def _check_options(self) -> None:
         check_share("learning_size", self.learning_size)
         if self.precision != "auto":
-            check_count("precision", self.precision, 0)
+            check_precision(self.precision)
         if self.partition is not None and not isinstance(self.partition, Partition):
             raise ValueError(
                 f"partition must be a Partition or None, got {self.partition!r}: "
@@ -174,17 +171,22 @@ class PosteriorConformal(WeightedRule):
         return memberships / memberships.sum(axis=1, keepdims=True)
 
     def _points(self, X: Any) -> FloatArray:
-        return self._memberships(check_features(self, X, reset=False))
+        with warning_of_unseen():
+            return self._memberships(X)
 
-    def _positions(self, points: FloatArray) -> IntArray:
-        return self._positions_by_draw(points)
+    def _positions(self, X: Any, points: FloatArray) -> IntArray:
+        return self._positions_by_draw(X, points)
+
+    @property
+    def draws(self) -> bool:
+        """Whether thresholds depend on draws: always."""
+        return True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         partition = SoftmaxPartition() if self.partition is None else self.partition
         tags.input_tags.allow_nan = takes_nan(partition)
         tags.input_tags.three_d_array = takes_images(partition)
-        tags.non_deterministic = True
         return tags
 
 

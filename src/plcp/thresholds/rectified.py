@@ -9,30 +9,31 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.indices.levels import at_level, seeded
-from plcp.indices.mixture import MixedIndex
-from plcp.indices.weights import fit_weighted
-from plcp.quantiles import FloatArray, conformal_quantile, excess_over
-from plcp.rows import count
-from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.learned.evidence import Pairs
-from plcp.thresholds.levels import Alpha
-from plcp.thresholds.several import asks_any_level, fits_each_level, predicts_each_level
-from plcp.validation import (
-    check_alpha,
+from plcp._options import check_alpha, check_option, check_share, too_few, warn_infinite
+from plcp._parallel import threads_for
+from plcp._rows import count
+from plcp._validation import (
     check_features,
     check_index,
-    check_option,
     check_pairs,
-    check_share,
     drop_weightless,
+    effective_rows,
     naming_the_boosted_index,
     takes_images,
     takes_nan,
-    too_few,
-    warn_infinite,
 )
-from plcp.validation.effective import telling_rows
+from plcp.quantiles import FloatArray, conformal_quantile, excess_over
+from plcp.regressors.base import at_level, fit_weighted, seeded
+from plcp.regressors.encoding import warning_of_unseen
+from plcp.regressors.stacking import MixedIndex
+from plcp.thresholds._plcp_learning import Pairs
+from plcp.thresholds.base import (
+    Alpha,
+    ThresholdRule,
+    asks_any_level,
+    fits_each_level,
+    predicts_each_level,
+)
 
 ADJUSTMENTS = ("auto", "ratio", "difference")
 FLOOR = 1e-3  # of a typical score: what a model may say at least where scores are divided by it
@@ -123,7 +124,7 @@ class Rectified(ThresholdRule):
         # A choice by all signs stays exact: a test score below zero is covered by any ratio.
         self.adjustment_ = _adjustment(self.adjustment, pairs.scores)
         held = self._learn(pairs, alpha)
-        self._n_calibration = telling_rows(len(held.scores), held.weights)
+        self._n_calibration = effective_rows(len(held.scores), held.weights)
         self.level_ = conformal_quantile(self._adjusted(held), alpha, held.weights)
         if np.isinf(self.level_):
             warn_infinite(self._why_infinite(held, alpha))
@@ -141,7 +142,8 @@ class Rectified(ThresholdRule):
     def predict_index(self, X: Any) -> FloatArray:
         """Modelled quantile τ(x) of each row, kept above ``floor_`` where scores are divided."""
         check_is_fitted(self, "floor_")
-        return self._ask(check_features(self, X, reset=False))
+        with warning_of_unseen():
+            return self._ask(check_features(self, X, reset=False))
 
     def _learn(self, pairs: Pairs, alpha: float) -> Pairs:
         """Fit the model on one part; the other part, or all of them if the model is frozen."""
@@ -180,7 +182,8 @@ class Rectified(ThresholdRule):
 
     @naming_the_boosted_index()
     def _ask(self, X: Any) -> FloatArray:
-        tau = check_index(self.index_.predict(X), count(X))
+        with threads_for(X, self.index_):
+            tau = check_index(self.index_.predict(X), count(X))
         return np.maximum(tau, self.floor_) if self.adjustment_ == "ratio" else tau
 
     def _levels_agree(self) -> bool:

@@ -6,21 +6,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.blocks import Passes, Ranks
-from plcp.blocks.passes import Block
+from plcp._options import check_alpha, check_rate, too_few, warn_infinite
+from plcp._rows import count
+from plcp._validation import check_features, check_pairs, check_some, drop_weightless
+from plcp.out_of_core import Passes, Ranks
+from plcp.out_of_core.passes import Block
 from plcp.quantiles import FloatArray, conformal_quantile, conformal_rank
-from plcp.rows import count
-from plcp.thresholds.base import ThresholdRule
-from plcp.thresholds.levels import Alpha
-from plcp.thresholds.several import fits_each_level, forget_levels, predicts_each_level
-from plcp.validation import (
-    check_alpha,
-    check_features,
-    check_pairs,
-    check_some,
-    drop_weightless,
-    too_few,
-    warn_infinite,
+from plcp.thresholds.base import (
+    Alpha,
+    ThresholdRule,
+    fits_each_level,
+    forget_levels,
+    predicts_each_level,
 )
 
 
@@ -90,7 +87,7 @@ class SplitConformal(ThresholdRule):
         return self._settled(float(ranks.at([conformal_rank(n, alpha) - 1])[0]), n, None)
 
     def _settled(self, threshold: float, n: int, weights: FloatArray | None) -> Self:
-        alpha = check_alpha(self.alpha)
+        alpha = check_rate(self.alpha)
         self.threshold_ = threshold
         if np.isinf(threshold):
             warn_infinite(too_few(weights, n, alpha))

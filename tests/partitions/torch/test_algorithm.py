@@ -10,11 +10,8 @@ from torch import nn
 from networks import draw
 from plcp.partitions.classifier import start_thresholds
 from plcp.partitions.torch import TorchPartition, mlp
-from plcp.partitions.torch.algorithm import EPOCHS, Algorithm, SoftmaxGroups
-from plcp.partitions.torch.descent import Descent
-from plcp.partitions.torch.objective import pinball
-from plcp.partitions.torch.sample import Sample
-from plcp.partitions.torch.training import Training
+from plcp.partitions.torch.partition import EPOCHS, Algorithm, SoftmaxGroups
+from plcp.partitions.torch.training import Descent, Sample, Training, pinball
 from plcp.quantiles import pinball_loss
 
 ALPHA, M = 0.1, 4
@@ -208,7 +205,8 @@ def test_a_joint_step_goes_down_the_slope_in_both(rng):
     """From the quantiles that all thresholds start at, by slopes in double precision."""
     algo = algorithm(rng, epochs=1, **PLAIN)
     sample, linear = algo.learn, algo.groups.network
-    start = torch.tensor(start_thresholds(sample.array(), M, ALPHA)).float().double()
+    weights = sample.weights.double().numpy()
+    start = torch.tensor(start_thresholds(sample.array(), weights, M, ALPHA)).float().double()
     start.requires_grad_()
     W = linear.weight.detach().double().requires_grad_()
     logits = torch.tensor(sample.X).float().double() @ W.T + linear.bias.detach().double()

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 from torch.utils.data import Subset, TensorDataset
 
 from networks import Items, Live, draw, draw_images
-from plcp.partitions.torch.batches import (
+from plcp.partitions.torch.training import (
     ROWS_TO_READ,
     as_rows,
     in_order,

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -13,8 +12,7 @@ from torch import nn
 
 from networks import Failing, Watched, draw, weights_of
 from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp
-from plcp.partitions.torch.descent import Descent, random_stream, run
-from plcp.partitions.torch.training import Training
+from plcp.partitions.torch.training import Descent, Training, random_stream, run
 from plcp.quantiles import pinball_loss
 from strategies import few
 

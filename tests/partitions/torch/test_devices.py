@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from plcp.partitions.torch import devices
-from plcp.partitions.torch.devices import find_device
+from plcp.partitions.torch import training as devices
+from plcp.partitions.torch.training import find_device
 
 
 @pytest.fixture

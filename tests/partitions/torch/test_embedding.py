@@ -12,13 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 from torch import nn
 
 from networks import Items, draw_images
-from plcp import (
-    PLCP,
-    ConformalClassifier,
-    ConformalRegressor,
-    LinearQuantile,
-    OrderedPartition,
-)
+from plcp import PLCP, ConformalClassifier, ConformalRegressor, LinearQuantile, OrderedPartition
 from plcp.partitions.torch import embed, one_conv
 
 

@@ -7,8 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
 from networks import draw, draw_images
-from plcp.partitions.torch.modules import mlp, one_conv, small_cnn
-from plcp.partitions.torch.network import Standardise, ask, make_network
+from plcp.partitions.torch.training import Standardise, ask, make_network, mlp, one_conv, small_cnn
 
 
 def network_of(module, X, width=2, head=True, standardise=True):

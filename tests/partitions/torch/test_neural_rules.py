@@ -16,14 +16,14 @@ from torch.utils.data import Subset, TensorDataset
 from bands import beta_binomial_band
 from networks import Failing, Items, Live, draw, draw_images
 from plcp import PLCP, ConformalClassifier, OrderedPartition, SplitConformal
+from plcp.exceptions import InfiniteThresholdWarning
 from plcp.partitions import CollapseWarning
 from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp, one_conv, to_device
-from plcp.partitions.torch.batches import ROWS_TO_READ
+from plcp.partitions.torch.training import ROWS_TO_READ
 from plcp.quantiles import conformal_rank
-from plcp.validation import InfiniteThresholdWarning
 
 # Networks of an epoch or two: one soft group may well be the likeliest everywhere.
-pytestmark = pytest.mark.filterwarnings("ignore::plcp.partitions.base.CollapseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::plcp.exceptions.CollapseWarning")
 STRUCTURES = ("ordered", "softmax")
 CALIBRATIONS = ("cross", "split", "joint")
 DRAWS = {"vectors": (draw, mlp(4)), "images": (draw_images, one_conv())}

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import entropy
 
-from plcp.partitions.torch.objective import imbalance, membership_loss, pinball, weighted_mean
+from plcp.partitions.torch.training import imbalance, membership_loss, pinball, weighted_mean
 from plcp.quantiles import pinball_loss
 
 ALPHA = 0.1

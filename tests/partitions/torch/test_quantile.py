@@ -12,9 +12,9 @@ from torch import nn
 from torch.utils.data import IterableDataset, Subset, TensorDataset
 
 from networks import Items, Live, draw, draw_images, weights_of
-from plcp.partitions.base import CollapseWarning
+from plcp.exceptions import CollapseWarning
 from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp, one_conv
-from plcp.partitions.torch.batches import ROWS_TO_READ
+from plcp.partitions.torch.training import ROWS_TO_READ
 from plcp.quantiles import pinball_loss
 
 ESTIMATORS = {

@@ -24,8 +24,8 @@ from plcp.partitions.torch import (
     one_conv,
     small_cnn,
     to_device,
+    training as reading,
 )
-from plcp.partitions.torch import batches as reading
 
 QUICK = {"epochs": 2, "random_state": 0}
 SOFT = TorchPartition(mlp(4), 2, structure="softmax", **QUICK)

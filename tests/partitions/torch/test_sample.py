@@ -7,8 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from networks import Items, draw
 from plcp.partitions.torch import TorchQuantile
-from plcp.partitions.torch.sample import Sample, hold_out
-from plcp.partitions.torch.training import Training
+from plcp.partitions.torch.training import Sample, Training, hold_out
 from plcp.quantiles import pinball_loss
 
 EPS = np.finfo(np.float32).eps

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 
-from plcp.partitions.torch.scale import rank_scale, unit_scale
+from plcp.partitions.torch.quantile import rank_scale, unit_scale
 from plcp.quantiles import weighted_quantiles
 from strategies import few
 

@@ -1,24 +1,26 @@
 """From evidence to levels: merging, shrinking, and groups that stay apart."""
 
+from itertools import product
+
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bands import binomial_band
 from plcp.quantiles import conformal_quantile, conformal_rank, group_conformal_quantiles
-from plcp.thresholds.learned.calibration import (
+from plcp.thresholds._plcp_calibration import (
     SAFETY,
+    HeldGroups,
     constant_levels,
     following_levels,
     mean_level,
     merge_small,
+    scatter_of,
     shrunken_levels,
 )
-from plcp.thresholds.learned.evidence import Evidence
-from plcp.thresholds.learned.grouped import HeldGroups
+from plcp.thresholds._plcp_learning import Evidence
 from strategies import alphas, few, finite
 
 masses = hnp.arrays(float, st.integers(1, 12), elements=st.integers(0, 200).map(float))
@@ -134,13 +136,27 @@ def test_merged_places_are_the_likeliest_of_merged_groups():
     merged = place.merged(np.array([0, 1, 1]))
     assert_array_equal(merged.groups, [1, 0])
     assert_allclose(merged.memberships, [[0.4, 0.6], [0.8, 0.2]])
-    assert_array_equal(merged.assigned("mode", 0), [1, 0])
 
 
 def test_drawn_groups_follow_their_memberships():
     memberships = np.tile([0.2, 0.0, 0.8], (10_000, 1))
     place = Evidence(np.zeros(10_000, dtype=int), memberships, *[np.zeros(10_000)] * 2, None)
-    counts = np.bincount(place.assigned("sample", 0), minlength=3)
+    drawn = place.drawn(lambda: np.random.default_rng(0).random(10_000))
+    counts = np.bincount(drawn.groups, minlength=3)
     low, high = binomial_band(10_000, 0.2)
     assert low <= counts[0] <= high
     assert counts[1] == 0
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.3])
+def test_scatter_of_weighted_groups_by_chance_alone(alpha):
+    """E Σ n_i (c_i - c̄)² = (m - 1) α(1 - α), over all outcomes of rows covered by chance alone."""
+    weights = np.array([9.0, 1.0, 1.0, 0.5, 2.0, 2.0, 0.1, 4.0, 4.0, 4.0])
+    groups = np.array([0, 0, 0, 0, 1, 1, 1, 2, 2, 2])
+    outcomes = np.array(list(product([0.0, 1.0], repeat=len(weights))))
+    chances = np.prod(np.where(outcomes == 1, 1 - alpha, alpha), axis=1)
+    masses = np.bincount(groups, weights)
+    shares = [np.bincount(groups, weights * covered) / masses for covered in outcomes]
+    sizes = HeldGroups(evidence(weights, groups, None, weights), groups, 3).sizes
+    scatter = [scatter_of(share, sizes) for share in shares]
+    assert_allclose(chances @ scatter, 2 * alpha * (1 - alpha))

@@ -2,18 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
-from plcp.blocks import Held
+from plcp.out_of_core import Held
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import interpolated, interpolated_place
-from plcp.thresholds.learned.counted import CountedGroups, cut_by_counting
-from plcp.thresholds.learned.evidence import Pairs, ordered_evidence
-from plcp.thresholds.learned.grouped import HeldGroups
-from plcp.thresholds.learned.reading import Reading
+from plcp.thresholds._plcp_calibration import CountedGroups, HeldGroups, Reading, cut_by_counting
+from plcp.thresholds._plcp_learning import Pairs, ordered_evidence
 from strategies import alphas, few
 
 finite = st.floats(-1e6, 1e6)

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from plcp.blocks import Held
+from plcp.out_of_core import Held
 from plcp.partitions.ordered import OrderedPartition
-from plcp.thresholds.learned.counted import read_by_counting
-from plcp.thresholds.learned.evidence import Pairs, ordered_evidence
-from plcp.thresholds.learned.reading import Reading
+from plcp.thresholds._plcp_calibration import Reading, read_by_counting
+from plcp.thresholds._plcp_learning import Pairs, ordered_evidence
 
 
 @pytest.mark.parametrize("follow", [True, False])

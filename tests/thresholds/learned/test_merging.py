@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from plcp import PLCP
 from plcp.partitions.base import Partition, merge_columns
 from plcp.quantiles import conformal_quantile, weighted_quantiles
-from plcp.thresholds.learned.calibration import SAFETY, merge_small
+from plcp.thresholds._plcp_calibration import SAFETY, merge_small
 
 ALPHA, NEEDED = 0.1, 9  # points that a finite threshold needs
 

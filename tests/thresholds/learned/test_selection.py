@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
 from plcp import PLCP, ClassifierPartition, LinearQuantile, OrderedPartition, SoftmaxPartition
-from plcp.thresholds.learned.selection import (
+from plcp.thresholds._plcp_learning import (
     MOST_CONSTANTS,
     MOST_FOLLOWING,
     most_groups,

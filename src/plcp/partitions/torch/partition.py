@@ -1,25 +1,171 @@
-"""Any network as the class H: groups in order, or softmax groups as in the paper."""
+"""Algorithm 1 on a network: small steps on memberships h, exact steps on thresholds q."""
 
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.nn.parameter import is_lazy
 
+from plcp._options import check_option
+from plcp._validation import check_features
 from plcp.partitions.base import Partition, merge_columns, warn_if_collapsed
+from plcp.partitions.classifier import start_thresholds
 from plcp.partitions.ordered import OrderedPartition
-from plcp.partitions.torch.algorithm import Algorithm, SoftmaxGroups
-from plcp.partitions.torch.batches import as_rows, row_shape
-from plcp.partitions.torch.descent import random_stream
-from plcp.partitions.torch.network import ask, make_network
-from plcp.partitions.torch.quantile import TorchQuantile
-from plcp.partitions.torch.sample import Sample, hold_out
-from plcp.partitions.torch.scale import rank_scale, unit_scale
-from plcp.partitions.torch.training import Training, is_number
-from plcp.quantiles import FloatArray, weighted_quantiles
-from plcp.validation import check_features, check_option
+from plcp.partitions.torch.quantile import TorchQuantile, rank_scale, unit_scale
+from plcp.partitions.torch.training import (
+    Descent,
+    Record,
+    Sample,
+    Training,
+    as_rows,
+    ask,
+    find_device,
+    hold_out,
+    imbalance,
+    is_number,
+    make_network,
+    membership_loss,
+    outputs_of,
+    random_stream,
+    row_shape,
+    run,
+    weighted_mean,
+)
+from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
+
+EPOCHS = 20
+
+
+class SoftmaxGroups(nn.Module):
+    """A network that gives one logit a group, and the threshold of each."""
+
+    def __init__(self, network: nn.Module, n_groups: int) -> None:
+        super().__init__()
+        self.network = network
+        self.thresholds = nn.Parameter(torch.zeros(n_groups))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits of the groups."""
+        logits: Tensor = self.network(x)
+        return logits
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """Descent of mean_j Σ_i h_i(x_j) ℓ_α(q_i, s_j), relative to Split's loss, over h and q."""
+
+    groups: SoftmaxGroups
+    learn: Sample
+    plan: Training
+    rng: np.random.RandomState
+    alpha: float
+    balance: float
+
+    def run(self, hold: Sample | None, *, joint: bool, warm: bool) -> list[Record]:
+        """Alternate epochs on h with exact q-steps, or (``joint``) descend on both at once."""
+        scores, weights = self.learn.array(), self.learn.weights.double().numpy()
+        m = len(self.groups.thresholds)
+        self._set(start_thresholds(scores, weights, m, self.alpha))
+        if warm:
+            self.teach_bins()
+            self.threshold_step()
+        self.groups.thresholds.requires_grad_(joint)
+        descent = self._descent(self.plan)
+
+        def one_epoch() -> Record:
+            found = {"loss": descent.epoch(self.learn.X, self.loss)}
+            if not joint:
+                self.threshold_step()
+            if hold is not None:
+                found["held_out"] = self.objective(hold)
+            return found
+
+        return run(self.groups, descent.epochs, one_epoch, self.plan)
+
+    def teach_bins(self) -> None:
+        """One epoch of telling which of m equal parts of all scores a row's score is in."""
+        scores, m = self.learn.array(), len(self.groups.thresholds)
+        edges = np.quantile(scores, np.arange(1, m) / m)
+        bins = torch.as_tensor(np.searchsorted(edges, scores, side="right"))
+
+        def loss(logits: Tensor, rows: IntArray, progress: float) -> Tensor:
+            target, weights = bins[rows].to(logits.device), self.learn.at(rows, logits.device)[1]
+            return weighted_mean(cross_entropy(logits, target, reduction="none"), weights)
+
+        self._descent(replace(self.plan, schedule="constant")).epoch(self.learn.X, loss)
+
+    def threshold_step(self) -> None:
+        """Exact q-step over all rows; a group without weight keeps the threshold it has."""
+        sample, old = self.learn, self.thresholds()
+        mass = self.memberships(sample) * sample.weights.double().numpy()[:, None]
+        found = weighted_quantiles(sample.array(), mass, 1 - self.alpha)
+        self._set(np.where(np.isnan(found), old, found))
+
+    def loss(self, logits: Tensor, rows: IntArray, progress: float) -> Tensor:
+        """Objective on a batch, and a term against collapse that is gone when descent ends."""
+        scores, weights = self.learn.at(rows, logits.device)
+        value = membership_loss(logits, self.groups.thresholds, scores, weights, self.alpha)
+        penalty = imbalance(logits, weights) if self.balance > 0 else 0.0
+        return value / self.unit + self.balance * (1 - progress) * penalty
+
+    def objective(self, sample: Sample) -> float:
+        """Objective on a sample."""
+        losses = pinball_loss(self.thresholds(), sample.array()[:, None], self.alpha)
+        expected = (self.memberships(sample) * losses).sum(axis=1)
+        return float(np.average(expected, weights=sample.weights)) / self.unit
+
+    def memberships(self, sample: Sample) -> FloatArray:
+        """Memberships of the rows of a sample."""
+        device = find_device(self.plan.device)
+        with np.errstate(invalid="ignore"):  # logits that are not finite: `run` tells of them
+            return softmax(outputs_of(self.groups.to(device), sample.X, device), axis=1)
+
+    def thresholds(self) -> FloatArray:
+        """Thresholds of the groups, as doubles, which not every device has."""
+        return self.groups.thresholds.detach().cpu().double().numpy()
+
+    @cached_property
+    def unit(self) -> float:
+        """Split's loss, so that the weight of the term against collapse means the same anywhere."""
+        return self.learn.split_loss(self.alpha)
+
+    def _descent(self, plan: Training) -> Descent:
+        return Descent(self.groups, plan, len(self.learn), self.rng, EPOCHS)
+
+    def _set(self, thresholds: FloatArray) -> None:
+        with torch.no_grad():
+            self.groups.thresholds.copy_(torch.as_tensor(thresholds).float())
+
+
+def embed(module: nn.Module, X: Any) -> FloatArray:
+    """Outputs of a trained module for all rows, flat; on the device its weights are on.
+
+    ``features=module`` of a conformal estimator does the same: give it a backbone cut before its
+    last layer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> embed(nn.Flatten(), np.ones((2, 1, 2, 2)))
+    array([[1., 1., 1., 1.],
+           [1., 1., 1., 1.]])
+    """
+    if any(is_lazy(p) for p in module.parameters()):
+        raise ValueError(
+            "the module has no weights yet: train it, or call it once, and give it then"
+        )
+    device = next((p.device for p in module.parameters()), torch.device("cpu"))
+    outputs = outputs_of(module, as_rows(X), device)
+    return outputs.reshape(len(outputs), -1)
+
 
 STRUCTURES = ("ordered", "softmax")
 DESCENTS = ("alternating", "joint")

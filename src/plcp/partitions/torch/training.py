@@ -1,15 +1,380 @@
-"""How a network is trained: the options that both estimators share, checked once."""
+"""How a network is trained: rows as batches of tensors, descent, options of the estimators."""
 
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, fields
 from functools import partial
 from numbers import Real
+from threading import RLock
 from typing import Any, Self
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
+from torch import Tensor, nn
+from torch.utils.data import default_collate
 
-from plcp.partitions.torch.devices import find_device
-from plcp.validation import check_count, check_option, check_share
+from plcp._folds import row_sets, split_rows
+from plcp._options import check_count, check_option, check_share
+from plcp._parallel import counted
+from plcp._rows import count, is_dataset, is_frame, plain, take
+from plcp._validation import first_not_finite, naming_the_boosted_index
+from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
+
+
+def pinball(threshold: Tensor, scores: Tensor, alpha: float) -> Tensor:
+    """Pinball loss ℓ_α(q, s), elementwise.
+
+    Examples
+    --------
+    >>> pinball(torch.tensor(2.0), torch.tensor([1.0, 3.0]), alpha=0.1)
+    tensor([0.1000, 0.9000])
+    """
+    excess = threshold - scores
+    return torch.maximum(alpha * excess, (alpha - 1) * excess)
+
+
+def weighted_mean(values: Tensor, weights: Tensor) -> Tensor:
+    """Mean of ``values`` that are worth 1 on average over all batches."""
+    return (values * weights).mean()
+
+
+def membership_loss(
+    logits: Tensor, thresholds: Tensor, scores: Tensor, weights: Tensor, alpha: float
+) -> Tensor:
+    """Mean over rows of Σ_i h_i(x) ℓ_α(q_i, s), h the softmax of the logits."""
+    losses = pinball(thresholds, scores[:, None], alpha)
+    return weighted_mean((logits.softmax(dim=1) * losses).sum(dim=1), weights)
+
+
+def imbalance(logits: Tensor, weights: Tensor) -> Tensor:
+    """KL divergence of the mean membership of a batch from equal shares: 0 where all are alike.
+
+    Softmax groups die by a race on average cost: within some thirty steps the group whose threshold
+    is best for everybody takes all, and all gradients vanish. This term blocks that common way.
+    """
+    mean = (logits.softmax(dim=1) * weights[:, None]).sum(dim=0) / weights.sum()
+    return (mean * (len(mean) * mean + torch.finfo(mean.dtype).tiny).log()).sum()
+
+
+def find_device(name: str) -> torch.device:
+    """Device of this name; "auto": CUDA, else MPS, else the CPU.
+
+    Examples
+    --------
+    >>> find_device("cpu")
+    device(type='cpu')
+    """
+    if name == "auto":
+        name = next((kind for kind in ("cuda", "mps") if is_there(kind)), "cpu")
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
+        raise ValueError(f"device must be 'auto', 'cpu', 'cuda' or 'mps', got {name!r}") from None
+    if not is_there(device.type):
+        raise ValueError(
+            f"device {name!r} is not there: torch {torch.__version__} sees none on this machine; "
+            "use device='auto' or 'cpu'"
+        )
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        count = torch.cuda.device_count()
+        raise ValueError(f"device {name!r} is not there: this machine has {count} CUDA device(s)")
+    return device
+
+
+def to_device(fitted: Any, name: str) -> None:
+    """Let every network inside a fitted estimator, a rule or a partition, predict on a device.
+
+    Examples
+    --------
+    >>> from plcp import PLCP
+    >>> from plcp.datasets import make_toy
+    >>> from plcp.partitions.torch import TorchPartition, mlp
+    >>> task = make_toy(200, random_state=0)
+    >>> rule = PLCP(TorchPartition(mlp(4), epochs=1), random_state=0).fit(task.X, task.scores)
+    >>> to_device(rule, "cpu")
+    """
+    find_device(name)
+    if type(fitted).__module__.startswith(__package__):
+        fitted.set_params(device=name)
+    for part in _learned_parts(fitted):
+        ours = type(part).__module__.startswith("plcp.")  # others may have devices of their own
+        if isinstance(part, Pipeline) or (ours and isinstance(part, BaseEstimator)):
+            to_device(part, name)
+
+
+def _learned_parts(fitted: Any) -> list[Any]:
+    if isinstance(fitted, Pipeline):
+        return [step for _, step in fitted.steps]
+    learned = [value for key, value in vars(fitted).items() if key.endswith("_")]
+    return [part for value in learned for part in (value if isinstance(value, list) else [value])]
+
+
+def is_there(kind: str) -> bool:
+    """Whether this machine has a device of a kind."""
+    if kind == "cuda":
+        return torch.cuda.is_available()
+    return torch.backends.mps.is_available() if kind == "mps" else kind == "cpu"
+
+
+ROWS_TO_READ = 1024  # at once where nothing is learned,
+BYTES_TO_READ = 2**25  # and never more than this
+# held while a network is in another mode than its owner left it, as somebody else may be asking it
+_MODES = RLock()
+
+
+def as_rows(X: Any) -> Any:
+    """Return X in a form that `read` reads: a data set as it is, all else as an array."""
+    if is_dataset(X):
+        return X
+    if is_frame(X):
+        _check_numbers(X)
+    with naming_the_boosted_index() if np.ndim(X) <= 2 else nullcontext():
+        return check_array(plain(X), allow_nd=True, dtype="numeric", input_name="X")
+
+
+def _check_numbers(frame: Any) -> None:
+    for name in frame.columns:
+        if np.asarray(frame[name]).dtype.kind not in "biuf":
+            raise ValueError(
+                f"column {name!r} of X holds no numbers: encode it first, in a pipeline before the "
+                "network, or use the default index, which takes categories, text and dates"
+            )
+
+
+def read(X: Any, rows: IntArray) -> Tensor:
+    """Return some rows as floats: of an array, or a data set.
+
+    Items of a data set may be pairs (x, label), of which the label is left alone. Bytes of images
+    are scaled to [0, 1]; images of other integers are refused, since nobody knows their range.
+
+    Examples
+    --------
+    >>> read(np.full((2, 1, 2, 2), 255, dtype=np.uint8), np.array([0])).flatten().tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    if is_dataset(X):
+        items = [X[int(row)] for row in rows]
+        parts = [x[0] if isinstance(x, (tuple, list)) else x for x in items]
+        block = default_collate([plain(part) for part in parts])
+        if not isinstance(block, Tensor) or block.ndim < 2:
+            raise ValueError(
+                "items of a data set must be a vector or an image each, as a tensor or an array, "
+                f"or pairs of one and a label, got {items[0]!r}"
+            )
+    else:
+        block = torch.as_tensor(np.ascontiguousarray(X[rows]))
+    return as_floats(block)
+
+
+def row_shape(X: Any) -> tuple[int, ...]:
+    """Shape of a row, as the first one has it."""
+    return tuple(read(X, np.zeros(1, dtype=int)).shape[1:])
+
+
+def as_floats(block: Tensor) -> Tensor:
+    """Return a block of rows in single precision."""
+    if block.ndim > 2 and not block.is_floating_point():
+        if block.dtype != torch.uint8:
+            raise ValueError(
+                f"images of {block.dtype} have a range nobody knows: give bytes (uint8), which are "
+                "scaled to [0, 1], or floats"
+            )
+        return block.float() / 255
+    return block.float()
+
+
+def in_order(X: Any, device: torch.device) -> Iterator[Tensor]:
+    """Batches of all rows, in order."""
+    n = count(X)
+    size = max(1, min(ROWS_TO_READ, BYTES_TO_READ // read(X, np.zeros(1, dtype=int)).nbytes))
+    for start in range(0, n, size):
+        yield read(X, np.arange(start, min(start + size, n))).to(device)
+
+
+def shuffled(n: int, batch_size: int, rng: np.random.RandomState) -> Iterator[IntArray]:
+    """Rows of each batch of an epoch; a last one of less than half the size is left out."""
+    order = rng.permutation(n)
+    for start in range(0, n, batch_size):
+        rows = order[start : start + batch_size]
+        if start == 0 or 2 * len(rows) >= batch_size:
+            yield rows
+
+
+def batches_in(n: int, batch_size: int) -> int:
+    """Number of batches of an epoch.
+
+    Examples
+    --------
+    >>> batches_in(300, 128), batches_in(330, 128), batches_in(50, 128)
+    (2, 3, 1)
+    """
+    whole, rest = divmod(n, batch_size)
+    return max(1, whole + (2 * rest >= batch_size))
+
+
+def moments(X: Any) -> tuple[Tensor, Tensor]:
+    """Mean and spread of each column, or channel of images, in one pass."""
+    scaler = StandardScaler()
+    with naming_the_boosted_index():
+        for block in in_order(X, torch.device("cpu")):
+            scaler.partial_fit(block.movedim(1, -1).flatten(0, -2).double().numpy())
+    return torch.tensor(scaler.mean_).float(), torch.tensor(scaler.scale_).float()
+
+
+def outputs_of(network: torch.nn.Module, X: Any, device: torch.device) -> FloatArray:
+    """Outputs of a network for all rows, as an array of doubles; its modes stay as they were."""
+    with _MODES:
+        training = [part for part in network.modules() if part.training]
+        if training:
+            network.eval()
+            try:
+                return _outputs(network, X, device)
+            finally:
+                for part in training:
+                    part.training = True
+    return _outputs(network, X, device)
+
+
+def _outputs(network: torch.nn.Module, X: Any, device: torch.device) -> FloatArray:
+    dtype = next((p.dtype for p in network.parameters()), torch.float32)
+    with torch.no_grad():
+        blocks = [network(block.to(dtype)).cpu().double() for block in in_order(X, device)]
+    return torch.cat(blocks).numpy()
+
+
+def mlp(*widths: int) -> nn.Sequential:
+    """Layers of ReLU units of these widths; ``mlp(200, 100)`` is the paper's, for census data.
+
+    Examples
+    --------
+    >>> import torch
+    >>> mlp(200, 100)(torch.zeros(3, 7)).shape
+    torch.Size([3, 100])
+    """
+    layers: list[nn.Module] = [nn.Flatten()]
+    for width in widths:
+        layers += [nn.LazyLinear(width), nn.ReLU()]
+    return nn.Sequential(*layers)
+
+
+def small_cnn() -> nn.Sequential:
+    """Three convolutions, of 8, 16 and 16 channels, and a layer of 64 units; for MNIST.
+
+    The layer that `TorchPartition` or `TorchQuantile` puts on top is the second of the paper's two.
+    Strides stand for pooling: two to three times cheaper, and no worse.
+
+    Examples
+    --------
+    >>> import torch
+    >>> small_cnn()(torch.zeros(3, 1, 28, 28)).shape
+    torch.Size([3, 64])
+    """
+    return nn.Sequential(
+        nn.LazyConv2d(8, kernel_size=5, stride=2, padding=2),
+        nn.ReLU(),
+        nn.LazyConv2d(16, kernel_size=3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.LazyConv2d(16, kernel_size=3, padding=1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.LazyLinear(64),
+        nn.ReLU(),
+    )
+
+
+def one_conv() -> nn.Sequential:
+    """One convolution of 8 channels, which the layer on top reads; the paper's, for RxRx1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> one_conv()(torch.zeros(3, 1, 28, 28)).shape
+    torch.Size([3, 1568])
+    """
+    return nn.Sequential(
+        nn.LazyConv2d(8, kernel_size=5, stride=2, padding=2), nn.ReLU(), nn.Flatten()
+    )
+
+
+class Standardise(nn.Module):
+    """Each column, or channel of images, less its mean, over its spread."""
+
+    def __init__(self, mean: Tensor, spread: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("mean", mean)
+        self.register_buffer("spread", spread)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return standardised rows."""
+        shape = (1, -1) + (1,) * (x.ndim - 2)
+        return (x - self.get_buffer("mean").view(shape)) / self.get_buffer("spread").view(shape)
+
+
+def make_network(
+    module: nn.Module | None, X: Any, width: int, *, head: bool, standardise: bool
+) -> nn.Sequential:
+    """Return a network with ``width`` outputs that takes rows of X as they come.
+
+    None: ``mlp(200, 100)`` for vectors, ``small_cnn()`` for images. Draws the weights that are not
+    there yet.
+    """
+    rows = read(X, np.arange(2) % len(X))  # two: some layers refuse a batch of one
+    if module is None:
+        module = mlp(200, 100) if rows.ndim == 2 else small_cnn()
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"module must be a torch.nn.Module or None, got {module!r}")
+    layers: list[nn.Module] = [Standardise(*moments(X))] if standardise else []
+    network = nn.Sequential(*layers, deepcopy(module).float()).eval()
+    found = _first_outputs(network, rows)
+    if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != len(rows):
+        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise ValueError(
+            f"the module must give one vector a row, shape (2, k) for two rows of shape "
+            f"{tuple(rows.shape[1:])}, got {shape}: add nn.Flatten(), and a channel "
+            "axis to images, X[:, None]"
+        )
+    if head:
+        network.append(nn.Linear(found.shape[1], width))
+    elif found.shape[1] != width:
+        raise ValueError(
+            f"the module gives {found.shape[1]} outputs a row, but {width} are needed: change its "
+            "last layer or n_groups, or set head=True, which puts a linear layer on top"
+        )
+    if not any(p.requires_grad for p in network.parameters()):
+        raise ValueError("every parameter is frozen: set head=True, or let some of them learn")
+    return network
+
+
+def _first_outputs(network: nn.Module, rows: Tensor) -> Any:
+    try:
+        with torch.no_grad():
+            return network(rows)
+    except (RuntimeError, TypeError, ValueError) as error:
+        shape = tuple(rows.shape[1:])
+        raise ValueError(f"the module cannot take rows of shape {shape}: {error}") from error
+
+
+def ask(network: nn.Module, X: Any, device_name: str, fitted_shape: tuple[int, ...]) -> FloatArray:
+    """Outputs for all rows, computed on a device; the network itself stays on the CPU."""
+    given = row_shape(X)
+    if given != fitted_shape:
+        raise ValueError(f"rows have shape {given}, but the network was fitted on {fitted_shape}")
+    device = find_device(device_name)
+    there = network if device.type == "cpu" else deepcopy(network).to(device)
+    outputs = outputs_of(there, X, device)
+    fault = first_not_finite(outputs.sum(axis=1))
+    if fault:
+        raise ValueError(f"the network gives {fault}: look for NaN or huge numbers in that row")
+    return outputs
+
 
 # Fused steps are a third of the time of one step a tensor, on small networks.
 OPTIMIZERS = {
@@ -103,3 +468,150 @@ def is_number(value: Any) -> bool:
 def _check_positive(name: str, value: Any) -> None:
     if not is_number(value) or not 0 < value < np.inf:
         raise ValueError(f"{name} must be a positive number, got {value!r}")
+
+
+LEAST_ROWS = 20  # below which none can be spared
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows, their scores on the scale of learning, and weights that are 1 on average."""
+
+    X: Any
+    scores: Tensor
+    weights: Tensor
+
+    @classmethod
+    def of(cls, X: Any, scores: FloatArray, weights: FloatArray) -> Self:
+        """Return a sample of arrays."""
+        return cls(X, torch.tensor(scores).float(), torch.tensor(weights / weights.mean()).float())
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def at(self, rows: IntArray, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Return scores and weights of some rows."""
+        return self.scores[rows].to(device), self.weights[rows].to(device)
+
+    def array(self) -> FloatArray:
+        """Return the scores as an array of doubles."""
+        return self.scores.double().numpy()
+
+    def split_loss(self, alpha: float) -> float:
+        """Mean pinball loss of the best single threshold; 1 where nothing is lost."""
+        scores, weights = self.array(), self.weights.double().numpy()
+        best = weighted_quantiles(scores, weights[:, None], 1 - alpha)[0]
+        return float(np.average(pinball_loss(best, scores, alpha), weights=weights)) or 1.0
+
+    def take(self, rows: IntArray) -> "Sample":
+        """Return the sample of some rows."""
+        return Sample(take(self.X, rows), self.scores[rows], self.weights[rows])
+
+
+def hold_out(
+    sample: Sample, plan: Training, rng: np.random.RandomState
+) -> tuple[Sample, Sample | None]:
+    """Rows to learn from, and rows to stop by if that is asked for."""
+    if not plan.early_stopping or len(sample) < LEAST_ROWS:
+        return sample, None
+    sets = row_sets(sample.X, sample.array())
+    learn, hold = split_rows(sets, plan.validation_fraction, rng)
+    return sample.take(learn), sample.take(hold)
+
+
+Record = dict[str, float]
+Loss = Callable[[Tensor, IntArray, float], Tensor]
+REMEDY = "lower learning_rate, or set clip_norm=1"
+_STREAM = threading.Lock()
+
+
+@contextmanager
+def random_stream(seed: int) -> Iterator[None]:
+    """Seed torch's one global stream, put it back, and let no other fit draw from it meanwhile."""
+    with _STREAM, torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        yield
+
+
+class Descent:
+    """Epochs of small steps on the parameters of a network."""
+
+    def __init__(
+        self, network: nn.Module, plan: Training, n: int, rng: np.random.RandomState, epochs: int
+    ) -> None:
+        self.network, self.plan, self.n, self.rng = network, plan, n, rng
+        self.device = find_device(plan.device)
+        self.batch_size, self.epochs = plan.batch_for(n), plan.epochs_for(n, epochs)
+        self.steps, self.step = self.epochs * batches_in(n, self.batch_size), 0
+        network.to(self.device)
+        self.optimizer = plan.make_optimizer([p for p in network.parameters() if p.requires_grad])
+
+    def epoch(self, X: Any, loss_of: Loss) -> float:
+        """Pass once over the rows; mean over batches of ``loss_of(outputs, rows, progress)``."""
+        self.network.train()
+        for part in self.network.modules():
+            if all(not p.requires_grad for p in part.parameters()):
+                part.eval()  # what is frozen keeps its statistics too
+        batches = shuffled(self.n, self.batch_size, self.rng)
+        losses = [self._descend(read(X, rows), rows, loss_of) for rows in batches]
+        return float(np.mean(losses)) if self._is_sound(X) else np.nan
+
+    def _is_sound(self, X: Any) -> bool:
+        """Whether outputs are numbers after the last step too, whose loss nobody has seen."""
+        some = read(X, np.arange(self.batch_size)).to(self.device)
+        self.network.eval()
+        with torch.inference_mode():
+            return bool(self.network(some).isfinite().all())
+
+    def _descend(self, block: Tensor, rows: IntArray, loss_of: Loss) -> float:
+        progress = min(self.step / self.steps, 1.0)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.plan.rate(progress)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.plan.mixed_precision):
+            outputs = self.network(block.to(self.device))
+        loss = loss_of(outputs.float(), rows, progress)
+        self.optimizer.zero_grad()
+        loss.backward()
+        if self.plan.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.plan.clip_norm)
+        self.optimizer.step()
+        self.step += 1
+        return float(loss.detach())
+
+
+def run(
+    network: nn.Module, epochs: int, one_epoch: Callable[[], Record], plan: Training
+) -> list[Record]:
+    """Run epochs, and leave the network in the best state: of least "held_out", else the last.
+
+    Ctrl-C, or a loss that is no number, ends the run and leaves the best state so far.
+    """
+    history: list[Record] = []
+    best: dict[str, Any] = {}
+    best_epoch, least, patience = 0, np.inf, plan.patience_for(epochs)
+    for epoch in counted(range(1, epochs + 1), epochs, plan.verbose, "epochs"):
+        try:
+            found = one_epoch()
+        except KeyboardInterrupt:
+            if not best:
+                raise
+            _say(f"interrupted in epoch {epoch} of {epochs}: the state of epoch {best_epoch} stays")
+            break
+        if not np.isfinite(list(found.values())).all():
+            broken = f"the loss is no finite number in epoch {epoch}"
+            if not best:
+                raise ValueError(f"{broken}: look for NaN in the data, or {REMEDY}")
+            _say(f"{broken}: the state of epoch {best_epoch} stays; {REMEDY}")
+            break
+        history.append({"epoch": epoch, **found})
+        held = found.get("held_out", -epoch)
+        if held < least:
+            best, best_epoch, least = deepcopy(network.state_dict()), epoch, held
+        elif epoch - best_epoch >= patience:
+            break
+    network.load_state_dict(best)
+    return history
+
+
+def _say(what: str) -> None:
+    warnings.warn(what, ConvergenceWarning, stacklevel=4)

@@ -1,0 +1,202 @@
+"""Folds and splits of rows, in which copies of a row stay together.
+
+A copy in another fold teaches a model the score that it is then judged by: out-of-fold scores of
+copied rows are those of a model that has seen them.
+"""
+
+from collections.abc import Iterable, Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import KFold, train_test_split
+
+from plcp._options import check_count
+from plcp._rows import count, hash_content, is_dataset
+from plcp.quantiles import IntArray
+
+Fold = tuple[IntArray, IntArray]
+WHAT_CV_IS = (
+    "cv must be a whole number of folds, a splitter such as KFold(5), or pairs of learn and hold "
+    "rows"
+)
+MOST_THAT_DIFFER = 0.05  # in y, of rows with equal features that are copies
+
+
+def row_sets(X: Any, y: ArrayLike) -> IntArray:
+    """Return a number of each row, from 0; copies of a row have the same number.
+
+    Copies are rows with equal features, where such rows hardly ever differ in ``y``: at most a
+    twentieth as often as rows at random would. Else, as in a table of few categories, equal rows
+    are observations of their own; and so they are where different rows are no more than the root of
+    all. Whether rows are copies is decided for the table, not for a row by its outcome.
+
+    Rows are numbered as they come, copies with the first of them. Items of a data set of PyTorch
+    are not read.
+
+    Examples
+    --------
+    >>> numbers = row_sets([[1.0], [2.0], [1.0], [3.0]], [0.5, 0.5, 0.5, 0.7])
+    >>> bool(numbers[0] == numbers[2]), len(np.unique(numbers))
+    (True, 3)
+    >>> len(np.unique(row_sets([[1], [2], [1], [2], [1], [2]], [0, 1, 1, 0, 0, 1])))
+    6
+    """
+    n = count(X)
+    if is_dataset(X):
+        return np.arange(n)
+    if isinstance(X, list | tuple):
+        X = _as_table(X)
+    first = _first_copies(X, np.asarray(y).reshape(n, -1))
+    if len(np.unique(first)) ** 2 <= n:
+        first = np.arange(n)
+    return np.unique(first, return_inverse=True)[1].astype(np.intp)
+
+
+def _as_table(X: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise ValueError("X must be a table, with rows of one length") from error
+
+
+def _first_copies(X: Any, y: NDArray[Any]) -> IntArray:
+    """Return the first of each row's copies."""
+    alone = np.arange(len(y))
+    _, first, features, sizes = np.unique(hash_content(X), True, True, True)
+    if len(first) == len(y):
+        return alone
+    _, responses, counts = np.unique(hash_content(y), return_inverse=True, return_counts=True)
+    differs = np.zeros(len(first), dtype=bool)
+    differs[features[responses != responses[first][features]]] = True
+    # rows at random, k of them together: they all have the same y with probability Σ p^k
+    together, shares = np.unique(sizes[sizes > 1]), counts / len(y)
+    expected = sum(k * np.sum(sizes == k) * (1 - np.sum(shares**k)) for k in together)
+    if sizes[differs].sum() > MOST_THAT_DIFFER * expected:
+        return alone
+    return np.where(differs[features], alone, first[features])
+
+
+def shuffled_folds(sets: IntArray, n_folds: int, seed: Any) -> list[Fold]:
+    """Learn and hold rows of each fold, drawn at random; rows of one set are in the same fold.
+
+    Sets that are fewer than the folds are divided as if they were rows of their own.
+
+    Examples
+    --------
+    >>> [hold.tolist() for _, hold in shuffled_folds(np.array([0, 1, 0, 1]), 2, 0)]
+    [[1, 3], [0, 2]]
+    """
+    folds = KFold(min(n_folds, len(sets)), shuffle=True, random_state=seed)
+    if sets.max() + 1 < folds.n_splits:
+        sets = np.arange(len(sets))
+    held = [np.isin(sets, hold) for _, hold in folds.split(np.empty(sets.max() + 1))]
+    return [(np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in held]
+
+
+def split_rows(sets: IntArray, share: float, rng: Any) -> Fold:
+    """Rows of two parts, drawn at random: ``share`` of the sets are in the second.
+
+    Examples
+    --------
+    >>> first, second = split_rows(np.array([0, 0, 1, 1, 2, 2]), 0.5, np.random.RandomState(0))
+    >>> len(first) % 2, len(second) % 2
+    (0, 0)
+    """
+    if sets.max() == 0:  # all rows are copies of one
+        sets = np.arange(len(sets))
+    every = np.unique(sets)
+    learn, hold = train_test_split(every, test_size=share, random_state=rng)
+    if len(every) == len(sets):
+        return learn, hold
+    return rows_of(learn, sets), rows_of(hold, sets)
+
+
+def rows_of(chosen: IntArray, sets: IntArray) -> IntArray:
+    """Rows of the sets chosen.
+
+    Examples
+    --------
+    >>> rows_of(np.array([2, 0]), np.array([0, 1, 2, 0]))
+    array([0, 2, 3])
+    """
+    return np.flatnonzero(np.isin(sets, chosen))
+
+
+def is_number_of_folds(cv: Any) -> bool:
+    """Whether ``cv`` is a number of folds; else it must be a splitter, or list folds.
+
+    Examples
+    --------
+    >>> is_number_of_folds(5), is_number_of_folds(KFold(5))
+    (True, False)
+    """
+    if isinstance(cv, Integral) and not isinstance(cv, bool):
+        return check_count("cv", cv, 2) > 0
+    if is_splitter(cv) or (isinstance(cv, Iterable) and not isinstance(cv, str | bytes | Mapping)):
+        return False
+    raise ValueError(f"{WHAT_CV_IS}, got {cv!r}")
+
+
+def is_splitter(cv: Any) -> bool:
+    """Whether ``cv`` divides rows, as ``KFold`` does."""
+    return hasattr(cv, "split") and hasattr(cv, "get_n_splits")
+
+
+def given_folds(
+    cv: Any, X: Any, y: ArrayLike, weights: ArrayLike | None = None
+) -> list[Fold] | None:
+    """Folds of a splitter, or those that ``cv`` lists; None where it is a number of folds.
+
+    Of rows with weights only those that weigh something are left, by their new numbers.
+
+    Examples
+    --------
+    >>> [hold.tolist() for _, hold in given_folds(KFold(2), np.zeros((4, 1)), np.zeros(4))]
+    [[0, 1], [2, 3]]
+    """
+    if is_number_of_folds(cv):
+        return None
+    folds = [_fold(pair, count(X)) for pair in (cv.split(X, y) if is_splitter(cv) else cv)]
+    if not folds:
+        raise ValueError("cv gives no folds: give a number, or a splitter such as KFold(3)")
+    held = np.bincount(np.concatenate([hold for _, hold in folds]), minlength=count(X))
+    if (held == 0).any():
+        raise ValueError(
+            f"cv holds out only {np.count_nonzero(held)} of {len(held)} rows: each row needs a "
+            "model that has not seen it, as by KFold or GroupKFold"
+        )
+    return folds if weights is None else remaining_folds(folds, np.flatnonzero(weights))
+
+
+def _fold(pair: Any, n: int) -> Fold:
+    """Learn and hold rows of one fold, checked."""
+    if not isinstance(pair, tuple | list | np.ndarray) or len(pair) != 2:
+        raise ValueError(f"{WHAT_CV_IS}, got a list with {pair!r}")
+    learn, hold = (np.asarray(rows) for rows in pair)
+    for rows in (learn, hold):
+        if rows.dtype.kind not in "iu" or rows.ndim != 1 or len(rows) == 0:
+            raise ValueError(f"cv must give pairs of arrays of row numbers, got {rows!r}")
+        if rows.min() < 0 or rows.max() >= n:
+            raise ValueError(
+                f"cv gives row {rows.max() if rows.max() >= n else rows.min()} of {n} rows: give "
+                "a splitter such as KFold(3), or the folds of these rows"
+            )
+    if np.isin(hold, learn).any():
+        raise ValueError("cv gives a fold that holds out rows it also learns from")
+    return learn, hold
+
+
+def remaining_folds(folds: list[Fold], kept: IntArray) -> list[Fold]:
+    """Folds of the rows that are kept, by their new numbers.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in remaining_folds([(np.array([0, 2]), np.array([1]))], [1, 2])[0]]
+    [[1], [0]]
+    """
+    left = [[np.flatnonzero(np.isin(kept, rows)) for rows in fold] for fold in folds]
+    if any(len(hold) and not len(learn) for learn, hold in left):
+        raise ValueError("cv gives a fold that learns only from rows of weight zero")
+    return [(learn, hold) for learn, hold in left if len(hold)]

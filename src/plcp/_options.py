@@ -1,0 +1,231 @@
+"""Options as they must be, and messages that name the value and the remedy."""
+
+import json
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from numbers import Integral, Real
+from reprlib import Repr
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from plcp.exceptions import (
+    InfiniteThresholdWarning,
+    RowOrderWarning,
+    SmallGroupWarning,
+    UnseenCategoryWarning,
+)
+from plcp.quantiles import FloatArray
+
+INSIDE = ("plcp.", "contextlib.", "sklearn.")  # which wrap methods of ours, or call them
+NAMED = 3  # values of a column that a warning names
+
+SHOWN = 80  # characters of a value in a message
+_SHORT = Repr()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, SHOWN, SHOWN
+
+
+def outside() -> int:
+    """Return the stack level of the first caller outside this package, for ``warnings.warn``.
+
+    It is the user's line that a warning is to name, however many of ours lie in between.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and f"{frame.f_globals['__name__']}.".startswith(INSIDE):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def warn_infinite(what: str) -> None:
+    """Say who has too few points for a finite threshold."""
+    warnings.warn(
+        f"{what}: the only honest threshold is infinite, and the set holds every outcome",
+        InfiniteThresholdWarning,
+        stacklevel=outside(),
+    )
+
+
+def check_same_rows(X: Any, **others: Any) -> None:
+    """Warn of values whose index differs from that of X, where both have one: position decides."""
+    from plcp._rows import row_labels
+
+    index = row_labels(X)
+    for name, values in others.items():
+        labels = None if index is None else row_labels(values)
+        if labels is None or len(labels) != len(index) or labels.equals(index):
+            continue
+        same = set(labels) == set(index)
+        how = "the labels of X in another order" if same else "other labels than X"
+        remedy = f"{name}.loc[X.index]" if same else f"{name}.to_numpy(), if the order is the same"
+        warnings.warn(
+            f"the index of {name} has {how}, but rows are paired by position: give {remedy}",
+            RowOrderWarning,
+            stacklevel=outside(),
+        )
+
+
+def warn_unseen(unseen: Mapping[Any, Counter[str]], fate: str) -> None:
+    """Count the rows that hold categories which fit never saw, by column, and what becomes of them.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_unseen({"state": Counter({"NY ": 2})}, "count as missing")
+    >>> print(caught[0].message)
+    2 rows hold values of 'state' that fit never saw ('NY ': 2): they count as missing
+    """
+    for name, counts in unseen.items():
+        n = counts.total()
+        rows = "1 row holds a value" if n == 1 else f"{n:,} rows hold values"
+        often = ", ".join(f"{value!r}: {times:,}" for value, times in counts.most_common(NAMED))
+        others = len(counts) - NAMED
+        more = f", and {others:,} other value{'' if others == 1 else 's'}" if others > 0 else ""
+        warnings.warn(
+            f"{rows} of {name!r} that fit never saw ({often}{more}): they {fate}",
+            UnseenCategoryWarning,
+            stacklevel=outside(),
+        )
+
+
+def warn_if_small(names: list[str], sizes: FloatArray, alpha: float) -> None:
+    """Name the given groups that hold fewer points than a finite conformal threshold needs."""
+    needed = least_points(alpha)
+    small = [name for name, size in zip(names, sizes, strict=True) if size < needed]
+    if small:
+        warnings.warn(
+            f"groups {shortened(small)} hold fewer than {needed} calibration points: their "
+            "coverage of new rows is not to be relied on; join or drop them, or use "
+            "ConditionalCalibration, which gives them infinite thresholds",
+            SmallGroupWarning,
+            stacklevel=outside(),
+        )
+
+
+def shortened(names: list[Any]) -> str:
+    """Some names, and how many more there are.
+
+    Examples
+    --------
+    >>> shortened(["a", "b"]), shortened(list(range(13)))
+    ("['a', 'b']", '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9] and 3 more')
+    """
+    first = [str(name) if isinstance(name, str) else name for name in names[:10]]  # numpy's too
+    return f"{first}" + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, cut where it is long.
+
+    Examples
+    --------
+    >>> shown("a" * 1000)[-5:], len(shown(["a" * 50] * 1000)) <= SHOWN
+    ("aaaa'", True)
+    """
+    text = _SHORT.repr(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def least_points(alpha: float) -> int:
+    """Return the number of points from which a conformal threshold is finite."""
+    return int(np.ceil(round((1 - alpha) / alpha, 9)))
+
+
+def too_few(weights: FloatArray | None, n: int, alpha: float) -> str:
+    """Complaint that n points, or what they weigh, are too few for this alpha."""
+    points = n if weights is None else weights.sum()
+    needed = least_points(alpha)
+    return f"{points:g} calibration points are fewer than the {needed} that alpha = {alpha:g} needs"
+
+
+def check_rate(alpha: Any) -> float:
+    """Miscoverage rate as a float in (0, 1)."""
+    if isinstance(alpha, list | tuple | np.ndarray):
+        raise ValueError(f"alpha must be one level here, got {shown(alpha)}: fit one rule a level")
+    return check_share("alpha", alpha, ": 0.1 asks for sets that cover 90 %")
+
+
+def check_alpha(alpha: Any) -> float:
+    """Miscoverage rate as a float in (0, 1), with a warning if most labels would be missed."""
+    rate = check_rate(alpha)
+    if rate > 0.5:
+        warnings.warn(
+            f"alpha = {rate:g} is the rate of misses, and asks for sets that cover only "
+            f"{100 * (1 - rate):g} %: for sets that cover {100 * rate:g} % give "
+            f"alpha = {1 - rate:g}",
+            stacklevel=outside(),
+        )
+    return rate
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """``value`` if it is a whole number and not below ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number, at least {least}, got {shown(value)}")
+    return int(value)
+
+
+def check_share(name: str, value: Any, remedy: str = "") -> float:
+    """``value`` if it lies strictly between zero and one."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+    if not 0 < number < 1:
+        raise ValueError(f"{name} must lie in (0, 1), got {shown(value)}{remedy}")
+    return number
+
+
+def check_positive(name: str, value: Any) -> float:
+    """``value`` if it is a finite number above zero."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+    if not 0 < number < np.inf:
+        raise ValueError(f"{name} must be a finite positive number, got {shown(value)}")
+    return number
+
+
+def check_option(name: str, value: Any, options: tuple[str, ...]) -> str:
+    """``value`` if it is one of ``options``."""
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, options))}, got {shown(value)}"
+        )
+    return value
+
+
+class Told(NamedTuple):
+    """What plain values should be, and what had told it.
+
+    Examples
+    --------
+    >>> told = Told("certificate", "those of to_dict")
+    >>> told.check_keys({"alpha": 0.1}, {"alpha", "target"})
+    Traceback (most recent call last):
+    ValueError: no certificate but values without ['target']: give those of to_dict
+    """
+
+    what: str
+    source: str
+
+    def parse(self, text: Any) -> Any:
+        """Return the values of a JSON text, which may hold no NaN or Infinity."""
+        constants: list[str] = []
+        try:
+            values = json.loads(text, parse_constant=constants.append)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"no {self.what}: {error}; give {self.source}") from error
+        if constants:
+            self.refuse(f"with {constants[0]}")
+        return values
+
+    def check_keys(self, values: Any, wanted: set[str]) -> None:
+        """Refuse what is no mapping with just these keys."""
+        found = {*values} if isinstance(values, Mapping) else set()
+        if missing := sorted(wanted - found):
+            self.refuse(f"without {missing}")
+        if extra := sorted(map(str, found - wanted)):
+            self.refuse(f"with {extra}")
+
+    def refuse(self, fault: str) -> NoReturn:
+        """Say what is wrong with values."""
+        raise ValueError(f"no {self.what} but values {fault}: give {self.source}")

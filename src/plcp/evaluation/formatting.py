@@ -1,0 +1,213 @@
+"""Shares and counts as people write them, rounded so that what is said stays true."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import ceil, floor, isinf
+from typing import Any
+from unicodedata import combining, east_asian_width
+
+import numpy as np
+
+from plcp._files import printable
+from plcp.explain.columns import MOST_DECIMALS, percent as exact_at_ends
+from plcp.groups.groups import label_text
+
+MISSING = "–"
+
+
+def percent(share: float, decimals: int = 1) -> str:
+    """Return a share in percent; 0 and 100 are said only of shares that are exactly so.
+
+    Examples
+    --------
+    >>> percent(0.9), percent(0.99996), percent(1.0)
+    ('90.0 %', '99.996 %', '100 %')
+    """
+    return exact_at_ends(share, decimals)
+
+
+def asked(target: float) -> str:
+    """Return the coverage that was asked for, with as many digits as it was given.
+
+    Examples
+    --------
+    >>> asked(0.9), asked(0.995)
+    ('90 %', '99.5 %')
+    """
+    return f"{100 * target:.10g} %"
+
+
+def between(low: float, high: float, target: float) -> str:
+    """Return two bounds in percent, rounded outwards but never onto the target or across it.
+
+    Examples
+    --------
+    >>> between(0.8888, 0.91234, 0.9), between(0.85, 0.89999, 0.9)
+    ('88.8 to 91.3 %', '85.000 to 89.999 %')
+    """
+    for places in range(1, 1 + MOST_DECIMALS):
+        unit = 10**places
+        down, up = floor(100 * low * unit) / unit, ceil(100 * high * unit) / unit
+        if (down < 100 * target) == (low < target) and (up < 100 * target) == (high < target):
+            break
+    return f"{down:.{places}f} to {min(up, 100.0):.{places}f} %"
+
+
+def rate(coverage: float | None) -> str:
+    """Return a coverage in percent, a dash for that of no rows.
+
+    Examples
+    --------
+    >>> rate(0.90149), rate(None)
+    ('90.1 %', '–')
+    """
+    return MISSING if coverage is None else percent(coverage)
+
+
+def number(value: Any) -> str:
+    """Return a number of any magnitude: four digits, or all before the point.
+
+    Examples
+    --------
+    >>> number(139529.7), number(0.012345), number("inf"), number(-0.0), number(None)
+    ('139,530', '0.01235', '∞', '0', '–')
+    """
+    if value is None:
+        return MISSING
+    value = float(value)
+    if isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{value:z,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:z.4g}"
+    return text.replace("-", "−")
+
+
+def rows(n: int) -> str:
+    """Return a number of rows.
+
+    Examples
+    --------
+    >>> rows(1), rows(32139)
+    ('1 row', '32,139 rows')
+    """
+    return f"{n:,} row{'' if n == 1 else 's'}"
+
+
+def label(value: Any) -> str:
+    """Return a label as text: whole numbers without a point, truth values as JSON has them.
+
+    Examples
+    --------
+    >>> label("cat"), label(3.0), label(True)
+    ('cat', '3', 'true')
+    """
+    return str(value).lower() if isinstance(value, bool | np.bool_) else label_text(value)
+
+
+WIDTH = 100
+
+
+def clean(text: str) -> str:
+    r"""Return text on one line; what could steer a terminal is replaced by a mark.
+
+    Examples
+    --------
+    >>> clean("a\x1b[31m red\n name")
+    'a�[31m red name'
+    """
+    return printable(" ".join(text.split()))
+
+
+def room(text: str) -> int:
+    """Return how many columns a text takes: ideographs and most emoji take two.
+
+    Examples
+    --------
+    >>> room("age"), room("年齢")
+    (3, 4)
+    """
+    return sum(0 if combining(s) else 1 + (east_asian_width(s) in "WF") for s in text)
+
+
+def fold(text: str, width: int = WIDTH, indent: str = "") -> list[str]:
+    """Return lines of at most ``width`` columns, broken between words where possible.
+
+    Examples
+    --------
+    >>> fold("a long rule in words", 10, indent="  ")
+    ['  a long', '  rule in', '  words']
+    """
+    lines = [""]
+    for word in re.split(r"(?<![≤≥<>=]) ", clean(text)):  # "≥ 23" stays together
+        for piece in _pieces(word, width - len(indent)):
+            longer = f"{lines[-1]} {piece}" if lines[-1] else piece
+            if room(indent + longer) <= width:
+                lines[-1] = longer
+            else:
+                lines.append(piece)
+    return [indent + line for line in lines]
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    pieces = [""]
+    for sign in word:
+        if room(pieces[-1] + sign) > width:
+            pieces.append("")
+        pieces[-1] += sign
+    return pieces
+
+
+def columns(head: Sequence[str], body: Sequence[Sequence[str]], width: int = WIDTH) -> list[str]:
+    """Return a table whose first column folds so that all lines keep within the width."""
+    cells = [[*map(clean, line)] for line in [head, *body]]
+    widths = [max(room(line[i]) for line in cells) for i in range(1, len(head))]
+    left = width - sum(widths) - 2 * len(widths)
+    left = min(left, max(room(line[0]) for line in cells))
+    lines = []
+    for name, *others in cells:
+        first, *more = fold(name, left)
+        padded = [" " * (w - room(cell)) + cell for cell, w in zip(others, widths, strict=True)]
+        lines.append("  ".join([first + " " * (left - room(first)), *padded]).rstrip())
+        lines += more
+    return lines
+
+
+# A verdict is told by a sign and its word, never by its colour alone.
+SIGNS = {"in keeping": "✓", "above": "▲", "falls short": "▼", "too few rows": "○"}
+
+
+def count(n: int) -> str:
+    """Rows, with thousands apart.
+
+    Examples
+    --------
+    >>> count(107128)
+    '107,128'
+    """
+    return f"{n:,}"
+
+
+def thousandths(value: float) -> str:
+    """Three digits after the point, for what lies between zero and one.
+
+    Examples
+    --------
+    >>> thousandths(0.85417), thousandths(-0.0001)
+    ('0.854', '0.000')
+    """
+    return f"{value:z.3f}".replace("-", "−")
+
+
+def signed(verdict: str) -> str:
+    """A verdict with its sign.
+
+    Examples
+    --------
+    >>> signed("in keeping")
+    '✓ in keeping'
+    """
+    return f"{SIGNS[verdict]} {verdict}"
+
+
+WORDS = (count, signed, thousandths)  # what templates may say

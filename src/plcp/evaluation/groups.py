@@ -1,0 +1,279 @@
+"""Groups of rows with what is known of each, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from plcp._files import find_column
+from plcp.evaluation.columns import Scale, holds_lists, scale_of
+from plcp.evaluation.formatting import label
+from plcp.evaluation.outcome import Outcome
+from plcp.evaluation.roles import By
+from plcp.evaluation.verdict import reaches
+from plcp.metrics import GroupCoverage, Grouping, coverage_by_group
+from plcp.quantiles import IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+LABELS = "number of labels"  # what the sizes of label sets are
+ABOVE, IN_KEEPING, SHORT, TOO_FEW = "above", "in keeping", "falls short", "too few rows"
+
+
+class Described(NamedTuple):
+    """Name of a group, and what else is known of it."""
+
+    name: str
+    rule: str | None = None
+    threshold: float | None = None
+    special: tuple[str, ...] = ()
+    precision: float | None = None
+    recall: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GroupList:
+    """Groups of which each row is in one.
+
+    Parameters
+    ----------
+    groups : sequence of Described
+        The groups, in the order to show them in.
+    codes : array of int
+        Place in ``groups`` of the group of each row.
+    about : str
+        How they came about, in a sentence.
+    rows : array of int or None
+        Rows that ``codes`` are of, and on which the groups are measured; None: all of them.
+    """
+
+    groups: Sequence[Described]
+    codes: IntArray
+    about: str
+    rows: IntArray | None = None
+
+    def measure(
+        self, outcomes: Mapping[str, Outcome], target: float, confidence: float
+    ) -> list[dict[str, Any]]:
+        """Coverage, bounds, size and verdict of each group by each method, as plain values."""
+        cells = {
+            method: measure(outcome.take(self.rows), self.codes, len(self.groups), confidence)
+            for method, outcome in outcomes.items()
+        }
+        counts = np.bincount(self.codes, minlength=len(self.groups))
+        return [
+            {
+                "name": group.name,
+                "rule": group.rule,
+                "n": int(counts[i]),
+                "share": float(counts[i] / len(self.codes)),
+                "threshold": number(group.threshold),
+                "cells": {name: cell(table, i, target) for name, table in cells.items()},
+                "special": list(group.special),
+                "precision": group.precision,
+                "recall": group.recall,
+            }
+            for i, group in enumerate(self.groups)
+        ]
+
+
+def measure(outcome: Outcome, codes: IntArray, n_groups: int, confidence: float) -> GroupCoverage:
+    """Measure an outcome in groups given by their numbers; sizes nobody knows are NaN."""
+    size = np.zeros(len(codes)) if outcome.size is None else outcome.size
+    groups = Grouping(np.arange(n_groups), codes, None, len(codes))
+    table = coverage_by_group(outcome.covered, size, groups, confidence=confidence)
+    return replace(table, size=np.full(n_groups, np.nan)) if outcome.size is None else table
+
+
+def cell(table: GroupCoverage, i: int, target: float) -> dict[str, Any]:
+    """Return one group of a measured table, with its verdict."""
+    low, high = float(table.low_all[i]), float(table.high_all[i])
+    return {
+        "n": int(table.n[i]),
+        "hits": int(table.hits[i]),
+        "coverage": number(table.coverage[i]),
+        "low": float(table.low[i]),
+        "high": float(table.high[i]),
+        "low_all": low,
+        "high_all": high,
+        "size": number(table.size[i]),
+        "verdict": verdict(low, high, target),
+    }
+
+
+def verdict(low: float, high: float, target: float) -> str:
+    """What bounds on the coverage say of the coverage asked for.
+
+    Rows are too few where twice as many misses as promised could not be told from the promise.
+
+    Examples
+    --------
+    >>> [verdict(*bounds, 0.9) for bounds in ((0.91, 0.95), (0.85, 0.95), (0.7, 0.95), (0.7, 0.8))]
+    ['above', 'in keeping', 'too few rows', 'falls short']
+    """
+    known = reaches(low, high, target)
+    if known is not None:
+        return ABOVE if known else SHORT
+    is_told = low > 0 and low >= 2 * target - 1
+    return IN_KEEPING if is_told else TOO_FEW
+
+
+def number(value: float | None) -> float | str | None:
+    """Return a number as strict JSON can hold it: "inf" for infinity, None for NaN.
+
+    Examples
+    --------
+    >>> number(np.float64(2.5)), number(np.inf), number(np.nan), number(None)
+    (2.5, 'inf', None, None)
+    """
+    if value is None or np.isnan(value):
+        return None
+    return f"{value:g}" if np.isinf(value) else float(value)
+
+
+MOST_VALUES = 12  # of a number, each of which is a group of its own
+BINS = 5
+MOST_CATEGORIES = 30
+
+
+def group_by(frame: pd.DataFrame, by: By) -> GroupList:
+    """Group rows by a column: by its values, or by bins of its numbers or dates.
+
+    Numbers and dates of more than 12 values are cut into 5 bins unless another number is asked
+    for. Beyond the 30 most frequent categories, the others are one group. Rows without a value are
+    a group of their own.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"age": [17, 25, 38, 44, 51, 80], "sex": list("fmf") + [None] * 3})
+    >>> [group.name for group in group_by(people, By("age", 3)).groups]
+    ['age up to 29', 'age 30 to 49', 'age 50 and over']
+    >>> [group.name for group in group_by(people, By("sex")).groups]
+    ['sex is f', 'sex is m', 'sex is missing']
+    """
+    name = find_column(by.column, list(frame.columns))
+    if holds_lists(frame[name]):
+        raise ValueError(
+            f"groups by {name!r} cannot be made, as it holds lists: name another column"
+        )
+    scale = scale_of(frame[name])
+    if scale is not None:
+        return _by_scale(name, scale, by.bins)
+    if by.bins is not None and frame[name].notna().any():
+        raise ValueError(
+            f"{name}:{by.bins} asks for bins, but {name!r} holds categories: leave out :{by.bins}"
+        )
+    return _by_category(name, frame[name])
+
+
+def _by_scale(name: str, scale: Scale, bins: int | None) -> GroupList:
+    missing = np.isnan(scale.values)
+    values = np.unique(scale.values[~missing])
+    if len(values) <= (bins or MOST_VALUES):
+        names = [f"{name} is {scale.text(value)}" for value in values]
+        codes = np.searchsorted(values, scale.values)
+        return _listed(name, names, codes, missing, "Each value is a group.")
+    cuts = scale.cuts(bins or BINS)
+    ends = [None, *cuts, None]
+    names = [f"{name} {scale.words(*ends[i : i + 2])}" for i in range(len(cuts) + 1)]
+    about = f"{len(names)} bins of as many rows each as repeated values and round ends allow"
+    about += f", as there are {len(values):,} values." if bins is None else "."
+    return _listed(name, names, np.searchsorted(cuts, scale.values, "right"), missing, about)
+
+
+def _by_category(name: str, column: pd.Series) -> GroupList:
+    import pandas as pd
+
+    codes, found = pd.factorize(column)
+    texts = [_text(value) for value in found]
+    places = {text: i for i, text in enumerate(_ordered(texts, found))}
+    codes = np.array([places[text] for text in texts] + [0], dtype=np.intp)[codes]
+    missing = np.asarray(column.isna())
+    names, about = [f"{name} is {text}" for text in places], "Each value is a group."
+    if len(names) > MOST_CATEGORIES:
+        counts = np.bincount(codes[~missing], minlength=len(names))
+        kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_CATEGORIES])
+        place = np.full(len(names), MOST_CATEGORIES)
+        place[kept] = np.arange(MOST_CATEGORIES)
+        about = (
+            f"The {MOST_CATEGORIES} most frequent of {len(names):,} values, the others together."
+        )
+        names, codes = [*(names[i] for i in kept), f"{name}: others"], place[codes]
+    return _listed(name, names, codes, missing, about)
+
+
+def _ordered(texts: list[str], found: Any) -> list[str]:
+    """Distinct texts in the order of their categories, of their numbers, or of the alphabet."""
+    if getattr(found, "ordered", False):
+        keys: Sequence[Any] = found.codes
+    elif all(isinstance(value, Real | np.bool_) for value in found):
+        keys = list(found)
+    else:
+        keys = texts
+    order = sorted(range(len(texts)), key=lambda i: keys[i])
+    return list(dict.fromkeys(texts[i] for i in order))
+
+
+def _text(value: Any) -> str:
+    """Return a category as text; one that would be taken for a gap is quoted."""
+    text = label(value)
+    return f'"{text}"' if text.strip() in ("", "missing") else text
+
+
+def _listed(name: str, names: list[str], codes: IntArray, missing: Any, about: str) -> GroupList:
+    if missing.any():
+        codes = np.where(missing, len(names), codes)
+        names = [*names, f"{name} is missing"]
+    return GroupList([Described(text) for text in names], codes.astype(np.intp), about)
+
+
+ABOUT = (
+    "Groups that the rule learned from calibration rows, by their number. A group has a rule in "
+    "words where, on calibration rows that the words were not learned from, at least 80 % of such "
+    "rows are in the group and at least 80 % of the group are such rows; else what sets it apart "
+    "most. A threshold that varies within its group is that of its median row."
+)
+
+
+def model_groups(
+    codes: IntArray, thresholds: Sequence[float], explanation: Mapping[str, Any] | None = None
+) -> GroupList:
+    """Groups of new rows as a model numbers them.
+
+    Parameters
+    ----------
+    codes : array of int
+        Learned group of each row; one below zero is in none, and not measured.
+    thresholds : sequence of float
+        Threshold of each learned group; there may be groups without rows.
+    explanation : mapping, optional
+        ``Explanation.to_dict()``: names, rules and what is special.
+
+    Examples
+    --------
+    >>> [group.name for group in model_groups(np.array([1, 0, 1]), [0.5, 2.0]).groups]
+    ['group 0', 'group 1']
+    """
+    known = {} if explanation is None else {told["group"]: told for told in explanation["groups"]}
+    groups = [
+        _described(number, float(threshold), known.get(number))
+        for number, threshold in enumerate(thresholds)
+    ]
+    numbers = np.asarray(codes, dtype=np.intp)
+    rows = np.flatnonzero(numbers >= 0) if (numbers < 0).any() else None
+    return GroupList(groups, numbers if rows is None else numbers[rows], ABOUT, rows)
+
+
+def _described(number: int, threshold: float, told: Mapping[str, Any] | None) -> Described:
+    if told is None:
+        return Described(f"group {number}", threshold=threshold)
+    special = tuple(difference["text"] for difference in told["profile"])
+    fit = told.get("precision"), told.get("recall")
+    return Described(told["name"], told["rule"], threshold, special, *fit)

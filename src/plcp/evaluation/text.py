@@ -1,0 +1,143 @@
+"""A summary as plain text for terminals; nothing is computed here but places on a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from plcp.evaluation.formatting import WIDTH, between, columns, fold, number, percent, rate, room
+from plcp.evaluation.groups import LABELS
+from plcp.explain.explanation import what_was_considered
+
+Summary = Mapping[str, Any]
+MARKS = 15  # places of a bar
+MOST_COLUMNS = 10  # of importance that are told; the page has more
+
+
+def to_text(summary: Summary) -> str:
+    r"""Return a summary as lines of at most 100 columns, in the order of the page.
+
+    A bar shows the interval for all groups of a list at once, with a dot at the coverage, and the
+    target as an upright line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.evaluation import Outcome, summarise
+    >>> sets = Outcome(np.arange(500) % 5 > 0)
+    >>> text = to_text(summarise({"ours": sets}, alpha=0.1, title="An example"))
+    >>> print("\n".join(text.splitlines()[3:5]))
+    Covers 80.0 % of 500 rows (95 % interval 76.2 to 83.5 %): short of the 90 % asked for.
+    There are no groups to compare.
+    """
+    return "\n\n".join("\n".join(part) for part in _parts(summary) if part) + "\n"
+
+
+def _parts(summary: Summary) -> Iterator[list[str]]:
+    yield _head(summary)
+    if failed := summary["failed"]["groups"]:
+        more = summary["failed"]["count"] - len(failed)
+        title = f"Failed by {summary['methods'][0]}"
+        title += f", and {more:,} groups more below" if more else ""
+        yield [*fold(title), "", *_table(summary, failed)]
+    yield _table(summary, [{"name": "all rows", "cells": summary["overall"]}])
+    yield _section("Learned groups", summary["learned"], summary)
+    for column in summary["named"]:
+        yield _section(f"By {column['column']}", column, summary)
+    if choice := summary["choice"]:
+        yield ["Number of groups", *fold(f"{choice['about']} Chosen: {choice['chosen']}.")]
+    if explanation := summary["explanation"]:
+        yield ["What tells the groups apart", *_explained(explanation)]
+    yield _items("Notes", summary["notes"])
+    sources = [f"{source['name']}: {source['value']}" for source in summary["provenance"]]
+    yield _items("Provenance", sources)
+
+
+def _head(summary: Summary) -> list[str]:
+    title = fold(summary["title"])
+    lines = [*title, "=" * max(map(room, title))]
+    lines += fold(summary["subtitle"]) if summary["subtitle"] else []
+    told = [line for line in summary["headline"].values() if line]
+    return [*lines, "", *(line for sentence in told for line in fold(sentence))]
+
+
+def _section(title: str, found: Mapping[str, Any], summary: Summary) -> list[str]:
+    """Return a heading, where groups come from, and a line for each."""
+    lines = [*fold(title), *fold(found["about"])]
+    return [*lines, "", *_table(summary, found["groups"])] if found["groups"] else lines
+
+
+def _table(summary: Summary, groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    *others, subject = summary["methods"]
+    sized = summary["size_name"] is not None
+    head = ["group", "rows", *others, subject if others else "covered", "all at once"]
+    size = "labels" if summary["size_name"] == LABELS else summary["size_name"]
+    head += [f"mean {size}"] * sized + ["", "verdict"]
+    span = _span(groups, subject, summary["target"])
+    return columns(head, [_line(group, summary, span, sized) for group in groups])
+
+
+def _line(
+    group: Mapping[str, Any], summary: Summary, span: tuple[float, float], sized: bool
+) -> list[str]:
+    cells = [group["cells"][method] for method in summary["methods"]]
+    cell = cells[-1]
+    bounds = between(cell["low_all"], cell["high_all"], summary["target"])
+    line = [
+        group["name"],
+        f"{cell['n']:,}",
+        *(rate(each["coverage"]) for each in cells),
+        bounds,
+    ]
+    line += [number(cell["size"])] * sized
+    return [*line, _bar(cell, summary["target"], span), cell["verdict"]]
+
+
+def _span(groups: Sequence[Mapping[str, Any]], subject: str, target: float) -> tuple[float, float]:
+    """Range of coverage that bars show: from the lowest bound of a group with rows to one."""
+    lows = [group["cells"][subject]["low_all"] for group in groups if group["cells"][subject]["n"]]
+    return min([*lows, target]), 1.0
+
+
+def _bar(cell: Mapping[str, Any], target: float, span: tuple[float, float]) -> str:
+    """Return an interval, the coverage and the target as marks on a line."""
+
+    def place(share: float) -> int:
+        reach = (share - span[0]) / (span[1] - span[0])
+        return min(max(round(reach * (MARKS - 1)), 0), MARKS - 1)
+
+    low, high = place(cell["low_all"]), place(cell["high_all"])
+    marks = ["─" if low <= i <= high else "·" for i in range(MARKS)]
+    marks[place(target)] = "│"
+    if cell["coverage"] is not None:
+        marks[place(cell["coverage"])] = "●"
+    return "".join(marks)
+
+
+def _explained(explanation: Mapping[str, Any]) -> Iterator[str]:
+    found = percent(explanation["fidelity"])
+    yield from fold(
+        f"A few rules in words tell the group of {found} of calibration rows held out (see plcp "
+        "explain)."
+    )
+    ranked = [f"{item['feature']} {item['value']:.3f}" for item in explanation["importance"]]
+    if ranked:
+        first, more = ranked[:MOST_COLUMNS], len(ranked) - MOST_COLUMNS
+        last = f", and {more} more that move rows less" if more > 0 else ""
+        yield from fold(
+            "Importance of columns, from 0, rows stay in their groups, to 1, they move as if all "
+            f"columns were shuffled: {', '.join(first)}{last}."
+        )
+    n_columns, n_considered = explanation.get("n_columns"), explanation.get("n_considered")
+    if screened := what_was_considered(n_columns, n_considered):
+        yield from fold(screened)
+    for column in explanation["sensitive"]:
+        yield from fold(f"Named column {column['column']}: {column['text']}.")
+
+
+def _items(title: str, items: Sequence[str]) -> list[str]:
+    lines = [title] if items else []
+    for item in items:
+        first, *more = fold(item, WIDTH, indent="  ")
+        lines += [f"- {first[2:]}", *more]
+    return lines

@@ -1,1 +1,0 @@
-"""Predictors made of layers, which the experiments on images and sensors need; these need torch."""

@@ -1,0 +1,152 @@
+"""Learned groups for other packages: as bins, and as columns of a feature map."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from plcp._options import shortened
+from plcp._rows import count
+from plcp.conformal import Conformal
+from plcp.quantiles import FloatArray, IntArray
+from plcp.thresholds import PLCP, ThresholdRule
+
+__all__ = [
+    "Bins",
+    "FeatureMap",
+    "as_feature_map",
+    "bins",
+]
+
+
+def check_grouped(rule: Any) -> Any:
+    """Return a fitted threshold rule, or refuse what is none."""
+    if isinstance(rule, Conformal):
+        raise TypeError(
+            f"groups are those of a threshold rule, got {type(rule).__name__}: give its rule, "
+            "thresholds_[0], and rows as that sees them, after features="
+        )
+    if not isinstance(rule, ThresholdRule):
+        raise TypeError(
+            f"groups are those of a fitted threshold rule, got {rule!r}: give one, such as "
+            "PLCP().fit(X, scores)"
+        )
+    check_is_fitted(rule)
+    return rule
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A function from rows to the number of each one's group."""
+
+    rule: Any
+
+    def __call__(self, X: Any) -> IntArray:
+        """Return the group of each row, as numbered in the rule's ``thresholds_``."""
+        groups = self.rule.assign(X).groups
+        if groups is None:
+            self.rule.members(X)  # levels with groups of their own say so themselves
+            raise ValueError(
+                f"{type(self.rule).__name__} has not one group for each row: use PLCP or Mondrian, "
+                "or as_feature_map for groups that overlap"
+            )
+        unseen = (groups < 0).nonzero()[0].tolist()
+        if unseen:
+            raise ValueError(
+                f"rows {shortened(unseen)} are of groups that the rule never saw: leave them out, "
+                "or fit it on rows of all groups"
+            )
+        return groups
+
+
+def bins(rule: Any) -> Bins:
+    """Groups of a fitted rule as bins of Mondrian categories, e.g. for crepes.
+
+    ``WrapRegressor(model).calibrate(X, y, mc=bins(rule))``. The rule must have been fitted on
+    other rows than those given to ``calibrate``: groups learned from a score's own row void the
+    guarantee. crepes 0.9 gives a row of a bin without calibration rows the interval [0, 0]: see
+    that every group holds some.
+
+    Parameters
+    ----------
+    rule : fitted threshold rule
+        With one group for each row: ``PLCP``, ``Mondrian``.
+
+    Returns
+    -------
+    Bins
+        A function from rows to whole numbers, which can be pickled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp import Mondrian
+    >>> X = np.repeat([[0.0], [1.0]], 20, axis=0)
+    >>> rule = Mondrian(0).fit(X, np.arange(40.0))
+    >>> bins(rule)([[1.0], [0.0], [1.0]])
+    array([1, 0, 1])
+    """
+    return Bins(check_grouped(rule))
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """A function from rows to one column a group."""
+
+    rule: Any
+
+    def __call__(self, X: Any) -> FloatArray:
+        """Return how far each row belongs to each group, shape (n, groups)."""
+        columns = self._columns(X)
+        nowhere = np.flatnonzero(~columns.any(axis=1)).tolist()
+        if nowhere:
+            raise ValueError(
+                f"rows {shortened(nowhere)} belong to no group of the rule, so that nothing can be "
+                "said of them: leave them out, or fit it on rows of all groups"
+            )
+        return columns
+
+    def _columns(self, X: Any) -> FloatArray:
+        rule = self.rule
+        if isinstance(rule, PLCP) and rule.assignment != "mode":
+            return rule.memberships(X)
+        members = rule.members(X)
+        if not members:
+            raise ValueError(f"{type(rule).__name__} has no groups: use PLCP, or a rule with some")
+        columns = np.zeros((count(X), len(members)))
+        for column, rows in zip(columns.T, members.values(), strict=True):
+            column[rows] = 1.0
+        return columns
+
+
+def as_feature_map(rule: Any) -> FeatureMap:
+    """Groups of a fitted rule as a feature map, e.g. for MAPIE's conditional classes.
+
+    ``ConditionalSplitConformalRegressor(as_feature_map(rule), model, 0.9)``: coverage then holds in
+    each of the groups at once, also where they overlap, and for soft groups
+    (``assignment="sample"`` or ``"mean"``) under each shift that weighs rows by one of the
+    memberships h(x). The rule must have been fitted on other rows than those given to
+    ``conformalize``: groups learned from a score's own row void the guarantee.
+
+    Parameters
+    ----------
+    rule : fitted threshold rule
+        With groups, learned or given: ``PLCP``, ``Mondrian``, ``BatchGCP``, …
+
+    Returns
+    -------
+    FeatureMap
+        A function from rows to an array of shape (n, groups), which can be pickled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp import Mondrian
+    >>> X = np.repeat([[0.0], [1.0]], 20, axis=0)
+    >>> rule = Mondrian(0).fit(X, np.arange(40.0))
+    >>> as_feature_map(rule)([[1.0], [0.0]])
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    return FeatureMap(check_grouped(rule))

@@ -1,0 +1,176 @@
+"""Several methods side by side, on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plcp._options import check_share
+from plcp.metrics.binomial import holm
+from plcp.metrics.measure import Difference, Measure, Table, paired_difference, paired_terms
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One metric of several methods, and how each differs from the reference.
+
+    Parameters
+    ----------
+    metric : str
+        What was measured.
+    reference : str
+        Name of the method that the others are compared with.
+    confidence : float
+        Probability with which each interval of a difference holds it.
+    measures : mapping of str to Measure
+        The methods' own numbers and intervals.
+    differences : mapping of str to Difference
+        Of each other method: its number less the reference's, paired interval and p-value.
+    p_holm : mapping of str to float
+        P-values corrected by Holm for the number of differences.
+    """
+
+    metric: str
+    reference: str
+    confidence: float
+    measures: Mapping[str, Measure]
+    differences: Mapping[str, Difference]
+    p_holm: Mapping[str, float]
+
+    @property
+    def ranking(self) -> list[str]:
+        """Names of the methods, from the smallest estimate to the largest."""
+        return sorted(self.measures, key=lambda name: self.measures[name].estimate)
+
+    @property
+    def table(self) -> Table:
+        """One entry a method in every column; NaN for the reference's difference from itself."""
+        nothing = Difference(*[np.nan] * 4)
+        measures = list(self.measures.values())
+        differences = [self.differences.get(name, nothing) for name in self.measures]
+        columns: dict[str, list[Any]] = {
+            "method": list(self.measures),
+            "estimate": [measure.estimate for measure in measures],
+            "low": [measure.low for measure in measures],
+            "high": [measure.high for measure in measures],
+            "difference": [difference.estimate for difference in differences],
+            "difference_low": [difference.low for difference in differences],
+            "difference_high": [difference.high for difference in differences],
+            "p_value": [difference.p_value for difference in differences],
+            "p_holm": [self.p_holm.get(name, np.nan) for name in self.measures],
+        }
+        return {name: np.array(column) for name, column in columns.items()}
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the table as a pandas frame, one row a method."""
+        import pandas
+
+        return pandas.DataFrame(dict(self.table))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the single rows, as plain Python values."""
+        columns = {name: column.tolist() for name, column in self.table.items()}
+        kept = ("metric", "reference", "confidence", "ranking")
+        return {**{key: getattr(self, key) for key in kept}, "table": columns}
+
+    def __str__(self) -> str:
+        level = f"{100 * self.confidence:g} % interval"
+        head = ["method", self.metric, f"minus {self.reference}", level, "p (Holm)"]
+        rows = [head, *(self._cells(name) for name in self.measures)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            "  ".join(
+                [name.ljust(widths[0])]
+                + [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
+            ).rstrip()
+            for name, *cells in rows
+        )
+
+    def _cells(self, name: str) -> list[str]:
+        """Return the row of one method in the printed table."""
+        estimate = f"{self.measures[name].estimate:.4g}"
+        if name not in self.differences:
+            return [str(name), estimate, "", "", ""]
+        found = self.differences[name]
+        interval = f"[{found.low:.4g}, {found.high:.4g}]"
+        return [str(name), estimate, f"{found.estimate:.4g}", interval, f"{self.p_holm[name]:.2g}"]
+
+
+def compare(
+    results: Mapping[str, Measure],
+    reference: str | None = None,
+    *,
+    confidence: float = 0.95,
+) -> Comparison:
+    """Several methods' measures of the same rows side by side, with paired differences.
+
+    What is hard about a row is hard for every method, so that differences are known far better
+    than the methods' own intervals tell. Each interval is for one difference; the p-values are
+    also corrected for their number (Holm). Differences of coverage have McNemar's test and Tango's
+    interval, others the mean of the rows' differences, corrected for skewness.
+
+    Rows of `hsic` and `size_correlation` are no independent terms but linear approximations, and
+    their intervals only roughly as sure as they say: nominal 95 % ones held in simulations in 91 to
+    100 % of samples of 200 rows and 92 to 100 % of 1,000 with `hsic`, most where neither method
+    shows dependence; in 85 to 96 % and 91 to 97 % with `size_correlation`.
+
+    Parameters
+    ----------
+    results : mapping of str to Measure
+        One metric of each method, on the same rows in the same order. Of a group alone:
+        ``coverage(covered, sample_weight=mask)`` of each method.
+    reference : str, optional
+        The method to compare with; the first unless given.
+    confidence : float, default=0.95
+        Probability with which each interval of a difference holds it.
+
+    References
+    ----------
+    McNemar (1947). Note on the sampling error of the difference between correlated proportions or
+    percentages. Psychometrika.
+    Fagerland, Lydersen, Laake (2014). Recommended tests and confidence intervals for paired
+    binomial proportions. Statistics in Medicine.
+
+    Examples
+    --------
+    >>> from plcp.metrics import coverage
+    >>> hard = np.arange(200) % 5 == 0
+    >>> split = coverage(~hard)
+    >>> ours = coverage(~hard | (np.arange(200) % 2 == 0))
+    >>> print(compare({"split": split, "PLCP": ours}))
+    method  coverage  minus split      95 % interval  p (Holm)
+    split        0.8
+    PLCP         0.9          0.1  [0.06567, 0.1494]   7.7e-06
+    """
+    confidence = check_share("confidence", confidence)
+    if not isinstance(results, Mapping):
+        raise ValueError(
+            f"results must be a mapping of names to measures, got {type(results).__name__}: pass "
+            '{"split": one, "PLCP": other}'
+        )
+    if len(results) < 2:
+        raise ValueError(f"a comparison needs two methods at least, got {list(results)}")
+    reference = next(iter(results)) if reference is None else reference
+    if reference not in results:
+        raise ValueError(f"reference must be one of {list(results)}, got {reference!r}")
+    terms, weights = paired_terms(results), results[reference].weights
+    differences = {
+        name: paired_difference(terms[name], terms[reference], weights, confidence)
+        for name in results
+        if name != reference
+    }
+    corrected = holm([difference.p_value for difference in differences.values()])
+    return Comparison(
+        results[reference].name,
+        reference,
+        confidence,
+        dict(results),
+        differences,
+        dict(zip(differences, corrected.tolist(), strict=True)),
+    )

@@ -1,0 +1,12 @@
+"""Rows that do not fit in memory: passes over blocks of them, and exact ranks by counting.
+
+What is learned here depends on the rows alone: not on their order, nor on how they are cut into
+blocks, nor on who goes through them.
+"""
+
+from plcp._rows import hash_content, hash_rows
+from plcp.out_of_core.passes import Held, Passes
+from plcp.out_of_core.ranks import Ranks
+from plcp.out_of_core.samples import RowDraws
+
+__all__ = ["Held", "Passes", "Ranks", "RowDraws", "hash_content", "hash_rows"]

@@ -1,0 +1,17 @@
+"""Indices: regressors of the score whose value an ordered partition cuts."""
+
+from plcp.regressors.boosted import ScaledQuantile
+from plcp.regressors.colorful import ColorfulQuantile
+from plcp.regressors.crossfit import CrossFitted
+from plcp.regressors.linear import LinearQuantile
+from plcp.regressors.sparse import SparseScale
+from plcp.regressors.stacking import MixedIndex
+
+__all__ = [
+    "ColorfulQuantile",
+    "CrossFitted",
+    "LinearQuantile",
+    "MixedIndex",
+    "ScaledQuantile",
+    "SparseScale",
+]

@@ -1,0 +1,216 @@
+"""What regressors of the score share: the quantile and seed they are given, units, weights."""
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingRegressor,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import has_fit_parameter
+
+from plcp._options import outside
+from plcp._parallel import threads_for
+from plcp.quantiles import FloatArray, IntArray, weighted_quantiles
+from plcp.regressors.boosted import coarse
+
+
+def at_level(index: Any, quantile: float) -> Any:
+    """Clone of an index with every ``quantile`` parameter left at None set to ``quantile``.
+
+    Reaches into pipelines. An index with a level of its own, or with none, keeps to it: the
+    groups are cut and calibrated whatever the index estimates.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> at_level(HistGradientBoostingRegressor(loss="quantile"), 0.9).quantile
+    0.9
+    """
+    return _with_open_parameters(index, "quantile", lambda: quantile)
+
+
+def seeded(estimator: Any, rng: np.random.RandomState) -> Any:
+    """Clone of an estimator with every ``random_state`` left at None drawn from ``rng``."""
+    return _with_open_parameters(
+        estimator, "random_state", lambda: rng.randint(np.iinfo(np.int32).max)
+    )
+
+
+def one_seed(random_state: Any) -> int:
+    """Return a seed that several can share; one that is a number already stays the same."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _with_open_parameters(estimator: Any, name: str, value: Callable[[], Any]) -> Any:
+    """Clone with the parameters called ``name``, at any depth, that are None given a value."""
+    estimator = clone(estimator)
+    for key, given in sorted(estimator.get_params(deep=True).items()):
+        if given is None and (key == name or key.endswith(f"__{name}")):
+            estimator.set_params(**{key: value()})
+    return estimator
+
+
+MOST_DOUBLINGS = 900  # from the unit to the largest score, which must stay finite in it
+
+
+def unit_of(scores: FloatArray, weights: FloatArray | None = None) -> float:
+    """Power of two just above the middle one of the sizes that are not zero; one if all are.
+
+    Sums of squares and Newton steps overflow or vanish at the ends of floating point. In this unit
+    they do not, and scores times a power of two give what is learned times that power, to the bit.
+
+    Examples
+    --------
+    >>> unit_of(np.array([0.0, -3.0, 7e99])), unit_of(np.zeros(2))
+    (4.0, 1.0)
+    """
+    some = scores != 0
+    sizes = np.abs(scores[some])
+    if len(sizes) == 0:
+        return 1.0
+    shares = np.ones(len(sizes)) if weights is None else weights[some]
+    middle, largest = weighted_quantiles(sizes, shares[:, None], 0.5)[0], sizes.max()
+    exponents = np.frexp([middle, largest])[1]
+    return float(np.ldexp(1.0, max(exponents[0], exponents[1] - MOST_DOUBLINGS)))
+
+
+ENTRIES = 2**18  # of X at a time: they stay in the cache
+FEWEST = 1024  # rows at a time: with fewer, calls cost more than sums
+
+
+def line(X: NDArray[Any], coef: NDArray[Any]) -> NDArray[np.float64]:
+    """Return ``X @ coef`` in double precision, summed column after column.
+
+    A matrix product sums the rows at the end of a block in another order than those in its middle;
+    this sum is the same to the last bit wherever a row stands, and however X lies in memory.
+
+    Examples
+    --------
+    >>> line(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0]))
+    array([21., 43.])
+    """
+    total = np.zeros(len(X))
+    step = max(FEWEST, ENTRIES // max(1, X.shape[1]))
+    for start in range(0, len(X), step):
+        block, part = X[start : start + step], total[start : start + step]
+        for column, weight in zip(block.T, coef, strict=True):
+            part += np.multiply(column, weight, dtype=float)
+    return total
+
+
+ENSEMBLES = (StackingClassifier, StackingRegressor, VotingClassifier, VotingRegressor)
+
+
+def fit_weighted(
+    estimator: Any, X: Any, y: FloatArray | IntArray, weights: FloatArray | None
+) -> Any:
+    """Fit, with weights if there are any and the estimator can take them."""
+    with threads_for(X, estimator):
+        return _fit(estimator, X, y, weights)
+
+
+def _fit(estimator: Any, X: Any, y: FloatArray | IntArray, weights: FloatArray | None) -> Any:
+    if weights is None:
+        return estimator.fit(X, y)
+    params = weight_params(estimator, weights)
+    if params is None:
+        raise ValueError(
+            f"{type(estimator).__name__} does not accept sample_weight, which is needed here: "
+            "choose an estimator whose fit takes weights, or give none"
+        )
+    boosted = isinstance(estimator, HistGradientBoostingRegressor)
+    return estimator.fit(coarse(X) if boosted else X, y, **params)
+
+
+def weight_params(estimator: Any, weights: FloatArray) -> dict[str, FloatArray] | None:
+    """Return what to give to ``fit`` so that weights are used; None if the estimator has no way.
+
+    Where scikit-learn's metadata routing is on, pipelines and other routers take
+    ``sample_weight`` itself, and hand it to those within that request it.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> weight_params(make_pipeline(StandardScaler(), Ridge()), 2.0)
+    {'ridge__sample_weight': 2.0}
+    >>> weight_params(make_pipeline(StandardScaler(), KNeighborsRegressor()), 2.0) is None
+    True
+    """
+    plain = {"sample_weight": weights}
+    if isinstance(estimator, FrozenEstimator):
+        return {}  # it is not trained
+    if has_fit_parameter(estimator, "sample_weight"):
+        return plain
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        params = weight_params(last, weights)
+        if params is None or is_routing():
+            return None if params is None else plain
+        return {f"{name}__{key}": value for key, value in params.items()}
+    if isinstance(estimator, GridSearchCV | RandomizedSearchCV):
+        return weight_params(estimator.estimator, weights)
+    if isinstance(estimator, TransformedTargetRegressor):
+        inner = LinearRegression() if estimator.regressor is None else estimator.regressor
+        return weight_params(inner, weights)
+    if isinstance(estimator, ENSEMBLES):
+        members = [member for _, member in estimator.estimators if member != "drop"]
+        return plain if all(has_fit_parameter(m, "sample_weight") for m in members) else None
+    return None
+
+
+def training_params(
+    owner: Any, members: dict[str, Any], weights: FloatArray | None
+) -> dict[str, dict[str, Any]]:
+    """Return what to give to ``fit`` of each member of a meta-estimator, by the member's name.
+
+    Members are routed to as they request, where metadata routing is on; otherwise those that can
+    take weights get them. One that cannot is trained without, and a warning says so.
+    """
+    if weights is None:
+        return {name: {} for name in members}
+    routed = process_routing(owner, "fit", sample_weight=weights) if is_routing() else None
+    given = {}
+    for name, member in members.items():
+        params = weight_params(member, weights)
+        if params is None:
+            warnings.warn(
+                f"{type(member).__name__} takes no sample_weight, so it is trained as if all rows "
+                "weighed the same: choose a model whose fit takes weights, or wrap a trained one "
+                "in FrozenEstimator",
+                stacklevel=outside(),
+            )
+        given[name] = (params or {}) if routed is None else routed[name]["fit"]
+    return given
+
+
+def training_routes(owner: Any, members: dict[str, Any]) -> MetadataRouter:
+    """Return the router by which ``fit`` of a meta-estimator hands metadata to its members."""
+    fits = MethodMapping().add(caller="fit", callee="fit")
+    return MetadataRouter(owner=owner).add(method_mapping=fits, **members)
+
+
+def is_routing() -> bool:
+    """Whether scikit-learn's metadata routing is on."""
+    return bool(get_config()["enable_metadata_routing"])

@@ -1,0 +1,430 @@
+"""The mean of fold models that are made of boosters, from all their trees at once."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from sklearn.base import RegressorMixin, clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import check_random_state, gen_batches, get_tags
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from sklearn.utils.validation import check_is_fitted
+
+from plcp._base import Estimator
+from plcp._folds import Fold, given_folds, row_sets, shuffled_folds
+from plcp._options import check_count, check_same_rows
+from plcp._parallel import in_threads, jobs_for, threads_for
+from plcp._rows import take
+from plcp._validation import (
+    check_features,
+    check_lengths,
+    check_scores,
+    check_weights,
+    relative_weights,
+    takes_images,
+    takes_nan,
+)
+from plcp.quantiles import FloatArray, IntArray
+from plcp.regressors._fast_trees import (
+    MOST_LEAVES,
+    AnyBooster,
+    Booster,
+    Forest,
+    LightBooster,
+    Walks,
+    is_light,
+    numbered_columns,
+    width,
+)
+from plcp.regressors.base import fit_weighted, seeded
+from plcp.regressors.boosted import ScaledQuantile
+from plcp.regressors.encoding import CategoryMeans, without_rare
+from plcp.regressors.linear import LinearQuantile
+from plcp.regressors.sparse import SparseScale
+
+MOST_TO_WALK = 64  # rows: of more, the models themselves are as fast
+ROWS_FOR_TABLES = 10_000  # below, making tables of all trees takes longer than they spare
+ROWS = 16_384  # at a time: they stay in the cache; with fewer, threads wait for the interpreter
+MOST_BYTES = 2**26  # of all tables: a column may have a category for every other row
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A model taken apart: it predicts the product of what its boosters do, times a unit."""
+
+    boosters: Sequence[AnyBooster]
+    unit: float = 1.0
+
+    def combine(self, *predictions: FloatArray) -> FloatArray:
+        """Return what the model makes of its boosters' predictions."""
+        return reduce(np.multiply, predictions, np.asarray(self.unit))
+
+
+class AveragedBoosters:
+    """Mean of several models made of boosters, the same to the last bit as their own mean.
+
+    A few rows walk through the trees, many are looked up in tables of them, which take longer to be
+    made than some thousand predictions; either is made when it is first asked for.
+    """
+
+    def __init__(self, models: Sequence[Parts]) -> None:
+        self.models = models
+        self.boosters = [booster for model in models for booster in model.boosters]
+
+    @classmethod
+    def of(cls, models: Sequence[Any]) -> Self | None:
+        """Take fitted models apart; None where it cannot be done."""
+        apart = [taken_apart(model) for model in models]
+        known = [parts for parts in apart if parts is not None]
+        return cls(known) if len(known) == len(apart) else None
+
+    def predict(self, X: NDArray[Any]) -> FloatArray | None:
+        """Mean of the models; None where they would tell it sooner themselves."""
+        if len(X) <= MOST_TO_WALK:
+            return None if self.walks is None else self._mean(self.walks, X)
+        is_many = len(X) >= ROWS_FOR_TABLES or "forest" in vars(self)
+        return self._in_blocks(self.forest, X) if is_many and self.forest is not None else None
+
+    @cached_property
+    def walks(self) -> Walks | None:
+        """All trees, for few rows; None for LightGBM, whose trees take a second to be told."""
+        own = [b for b in self.boosters if isinstance(b, Booster) and b.is_plain and b.n_trees]
+        return Walks(own) if len(own) == len(self.boosters) else None
+
+    @cached_property
+    def forest(self) -> Forest | None:
+        """Tables of all trees, for many rows; None where they would gain nothing."""
+        fit = all(b.is_plain and b.most_leaves <= MOST_LEAVES for b in self.boosters)
+        return Forest(self.boosters) if fit and _is_worth_tables(self.boosters) else None
+
+    def _in_blocks(self, trees: Forest, X: NDArray[Any]) -> FloatArray:
+        """Mean of the models block by block, in as many threads as scikit-learn takes."""
+        blocks = [X[rows] for rows in gen_batches(len(X), ROWS)]
+        n_threads = min(len(blocks), _openmp_effective_n_threads())
+        mean = partial(self._mean, trees)
+        if n_threads == 1:
+            return np.concatenate([*map(mean, blocks)])
+        with ThreadPoolExecutor(n_threads) as threads:
+            return np.concatenate([*threads.map(mean, blocks)])
+
+    def _mean(self, trees: Walks | Forest, X: NDArray[Any]) -> FloatArray:
+        predictions = iter(trees.predict(X))
+        values = (
+            model.combine(*(next(predictions) for _ in model.boosters)) for model in self.models
+        )
+        return reduce(np.add, values) / len(self.models)
+
+
+def taken_apart(model: Any) -> Parts | None:
+    """Boosters of a fitted model, if it is made of nothing else."""
+    if isinstance(model, Pipeline):
+        return _without_rare_apart(model)
+    if is_light(model):
+        return Parts([LightBooster(model)])
+    if type(model) is HistGradientBoostingRegressor:
+        return Parts([Booster(model)])
+    if type(model) is ScaledQuantile:
+        return Parts([Booster(model.scale_), Booster(model.shape_)], model.unit_)
+    if type(model) is CategoryMeans and (parts := taken_apart(model.index_)) is not None:
+        given = [replace(b, means=model.means_) for b in parts.boosters if isinstance(b, Booster)]
+        return replace(parts, boosters=given) if len(given) == len(parts.boosters) else None
+    return None
+
+
+def _without_rare_apart(model: Pipeline) -> Parts | None:
+    """A booster that never saw rare categories takes them for missing without being told to."""
+    first, last = model[0], model[-1]
+    if len(model) != 2 or not isinstance(first, FunctionTransformer):
+        return None
+    parts = taken_apart(last)
+    if first.func is not without_rare or parts is None:
+        return None
+    columns = np.flatnonzero(first.kw_args["columns"]).tolist()
+    told = all(booster.holds_codes(i) for booster in parts.boosters for i in columns)
+    return parts if told else None
+
+
+def _is_worth_tables(boosters: Sequence[AnyBooster]) -> bool:
+    columns = numbered_columns(boosters)
+    n_numbers = sum(len(column.samples) for column in columns.values())
+    n_bytes = n_numbers * sum(b.n_trees * width(b.most_leaves) // 8 for b in boosters)
+    # to number the values of a column takes about as long as to walk through a tree
+    return len(columns) <= sum(b.n_trees for b in boosters) and n_bytes <= MOST_BYTES
+
+
+ROWS_TO_FIT = 60_000
+REPEATS = (2, 5)
+ROUNDING = 1e-9  # predictions that differ by less, relative to their size, are equal
+
+
+class CrossFitted(RegressorMixin, Estimator):
+    """The average of an index's fold models, with its out-of-fold values on the fitted rows.
+
+    Row j's out-of-fold value comes from models that never saw it, so thresholds read off it are
+    honest. New rows are served by the average of all fold models, which is less noisy than the
+    one model behind an out-of-fold value and would over-cover; repeating the folds evens that out.
+
+    Parameters
+    ----------
+    index : regressor
+        Refitted on each fold's complement.
+    cv : int, splitter of scikit-learn or iterable of (learn, hold) rows, default=3
+        Number of folds drawn at random, where copies of a row share a fold; or the folds.
+    n_repeats : int or "auto", default="auto"
+        Times the rows are shuffled and divided, where ``cv`` is a number; "auto": 60,000 / n,
+        between two and five.
+    n_jobs : int or None
+        Folds fitted at once, in threads. None: one, or as many as cores are free where the table
+        is large.
+    verbose : bool, default=False
+        Show a progress bar (needs the extra ``progress``).
+    random_state : int, RandomState or None
+        Seed of the folds.
+
+    Attributes
+    ----------
+    out_of_fold_ : ndarray of shape (n,)
+        Mean over repeats of each row's value by the model that did not see it.
+    history_ : list of dict
+        Iterations of each fold model, of those that tell.
+    models_ : list
+        The fold models; linear ones are averaged into one (``SparseScale``: their variances).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.regressors import LinearQuantile
+    >>> X = np.arange(20.0)[:, None]
+    >>> index = CrossFitted(LinearQuantile(quantile=0.5), n_repeats=1, random_state=0)
+    >>> index.fit(X, 3 * X[:, 0]).predict([[5.0]]).round(6)
+    array([15.])
+    """
+
+    _of_rows = ("out_of_fold_",)  # what files leave out
+
+    def __init__(
+        self,
+        index: Any,
+        *,
+        cv: Any = 3,
+        n_repeats: int | str = "auto",
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.index = index
+        self.cv = cv
+        self.n_repeats = n_repeats
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit one model for each fold and repeat.
+
+        Only shares of ``sample_weight`` count, and the index is given weights of one on average:
+        those that are all alike are none.
+        """
+        rng = check_random_state(self.random_state)
+        X = check_features(self, X, reset=True)
+        check_same_rows(X, y=y, sample_weight=sample_weight)
+        scores = check_scores(y)
+        check_lengths(X, scores)
+        weights = relative_weights(check_weights(sample_weight, X))
+        folds = make_folds(X, scores, self.cv, self.n_repeats, rng)
+        return self.fit_folds(X, scores, weights, folds, rng)
+
+    def fit_folds(
+        self,
+        X: Any,
+        scores: FloatArray,
+        weights: FloatArray | None,
+        folds: list[Fold],
+        rng: np.random.RandomState,
+    ) -> Self:
+        """Fit one model for each of the folds; scores and weights have been checked."""
+        X = check_features(self, X, reset=True)
+        index = seeded(self.index, rng)
+        if hasattr(index, "tune"):  # what can be chosen once is not chosen anew in each fold
+            with threads_for(X, index):
+                index = index.tune(X, scores, weights)
+        jobs = [partial(_fit_fold, index, X, scores, weights, fold) for fold in folds]
+        n_jobs = jobs_for(X, index, self.n_jobs)
+        fitted = in_threads(jobs, n_jobs, self.verbose, type(index).__name__)
+        self.out_of_fold_ = mean_out_of_fold(
+            [hold for _, hold in folds],
+            [own for _, own in fitted],
+            len(scores),
+            is_scale=learns_scale(index),
+        )
+        models = [model for model, _ in fitted]
+        self.history_ = histories(models)
+        self.models_ = average_linear(models)
+        self._tables = AveragedBoosters.of(self.models_)  # now: predict changes nothing
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Mean of the fold models."""
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False)
+        if isinstance(X, np.ndarray) and self._tables is not None:
+            mean = self._tables.predict(X)
+            if mean is not None:
+                return mean
+        with threads_for(X, self.models_[0]):
+            total = self.models_[0].predict(X)
+            for model in self.models_[1:]:
+                total = total + model.predict(X)
+        return total / len(self.models_)
+
+    def forget_rows(self) -> None:
+        """Drop what is known of the fitted rows, which new rows do not need."""
+        for name in self._of_rows:
+            delattr(self, name)
+
+    @cached_property
+    def _tables(self) -> AveragedBoosters | None:
+        """All trees of the fold models, if they are made of trees."""
+        return AveragedBoosters.of(self.models_)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is kept on disk: tables are made anew."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_tables"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "models_" in state:
+            self._tables = AveragedBoosters.of(self.models_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = takes_nan(self.index)
+        tags.input_tags.three_d_array = takes_images(self.index)
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def histories(models: list[Any]) -> list[dict[str, Any]]:
+    """What each iteration of each model reached, for models that tell."""
+    return [
+        {"model": number, **step}
+        for number, model in enumerate(models)
+        for step in getattr(model, "history_", [])
+    ]
+
+
+def repeats(n_repeats: int | str, n: int) -> int:
+    """Number of repeats: fewer for more rows, where averaging gains little and costs more."""
+    if n_repeats == "auto":
+        return int(np.clip(round(ROWS_TO_FIT / n), *REPEATS))
+    return check_count("n_repeats", n_repeats, 1)
+
+
+def make_folds(
+    X: Any, scores: FloatArray, cv: Any, n_repeats: int | str, rng: np.random.RandomState
+) -> list[Fold]:
+    """Learn and hold rows of every fold of every repeat, or of the folds given."""
+    n = len(scores)
+    if n < 2:
+        raise ValueError(f"n_samples={n}: one row makes no folds, give at least two")
+    folds = given_folds(cv, X, scores)
+    if folds is not None:
+        return folds
+    sets = row_sets(X, scores)
+    seeds = [rng.randint(np.iinfo(np.int32).max) for _ in range(repeats(n_repeats, n))]
+    return [fold for seed in seeds for fold in shuffled_folds(sets, cv, seed)]
+
+
+def _fit_fold(
+    index: Any, X: Any, scores: FloatArray, weights: FloatArray | None, fold: Fold
+) -> tuple[Any, FloatArray]:
+    learn, hold = fold
+    own = None if weights is None else weights[learn]
+    with threads_for(X, index):
+        model = fit_weighted(clone(index), take(X, learn), scores[learn], own)
+        return model, model.predict(take(X, hold))
+
+
+def learns_scale(index: Any) -> bool:
+    """Whether a regressor predicts a scale, of which ratios matter."""
+    return isinstance(index, SparseScale) or bool(get_tags(index).target_tags.positive_only)
+
+
+def mean_out_of_fold(
+    held: Sequence[IntArray],
+    values: Sequence[FloatArray],
+    n: int,
+    *,
+    is_scale: bool,
+) -> FloatArray:
+    """Mean of each row's predictions by models that did not see it, all on one level.
+
+    A model that predicts less than others was trained without some of the largest scores, which
+    its own fold holds. Left in, its level would tell folds apart: groups of like predictions would
+    be folds, while new rows, served by the mean of all models, belong to none. So the level of
+    each model (a factor of a scale) is taken out, by least squares on rows and models. Rows that
+    are all held out once do not compare models, unless these are constants.
+
+    Parameters
+    ----------
+    held, values : sequences of arrays
+        Rows that each model has not seen, and its predictions there.
+    n : int
+        Number of rows.
+    is_scale : bool
+        Whether predictions are scales.
+
+    Examples
+    --------
+    >>> held = [np.array([0, 1]), np.array([2, 3]), np.array([0, 2]), np.array([1, 3])]
+    >>> constants = [np.full(2, value) for value in (1.0, 3.0, 1.5, 2.5)]
+    >>> mean_out_of_fold(held, constants, 4, is_scale=False)
+    array([2., 2., 2., 2.])
+    """
+    rows, owner = np.concatenate(held), np.repeat(np.arange(len(held)), [*map(len, held)])
+    flat = np.concatenate(values)
+    if len(flat) == n and any(np.ptp(own) > 0 for own in values):
+        return flat[np.argsort(rows)]  # each row has one model: what differs may be the rows
+    if is_scale:
+        levels = model_levels(rows, owner, np.log(np.maximum(flat, np.finfo(float).tiny)), n)
+        flat = flat / np.exp(levels)[owner]
+    else:
+        flat = flat - model_levels(rows, owner, flat, n)[owner]
+    mean = np.bincount(rows, flat, n) / np.bincount(rows, minlength=n)
+    is_constant = np.ptp(mean) <= ROUNDING * np.abs(mean).max()
+    return np.full(n, mean.mean()) if is_constant else mean
+
+
+def model_levels(rows: IntArray, owner: IntArray, values: FloatArray, n: int) -> FloatArray:
+    """Effect b_k of each model in values = a_row + b_model, by least squares, of mean zero.
+
+    Where each row is held out once, rows have no effects.
+    """
+    times, n_models = np.bincount(rows, minlength=n), owner.max() + 1
+    repeated = times.max() > 1
+    centre = (np.bincount(rows, values, n) / times)[rows] if repeated else values.mean()
+    target = np.bincount(owner, values - centre, n_models)
+    matrix = np.diag(np.bincount(owner, minlength=n_models).astype(float))
+    if repeated:
+        seen_by = csr_array((np.ones(len(rows)), (rows, owner)), shape=(n, n_models))
+        matrix -= (seen_by.T @ (seen_by / times[:, None])).toarray()
+    levels = np.linalg.lstsq(matrix, target, rcond=None)[0]
+    return np.asarray(levels - levels.mean())
+
+
+def average_linear(models: list[Any]) -> list[Any]:
+    """One model in place of several of one linear kind, whose lines can be averaged for good."""
+    kinds = {type(model) for model in models}
+    if kinds == {LinearQuantile}:
+        return [models[0].mean_with(models[1:])]
+    if kinds == {SparseScale} and all(model.columns_.plain for model in models):
+        return [models[0].mean_with(models[1:])]
+    return models

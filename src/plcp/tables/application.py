@@ -1,0 +1,326 @@
+"""Sentences about rows that are unlike those of calibration."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from plcp._files import find_column
+from plcp.quantiles import FloatArray
+from plcp.sets import Intervals
+from plcp.tables.arrow import ParquetTable
+from plcp.tables.columns import LABELS, Feature, Framer, rule_input
+from plcp.tables.csv import CsvOptions, DelimitedTable, Dialect
+from plcp.tables.folders import FolderTable, Part, write_folder_atomically
+from plcp.tables.io import Format, TableFile, ahead, format_of
+from plcp.tables.model import TabularModel
+from plcp.tables.opening import check_output_table, create_table
+from plcp.tables.scores import Predicted, read_predictions, rescaled_note, rows_without
+from plcp.thresholds import PLCP, Mondrian, ThresholdRule
+from plcp.thresholds.base import Assigned, never_crossing
+
+NAMED = 3  # values told by name
+
+
+def unseen_note(
+    feature: Feature, unseen: Counter[str] | None, by: str = "calibration"
+) -> str | None:
+    """Say which values of a column calibration never saw, and what becomes of their rows.
+
+    Examples
+    --------
+    >>> unseen_note(Feature("state", "categories", "string"), Counter(NY=2))
+    "2 rows hold values of 'state' that calibration never saw ('NY': 2): they count as missing"
+    """
+    if not unseen:
+        return None
+    rows = unseen.total()
+    often = ", ".join(f"{value!r}: {count:,}" for value, count in unseen.most_common(NAMED))
+    others = len(unseen) - NAMED
+    more = f", and {others:,} other value{'' if others == 1 else 's'}" if others > 0 else ""
+    fate = "belong to no group of that column" if feature.kind == LABELS else "count as missing"
+    return (
+        f"{_rows(rows)} {'holds a value' if rows == 1 else 'hold values'} of {feature.column!r} "
+        f"that {by} never saw ({often}{more}): they {fate}"
+    )
+
+
+def infinite_note(count: int, of: int) -> str | None:
+    """Say how many sets hold every outcome."""
+    if not count:
+        return None
+    sets = "1 set holds" if count == 1 else f"{count:,} sets hold"
+    return (
+        f"{sets} every outcome, of {of:,} rows: calibration has too few rows of their kind for a "
+        "finite threshold"
+    )
+
+
+def empty_note(count: int, of: int) -> str | None:
+    """Say how many sets hold nothing."""
+    if not count:
+        return None
+    return (
+        f"{count:,} of {of:,} sets {'is' if count == 1 else 'are'} empty: no outcome is near enough"
+    )
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+class Applier:
+    """Adds sets, groups and thresholds to batches of new rows, and counts what is odd in them.
+
+    ``lower`` and ``upper``, or ``set``, then ``group`` if the rule has groups, and ``threshold``;
+    for a further miscoverage rate ``lower_0.05`` and so on. Sets of a row are nested.
+    All columns and the order of rows stay. A row without a prediction gets nulls. An empty
+    interval is written as ``lower`` = inf, ``upper`` = -inf: it holds no number.
+
+    Parameters
+    ----------
+    model : TabularModel
+        The calibrated model.
+    prefix : str, default=""
+        Put before the names of the new columns.
+
+    Examples
+    --------
+    >>> from plcp.tables import calibrate, choose_roles
+    >>> table = pa.table({"y": np.arange(1.0, 20), "yhat": np.zeros(19)})
+    >>> roles = choose_roles(table.column_names, target="y", prediction="yhat")
+    >>> applier = Applier(calibrate(table, roles, method="split"))
+    >>> new = pa.record_batch({"yhat": [0.0, None]})
+    >>> applier.apply(new).to_pylist()[0]
+    {'yhat': 0.0, 'lower': -18.0, 'upper': 18.0, 'threshold': 18.0}
+    >>> applier.notes()
+    ['1 of 2 rows has no finite prediction and is left without a set']
+    """
+
+    def __init__(self, model: TabularModel, prefix: str = "") -> None:
+        self.model = model
+        self.prefix = prefix
+        self._framer = Framer(model.features)
+        self._score = model.conformity
+        self._has_groups = isinstance(model.rule, PLCP | Mondrian)
+        self._rows = self._lacking = self._rescaled = self._infinite = self._empty = 0
+
+    def schema(self, given: pa.Schema, where: str = "the table") -> pa.Schema:
+        """Return the columns of the output, after a look whether the input will do."""
+        for name in self.model.needed:
+            find_column(name, given.names, where)
+        self._framer.check(given)
+        fields = self._new_fields()
+        taken = [field.name for field in fields if field.name in given.names]
+        if taken:
+            raise ValueError(
+                f"{where} has a column {taken[0]!r} already: give the new ones a prefix, as in "
+                "--prefix plcp_"
+            )
+        for field in fields:
+            given = given.append(field)
+        return given
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch with the new columns."""
+        schema, new = self.schema(batch.schema), self.new_columns(batch)
+        return pa.RecordBatch.from_arrays([*batch.columns, *new.columns], schema=schema)
+
+    def new_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the new columns alone."""
+        fields = self._new_fields()
+        new = self._new_columns(batch) if batch.num_rows else _no_rows(fields)
+        return pa.RecordBatch.from_arrays(new, schema=pa.schema(fields))
+
+    def notes(self) -> list[str]:
+        """Return what was odd in the rows so far, one sentence each."""
+        said = [unseen_note(f, self._framer.unseen.get(f.column)) for f in self._framer.features]
+        if self._lacking:
+            lacking = rows_without(self._lacking, self._rows, "finite prediction")
+            said.append(f"{lacking} left without a set")
+        if self._rescaled:
+            said.append(rescaled_note(self._rescaled))
+        said += [infinite_note(self._infinite, self._rows), empty_note(self._empty, self._rows)]
+        return [note for note in said if note]
+
+    def _new_fields(self) -> list[pa.Field]:
+        sets = []
+        if self._score is not None and self.model.classes is None:
+            sets = [("lower", pa.float64()), ("upper", pa.float64())]
+        elif self.model.classes is not None:
+            sets = [("set", pa.list_(self.model.classes.type))]
+        groups, threshold = [("group", pa.int32())], ("threshold", pa.float64())
+        fields = [*sets, *(groups if self._has_groups else ()), threshold]
+        for alpha in self.model.alphas[1:]:
+            fields += [(f"{name}_{alpha:g}", kind) for name, kind in (*sets, threshold)]
+        return [pa.field(self.prefix + name, kind) for name, kind in fields]
+
+    def _new_columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        X = rule_input(self._framer, batch)
+        groups, thresholds = assigned(self.model.rule, X)
+        others: list[FloatArray] = []
+        if self.model.others:
+            more = [assigned(rule, X).thresholds for rule in self.model.others]
+            nested = never_crossing(self.model.alphas, np.column_stack([thresholds, *more]))
+            thresholds, *others = nested.T
+        predicted = self._predicted(batch)
+        lacking = ~predicted.present
+        columns, empty = self._sets(predicted, thresholds)
+        if groups is not None:
+            columns.append(pa.array(groups, pa.int32(), mask=lacking | (groups < 0)))
+        columns.append(pa.array(thresholds, mask=lacking))
+        for other in others:
+            columns += [*self._sets(predicted, other)[0], pa.array(other, mask=lacking)]
+        self._rows += batch.num_rows
+        self._lacking += int(lacking.sum())
+        self._empty += empty
+        self._rescaled += predicted.rescaled
+        self._infinite += int((np.isinf(thresholds) & predicted.present).sum())
+        return columns
+
+    def _predicted(self, batch: pa.RecordBatch) -> Predicted:
+        if self._score is None:
+            return Predicted(np.empty((batch.num_rows, 0)), np.ones(batch.num_rows, dtype=bool))
+        return read_predictions(batch, self.model.roles)
+
+    def _sets(self, predicted: Predicted, thresholds: FloatArray) -> tuple[list[pa.Array], int]:
+        """Columns that hold the sets, none for scores made elsewhere; and how many are empty."""
+        if self._score is None:
+            return [], 0
+        present = predicted.present
+        sets = self._score.invert(predicted.values[present], thresholds[present])
+        empty = int(sets.is_empty.sum())
+        if isinstance(sets, Intervals):
+            low = np.where(sets.is_empty, np.inf, sets.lower)
+            high = np.where(sets.is_empty, -np.inf, sets.upper)
+            return [_spread(low, present), _spread(high, present)], empty
+        return [_lists(sets.mask, present, self.model.classes)], empty
+
+
+def assigned(rule: ThresholdRule, X: Any) -> Assigned:
+    """Group (-1: none) and threshold of each row, without the rule's warnings: they are counted."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return rule.assign(X)
+
+
+def _spread(values: FloatArray, present: NDArray[np.bool_]) -> pa.Array:
+    """Values at the rows that have one, null elsewhere."""
+    if present.all():
+        return pa.array(values)
+    full = np.zeros(len(present))
+    full[present] = values
+    return pa.array(full, mask=~present)
+
+
+def _lists(mask: NDArray[np.bool_], present: NDArray[np.bool_], classes: pa.Array) -> pa.Array:
+    """Labels of each set as a list, null at rows without one."""
+    sizes = np.zeros(len(present), dtype=np.int32)
+    sizes[present] = mask.sum(axis=1)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    labels = classes.take(pa.array(np.nonzero(mask)[1]))
+    return pa.ListArray.from_arrays(pa.array(offsets), labels, mask=pa.array(~present))
+
+
+def _no_rows(fields: list[pa.Field]) -> list[pa.Array]:
+    return [pa.array([], field.type) for field in fields]
+
+
+def serve(
+    applier: Applier,
+    table: TableFile,
+    out: Path,
+    *,
+    force: bool = False,
+    csv: CsvOptions | None = None,
+    advance: Callable[[int], None] = lambda rows: None,
+) -> int:
+    """Write the rows of a table with their sets, and return how many there are.
+
+    What the columns are parsed as for the model does not touch what is written. From CSV to CSV,
+    records are copied byte for byte; to other formats a column of CSV gets the type in which each
+    value gives the same text back, and is text if there is none.
+
+    A folder of parts becomes a folder with a part for each, of the same names, if the name of
+    ``out`` has no ending; else all rows go to one file. Nothing is there before all is written,
+    and no more than a few batches are in memory.
+
+    Parameters
+    ----------
+    applier : Applier
+        What adds the sets.
+    table : TableFile
+        The rows.
+    out : Path
+        Where they go.
+    force : bool, default=False
+        Whether what is there may be replaced; it may be the table itself.
+    csv : CsvOptions or None
+        How a CSV file is written.
+    advance : callable
+        Called with the number of rows written since its last call.
+    """
+    check_output_table(table.path, out, force)
+    if not isinstance(table, FolderTable) or out.suffix:
+        return _serve(applier, table, table, out, force, csv, advance)
+    rows = 0
+    with write_folder_atomically(out, force=force) as folder:
+        for part in table.parts:
+            path = folder / part.inside
+            path.parent.mkdir(parents=True, exist_ok=True)
+            rows += _serve(applier, part, part.file, path, force, csv, advance)
+    return rows
+
+
+def _serve(
+    applier: Applier,
+    table: TableFile,
+    file: TableFile,
+    out: Path,
+    force: bool,
+    csv: CsvOptions | None,
+    advance: Callable[[int], None],
+) -> int:
+    """Write one file: the rows as ``file`` holds them, and what ``table`` gives to the model."""
+    given = applier.schema(table.schema, str(table.path))
+    added = pa.schema([field for field in given if field.name not in table.schema.names])
+    needed = applier.model.needed or table.schema.names[:1]
+    to, rows = format_of(out), 0
+    copied = file if to is Format.CSV and isinstance(file, DelimitedTable) else None
+    if copied and Dialect.of(out, csv).writes_like(copied.dialect):
+        schema, batches = added, (applier.new_columns(batch) for batch in table.batches(needed))
+    else:
+        copied, kept = None, file.as_written(to)
+        schema = pa.schema([*kept.schema, *added], kept.schema.metadata)
+        batches = (
+            pa.RecordBatch.from_arrays(
+                [*own.columns, *applier.new_columns(parsed).columns], schema=schema
+            )
+            for own, parsed in _kept_and_parsed(table, file, kept, needed)
+        )
+    int96 = isinstance(file, ParquetTable) and file.int96
+    with create_table(out, schema, force=force, csv=csv, after=copied, int96=int96) as writer:
+        # the next batch is made while this one is written
+        for batch in ahead(batches):
+            writer.write(batch)
+            rows += len(batch)
+            advance(len(batch))
+    return rows
+
+
+def _kept_and_parsed(
+    table: TableFile, file: TableFile, kept: TableFile, needed: Sequence[str]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Yield the same rows as they are written, and as the model reads them."""
+    if kept is not file:
+        yield from zip(kept.batches(), table.batches(needed), strict=True)
+        return
+    for batch in file.batches():
+        yield batch, table.as_common(batch) if isinstance(table, Part) else batch

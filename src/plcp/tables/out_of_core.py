@@ -1,0 +1,369 @@
+"""Blocks of rows that lie on disk: only one of them is in memory at a time."""
+
+import os
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from plcp._files import told_when_full
+from plcp._validation import check_features
+from plcp.out_of_core import Held, Passes
+from plcp.out_of_core.passes import Block, added
+from plcp.quantiles import FloatArray, IntArray, conformal_rank
+from plcp.tables.application import unseen_note
+from plcp.tables.calibration import (
+    METHODS,
+    MOST_GROUPS,
+    Fitted,
+    Options,
+    Task,
+    fit_in_memory,
+    learn,
+    warned,
+)
+from plcp.tables.columns import Feature, Framer, rule_input
+from plcp.tables.io import TableFile, changed
+from plcp.tables.model import TabularModel
+from plcp.tables.roles import Roles
+from plcp.tables.scores import Counts, Pairs, read_pairs
+from plcp.thresholds import PLCP, Mondrian, SplitConformal
+from plcp.thresholds._plcp_learning import most_groups
+from plcp.thresholds.mondrian import labels_of
+from plcp.thresholds.plcp import calibrate, teach
+
+ELSEWHERE = "free some space, or name a folder on another disk by the variable TMPDIR"
+Place = tuple[np.dtype[Any], tuple[int, ...], int]  # type, shape, and where an array begins
+
+
+class Stored(Passes):
+    """Blocks that are read anew at every pass; what is kept goes to temporary files.
+
+    The files have no name and are gone with the last who looks at them, or with the program.
+
+    Parameters
+    ----------
+    blocks : callable
+        Gives the blocks one by one, whenever it is called.
+
+    Examples
+    --------
+    >>> halves = Stored(lambda: ((np.arange(n) / 2,) for n in (2, 0, 3)))
+    >>> halves.keep(lambda values: (values + 1,)).each(np.sum)
+    [np.float64(2.5), np.float64(0.0), np.float64(4.5)]
+    """
+
+    def __init__(self, blocks: Callable[[], Iterable[Block]]) -> None:
+        self._blocks = blocks
+
+    def each(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Return ``function(*block, *args)`` of every block, in their order: something small."""
+        return [function(*block, *args) for block in self._blocks()]
+
+    def total(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Return the sum of ``function(*block, *args)`` over all blocks."""
+        return added(function(*block, *args) for block in self._blocks())
+
+    def keep(self, function: Callable[..., Block], *args: Any) -> "Stored":
+        """Return the blocks ``function(*block, *args)``, arrays each, kept on disk."""
+        kept = Kept()
+        for block in self._blocks():
+            kept.append(function(*block, *args))
+        return Stored(kept.blocks)
+
+    def gather(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call ``function(blocks, *args)`` with a list of all blocks."""
+        return function(list(self._blocks()), *args)
+
+    def fetch(self, reference: Any) -> Any:
+        """Return the reference: all is here."""
+        return reference
+
+    def beside(self, *blocks: Block) -> "Stored":
+        """Return these blocks and more."""
+        return Stored(lambda: chain(self._blocks(), blocks))
+
+
+class Kept:
+    """Blocks of arrays in temporary files, one for each place in a block."""
+
+    def __init__(self) -> None:
+        self._files: list[IO[bytes]] = []
+        self._arrays: list[list[Place]] = []
+        self._open = ExitStack()
+        weakref.finalize(self, self._open.close)
+
+    def append(self, block: Block) -> None:
+        """Write one more block."""
+        while len(self._files) < len(block):
+            file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (the stack closes it)
+            self._files.append(self._open.enter_context(file))
+        with told_when_full(f"temporary files in {tempfile.gettempdir()}", ELSEWHERE):
+            self._arrays.append([*map(_written, self._files, block)])
+
+    def blocks(self) -> Iterator[Block]:
+        """Give the blocks one by one, as arrays that are mapped into memory."""
+        for arrays in self._arrays:
+            yield tuple(map(_mapped, self._files, *zip(*arrays, strict=True)))
+
+
+def _written(file: IO[bytes], array: NDArray[Any]) -> Place:
+    place = file.seek(0, os.SEEK_END)
+    left = np.ascontiguousarray(array).data.cast("B") if array.size else b""
+    while left:  # without a buffer a file may take a part only
+        left = left[file.write(left) :]
+    return array.dtype, array.shape, place
+
+
+def _mapped(
+    file: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...], place: int
+) -> NDArray[Any]:
+    if 0 in shape:  # nothing cannot be mapped
+        return np.empty(shape, dtype)
+    return np.memmap(file, dtype, "r", place, shape)
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Fits rules to all rows of a table, of which some were drawn into memory.
+
+    On disk it needs, for a while, about 24 bytes for each row.
+
+    Parameters
+    ----------
+    file : TableFile
+        All rows.
+    columns : list of str
+        The columns in use.
+    drawn : ndarray of int
+        Numbers of the rows in memory, rising.
+    """
+
+    file: TableFile
+    columns: list[str]
+    drawn: NDArray[np.int64]
+
+    def fit(self, task: Task) -> Fitted:
+        """Fit the rule of a task, whose rows are those that were drawn."""
+        rule = task.method.make(task.choice)
+        if isinstance(rule, PLCP):
+            return self._plcp(rule, task)
+        return self._mondrian(rule, task) if isinstance(rule, Mondrian) else self._split(task)
+
+    def _split(self, task: Task) -> Fitted:
+        scores, counts = self._kept(task, lambda pairs: (pairs.scores,))
+        split, told = _split_of(scores, task.choice.alpha)
+        return Fitted(split, split, (), counts, told)
+
+    def _mondrian(self, rule: Mondrian, task: Task) -> Fitted:
+        framer, numbers = Framer(task.features), Numbers()
+
+        def numbered(pairs: Pairs) -> Block:
+            X = check_features(rule, framer.frame(pairs.table), reset=True, allow_nan=True)
+            return numbers.of(labels_of(rule.groups, X)), pairs.scores
+
+        rows, counts = self._kept(task, numbered)
+        told = warned(lambda: rule.fit_blocks(rows.then(_labelled, numbers.labels)))
+        split, _ = _split_of(rows.then(_scores), task.choice.alpha)
+        features = tuple(_with_unseen(feature, framer) for feature in task.features)
+        return Fitted(rule, split, features, counts, tuple(told))
+
+    def _plcp(self, rule: PLCP, task: Task) -> Fitted:
+        n = len(task.pairs.scores)  # all of them teach, whatever the method
+        rule.set_params(n_groups=task.choice.groups or most_groups(n, MOST_GROUPS))
+        taught, index = teach(rule, task.X, task.pairs.scores)
+        framer = Framer(task.features)
+
+        def placed(pairs: Pairs) -> Block:
+            X = rule_input(framer, pairs.table)
+            return taught.partition_.predict_index(X), pairs.scores
+
+        others, counts = self._kept(task, placed, with_drawn=False)
+        if counts.used == n:  # no other row is of use
+            return replace(fit_in_memory(task), counts=counts)
+        if conformal_rank(counts.used, rule.alpha) > counts.used:
+            return fit_in_memory(task)  # too few for a finite threshold, however they are used
+        drawn = index, task.pairs.scores
+        rows = others.beside(drawn)
+        honest, seen = (others, Held([drawn])) if rule.calibration == "split" else (rows, rows)
+        told = warned(lambda: calibrate(taught, seen, honest, min(rows.each(_least))))
+        split, _ = _split_of(rows.then(_scores), rule.alpha)
+        which = f"the other {counts.used - n:,}" if honest is others else f"all {counts.used:,}"
+        whose = (
+            f"the groups were learned from a random sample of {n:,} rows, and their thresholds "
+            f"read off {which} rows of {self.file.name}"
+        )
+        notes = (whose, *_unseen_notes(framer), *told)
+        return Fitted(taught, split, task.features, counts, notes, taught=n)
+
+    def _kept(
+        self, task: Task, columns: Callable[[Pairs], Block], *, with_drawn: bool = True
+    ) -> tuple[Passes, Counts]:
+        """Columns of all rows of use, kept on disk in one pass over the table, and their counts."""
+        counts = [task.pairs.counts]
+
+        def blocks() -> Iterator[Block]:
+            if with_drawn and task.pairs.counts.used:
+                yield (task.pairs,)
+            for pairs in self._others(task):
+                counts.append(pairs.counts)
+                if pairs.counts.used:
+                    yield (pairs,)
+
+        kept, total = Stored(blocks).keep(columns), sum(counts, start=Counts())
+        total.check_any("calibrate")
+        return kept, total
+
+    def _others(self, task: Task) -> Iterator[Pairs]:
+        """Rows that were not drawn, a batch at a time."""
+        start = 0
+        for batch in self.file.batches(self.columns):
+            end = start + len(batch)
+            first, last = np.searchsorted(self.drawn, [start, end])
+            others = np.ones(len(batch), dtype=bool)
+            others[self.drawn[first:last] - start] = False
+            if others.any():
+                table = pa.Table.from_batches([batch.filter(pa.array(others))])
+                yield read_pairs(table, task.roles, task.classes)
+            start = end
+        if start != self.file.n_rows:  # as they were counted when rows were drawn
+            raise ValueError(changed(self.file.path))
+
+
+class Numbers:
+    """Labels by numbers, in the order in which they come.
+
+    Examples
+    --------
+    >>> numbers = Numbers()
+    >>> numbers.of(np.array(["b", "a", "b"])), numbers.of(np.array(["c", "a"])), numbers.labels
+    (array([1, 0, 1], dtype=int32), array([2, 0], dtype=int32), array(['a', 'b', 'c'], dtype='<U1'))
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Any, int] = {}
+
+    def of(self, labels: NDArray[Any]) -> IntArray:
+        """Return the number of each label."""
+        distinct, places = np.unique(labels, return_inverse=True)
+        known = [self._known.setdefault(one, len(self._known)) for one in distinct.tolist()]
+        return np.array(known, dtype=np.int32)[places]
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The labels by their numbers."""
+        return np.array([*self._known])
+
+
+def _split_of(scores: Passes, alpha: float) -> tuple[SplitConformal, tuple[str, ...]]:
+    """Split conformal prediction of all rows, and what it warns of."""
+    split = SplitConformal(alpha=alpha)
+    check_features(split, np.zeros((1, 1)), reset=True, allow_nan=True)
+    told = warned(lambda: split.fit_blocks(scores))
+    return split, tuple(told)
+
+
+def _labelled(numbers: IntArray, scores: FloatArray, labels: NDArray[Any]) -> Block:
+    return labels[numbers], scores
+
+
+def _scores(_: Any, scores: FloatArray) -> Block:
+    return (scores,)
+
+
+def _least(_: Any, scores: FloatArray) -> float:
+    return float(scores.min(initial=np.inf))
+
+
+def _with_unseen(feature: Feature, framer: Framer) -> Feature:
+    """Return the feature with the values that were not among the rows drawn."""
+    unseen = framer.unseen.get(feature.column, ())
+    return replace(feature, categories=tuple(sorted({*feature.categories, *unseen})))
+
+
+def _unseen_notes(framer: Framer) -> list[str]:
+    notes = (
+        unseen_note(feature, framer.unseen.get(feature.column), by="the sample")
+        for feature in framer.features
+    )
+    return [note for note in notes if note]
+
+
+IN_MEMORY = ("rectified", "batch-gcp")  # methods that look at all their rows at once
+
+
+def calibrate_file(
+    file: TableFile, roles: Roles, *, most: int = 1_000_000, **options: Any
+) -> TabularModel:
+    """Learn from a table on disk, of whose rows at most ``most`` are held in memory.
+
+    Of more rows, so many are drawn, and teach the groups; the thresholds are read off all rows, by
+    counting. Split and Mondrian learn the same, to the last bit, as from all rows in memory.
+    Rectified and BatchGCP, and any method with weights, stay with the rows drawn; the model's
+    notes say so.
+
+    Parameters
+    ----------
+    file : TableFile
+        The calibration rows.
+    roles : Roles
+        Which column is what.
+    most : int, default=1_000_000
+        How many rows to hold.
+    **options
+        Those of `calibrate`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from plcp.tables.opening import create_table, open_table
+    >>> from plcp.tables import choose_roles
+    >>> table = pa.table({"s": range(99)})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with create_table(f"{folder}/cal.parquet", table.schema) as writer:
+    ...         writer.write(table.to_batches()[0])
+    ...     file = open_table(f"{folder}/cal.parquet")
+    ...     calibrate_file(file, choose_roles(["s"], score="s"), most=5, method="split").rule
+    ...
+    SplitConformal()
+    """
+    model = _calibrated(file, roles, most, Options(**options))
+    file.check_unchanged()
+    return model
+
+
+def _calibrated(file: TableFile, roles: Roles, most: int, asked: Options) -> TabularModel:
+    columns = _in_use(file, roles, asked)
+    sample = file.draw(columns, most=_to_draw(file, most, asked.method), seed=asked.seed)
+    if file.n_rows == len(sample.rows):
+        return learn(sample.table, roles, asked, fit_in_memory)
+    if asked.method in IN_MEMORY or roles.weight is not None:
+        model = learn(sample.table, roles, asked, fit_in_memory)
+        whose = f"the method {asked.method}" if roles.weight is None else "a weighted table"
+        told = f"No others were used: the rows of {whose} must be in memory; --rows takes more."
+        notes = (f"{note} {told}" for note in file.sample_note(len(sample.rows)))
+        return replace(model, notes=(*notes, *model.notes))
+    return learn(sample.table, roles, asked, Counting(file, columns, sample.rows).fit)
+
+
+def _in_use(file: TableFile, roles: Roles, asked: Options) -> list[str]:
+    """Columns that are read: of many features none, where the method looks at none."""
+    used = {*roles.unknown_later, *roles.predictions, *(asked.by or ()), *asked.sensitive}
+    if asked.method not in METHODS or METHODS[asked.method].looks_at == "features":
+        used.update(roles.features)
+    return [name for name in file.schema.names if name in used]
+
+
+def _to_draw(file: TableFile, most: int, method: str) -> int:
+    """How many rows to draw: of more than fit, those that calibrate alone must not be few."""
+    if method == "plcp-split" and file.n_rows is not None and file.n_rows > most:
+        return min(most, file.n_rows // 2)
+    return most

@@ -1,0 +1,249 @@
+"""Labelled rows under a model, and under split conformal prediction beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from plcp._files import find_column
+from plcp.evaluation import (
+    By,
+    GroupList,
+    Outcome,
+    choice_of,
+    choose_features,
+    learn_failures,
+    model_groups,
+    summarise,
+)
+from plcp.evaluation.groups import LABELS
+from plcp.quantiles import FloatArray, IntArray
+from plcp.tables.application import assigned, unseen_note
+from plcp.tables.calibration import MOST_GROUPS
+from plcp.tables.columns import Framer, rule_input, to_frame
+from plcp.tables.model import TabularModel
+from plcp.tables.scores import Tally, read_predictions, read_scores
+
+
+@dataclass(frozen=True)
+class Examined:
+    """Whether each set holds its label, and how large it is, beside split's.
+
+    Parameters
+    ----------
+    covered, split_covered : ndarray of bool
+        Whether the sets hold what came true.
+    size, split_size : ndarray or None
+        Lengths of intervals or numbers of labels; None where scores were made elsewhere.
+    groups : ndarray or None
+        The rule's group of each row, -1 for none; None if the rule has no groups.
+    thresholds : ndarray
+        Threshold of each row.
+    frame : pandas.DataFrame
+        All columns of the rows, by their own types.
+    notes : tuple of str
+        Rows left out, and values never seen.
+    """
+
+    covered: NDArray[np.bool_]
+    size: FloatArray | None
+    groups: IntArray | None
+    thresholds: FloatArray
+    split_covered: NDArray[np.bool_]
+    split_size: FloatArray | None
+    frame: Any
+    notes: tuple[str, ...]
+
+
+def examine(model: TabularModel, table: pa.Table, where: str = "the table") -> Examined:
+    """Compare sets with what came true; rows without outcome or prediction are left out.
+
+    Examples
+    --------
+    >>> from plcp.tables import calibrate, choose_roles
+    >>> table = pa.table({"y": np.arange(19.0), "yhat": np.zeros(19)})
+    >>> roles = choose_roles(table.column_names, target="y", prediction="yhat")
+    >>> int(examine(calibrate(table, roles, method="split"), table).covered.sum())
+    18
+    """
+    roles = model.roles
+    outcome = roles.target if roles.score is None else roles.score
+    for name in (*model.needed, str(outcome)):
+        find_column(name, table.column_names, where)
+    framer = Framer(model.features)
+    framer.check(table.schema)
+    tally = Tally(np.ones(table.num_rows, dtype=bool))
+    scores = read_scores(table, roles, model.classes, tally)
+    tally.counts.check_any("be examined")
+    kept = table if tally.keep.all() else table.filter(pa.array(tally.keep))
+    scores = scores[tally.keep]
+    groups, thresholds = assigned(model.rule, rule_input(framer, kept))
+    everywhere = np.full(len(scores), model.split.threshold_)
+    unseen = [unseen_note(f, framer.unseen.get(f.column)) for f in model.features]
+    return Examined(
+        covered=scores <= thresholds,
+        size=_sizes(model, kept, thresholds),
+        groups=groups,
+        thresholds=thresholds,
+        split_covered=scores <= everywhere,
+        split_size=_sizes(model, kept, everywhere),
+        frame=to_frame(kept),
+        notes=(*tally.counts.notes, *(note for note in unseen if note)),
+    )
+
+
+def _sizes(model: TabularModel, table: pa.Table, thresholds: FloatArray) -> FloatArray | None:
+    score = model.conformity
+    if score is None:
+        return None
+    predicted = read_predictions(table, model.roles)
+    return np.asarray(score.invert(predicted.values, thresholds).size, dtype=float)
+
+
+NAMES = {"plcp": "PLCP", "plcp-split": "PLCP", "rectified": "Rectified", "batch-gcp": "BatchGCP"}
+BY_ROWS = (
+    "One group for 200 rows that taught them, at most {}, so that each can be told in words: "
+    "thresholds follow a learned index within groups, and more groups would gain next to nothing."
+)
+SAME_ROWS = (
+    "The test file is the file that the model was calibrated on (the same SHA-256), so coverage of "
+    "its rows proves nothing: give rows that had no part in calibration."
+)
+UNWEIGHTED = (
+    "The calibration rows were weighted by {!r}; here every row counts once, so that coverage may "
+    "differ from what was asked for where weights matter."
+)
+SIZES = {"classes": LABELS, "scores": None}
+
+
+def summarise_model(
+    model: TabularModel,
+    table: pa.Table,
+    *,
+    by: Iterable[By | str] = (),
+    confidence: float = 0.95,
+    digest: str | None = None,
+    provenance: Mapping[str, Any] | None = None,
+    notes: Iterable[str] = (),
+    where: str = "the table",
+) -> dict[str, Any]:
+    """Examine test rows, and summarise what the model's sets and Split's hold of them.
+
+    Parameters
+    ----------
+    model : TabularModel
+        The calibrated model.
+    table : pyarrow.Table
+        Rows with outcomes that had no part in calibration.
+    by : iterable of By or str
+        Columns to group by.
+    confidence : float, default=0.95
+        Of intervals.
+    digest : str, optional
+        SHA-256 of the file that the rows come from: that of the calibration rows is warned of.
+    provenance : mapping, optional
+        What to tell of the test rows beside what the model knows of its own making.
+    notes : iterable of str
+        What else a reader should know.
+    where : str
+        What messages call the table.
+
+    Returns
+    -------
+    dict
+        The summary, for `write_page`.
+    """
+    found = examine(model, table, where)
+    # one group is all rows: there is nothing to tell it from
+    words = model.explanation if len(model.groups_table()) > 1 else None
+    outcomes = {"Split": Outcome(found.split_covered, found.split_size)}
+    if model.method != "split":
+        name = NAMES.get(model.method, model.method.capitalize())
+        outcomes[name] = Outcome(found.covered, found.size)
+    return summarise(
+        outcomes,
+        alpha=model.alpha,
+        confidence=confidence,
+        learned=_groups(model, found, words, confidence),
+        frame=found.frame,
+        by=by,
+        title=f"Coverage of {model.roles.target or model.roles.score}",
+        subtitle=_subtitle(model, len(found.covered)),
+        size_name=SIZES.get(model.roles.task, "length"),
+        guarantee=model.guarantee,
+        warning=SAME_ROWS if digest is not None and digest == model.about.get("digest") else None,
+        explanation=words,
+        choice=_choice(model),
+        provenance={**_made_of(model), **_of_file(digest), **(provenance or {})},
+        notes=[*notes, *_first_of_several(model), *model.notes, *found.notes, *_unweighted(model)],
+    )
+
+
+def _groups(
+    model: TabularModel, found: Examined, words: Mapping[str, Any] | None, confidence: float
+) -> GroupList:
+    """Groups that the model learned, if it has words for them; else those it fails."""
+    if found.groups is not None and words is not None:
+        thresholds = [group["threshold"] for group in model.groups_table()]
+        return model_groups(found.groups, thresholds, words)
+    unseen = [name for name in found.frame.columns if name not in model.roles.features]
+    X, _ = choose_features(found.frame, None, unseen)
+    return learn_failures(
+        X, found.covered, alpha=model.alpha, confidence=confidence, seed=model.about["seed"]
+    )
+
+
+def _choice(model: TabularModel) -> dict[str, Any] | None:
+    """How many groups there are, and why."""
+    choice = choice_of(model.rule)
+    if choice is None or model.about["options"]["groups"] is not None:
+        return choice
+    return {**choice, "about": BY_ROWS.format(MOST_GROUPS)}
+
+
+def _subtitle(model: TabularModel, n: int) -> str:
+    rows = ("test", n), ("calibration", model.about["rows"])
+    test, calibration = (f"{count:,} {kind} row{'s' * (count != 1)}" for kind, count in rows)
+    return f"{test}, {calibration}, method {model.method}"
+
+
+def _of_file(digest: str | None) -> dict[str, str]:
+    return {} if digest is None else {"SHA-256 of the test file": digest}
+
+
+def _first_of_several(model: TabularModel) -> list[str]:
+    if not model.others:
+        return []
+    levels = ", ".join(f"{alpha:g}" for alpha in model.alphas)
+    return [f"The model has sets for alpha = {levels}; those for {model.alpha:g} are measured."]
+
+
+def _unweighted(model: TabularModel) -> list[str]:
+    weight = model.roles.weight
+    return [] if weight is None else [UNWEIGHTED.format(weight)]
+
+
+def _made_of(model: TabularModel) -> dict[str, str]:
+    """What the model remembers of its making, one line each."""
+    about = model.about
+    given = {
+        key: ", ".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in about["options"].items()
+        if value
+    }
+    told = {
+        "calibration rows": f"{about['rows']:,}",
+        "rows that taught the groups": about.get("rows_that_taught"),
+        "calibration file": about.get("file"),
+        "SHA-256 of the calibration file": about.get("digest"),
+        "calibrated at": about.get("made_at"),
+        "options": ", ".join(f"{key} {value}" for key, value in given.items()),
+        "seed": about["seed"],
+        "versions": ", ".join(f"{key} {value}" for key, value in about["versions"].items()),
+    }
+    return {name: str(value) for name, value in told.items() if value is not None}

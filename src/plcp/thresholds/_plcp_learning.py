@@ -1,0 +1,336 @@
+"""Calibration pairs, and where they fell in a partition."""
+
+import warnings
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from plcp._folds import Fold, row_sets, split_rows
+from plcp._rows import take
+from plcp._validation import effective_rows
+from plcp.exceptions import CollapseWarning
+from plcp.partitions.base import Partition, likeliest, merge_columns
+from plcp.partitions.crossfit import CrossFittedPartition
+from plcp.partitions.ordered import OrderedPartition
+from plcp.quantiles import FloatArray, IntArray, excess_over, pinball_loss
+from plcp.regressors.base import at_level, seeded
+from plcp.regressors.crossfit import CrossFitted
+from plcp.regressors.stacking import MixedIndex
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Calibration pairs (x, s) with their weights, and the folds listed for them, if any."""
+
+    X: Any
+    scores: FloatArray
+    weights: FloatArray | None
+    folds: list[Fold] | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of rows, of weighted ones the effective number (Kish)."""
+        return int(effective_rows(len(self.scores), self.weights))
+
+    def take(self, rows: Any) -> "Pairs":
+        """Return the pairs of some rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Pairs(take(self.X, rows), self.scores[rows], weights)
+
+    def cut(self, share: float, rng: np.random.RandomState) -> tuple["Pairs", "Pairs"]:
+        """Return two parts at random, ``share`` of the rows in the second, copies together."""
+        first, second = split_rows(row_sets(self.X, self.scores), share, rng)
+        return self.take(first), self.take(second)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where some rows fell in a partition, and what its index said.
+
+    ``memberships`` are None where the partition leaves no doubt, so that n · m numbers are spared.
+    """
+
+    groups: IntArray
+    memberships: FloatArray | None
+    index: FloatArray
+
+    def merged(self, owner: IntArray) -> Self:
+        """Return the place among merged groups, ``owner`` the new number of each old one."""
+        if self.memberships is None:
+            return replace(self, groups=owner[self.groups])
+        if owner.max() >= len(owner):  # of an altered file: there would be any number of columns
+            raise ValueError(f"{len(owner)} groups are merged into a group {owner.max()}")
+        memberships = merge_columns(self.memberships, owner, owner.max() + 1)
+        return replace(self, groups=likeliest(memberships), memberships=memberships)
+
+    def drawn(self, u: Callable[[], FloatArray]) -> Self:
+        """Return the place with groups drawn from the memberships, if any, by uniform numbers u."""
+        if self.memberships is None:
+            return self
+        drawn = (self.memberships.cumsum(axis=1) < u()[:, None]).sum(axis=1)
+        # rows sum to one but for rounding
+        return replace(self, groups=np.minimum(drawn, self.memberships.shape[1] - 1))
+
+
+@dataclass(frozen=True)
+class Evidence(Place):
+    """Rows that fell somewhere, with their scores."""
+
+    scores: FloatArray
+    weights: FloatArray | None
+
+    def values(self, follow: bool) -> FloatArray:
+        """What a level is read off: scores, or what they have beyond the index."""
+        return excess_over(self.index, self.scores) if follow else self.scores
+
+    def take(self, rows: IntArray) -> "Evidence":
+        """Return the evidence of some rows."""
+        memberships = None if self.memberships is None else self.memberships[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        place = self.groups[rows], memberships, self.index[rows]
+        return Evidence(*place, self.scores[rows], weights)
+
+
+def place_of(partition: Partition, X: Any) -> Place:
+    """Place of some rows in a fitted partition."""
+    if isinstance(partition, OrderedPartition):
+        index = partition.predict_index(X)
+        return Place(partition.group_of(index), None, index)
+    return soft_place(partition, partition.predict_proba(X))
+
+
+def soft_place(partition: Partition, memberships: FloatArray) -> Place:
+    """Place of rows whose memberships are known."""
+    groups, index = likeliest(memberships), memberships @ partition.thresholds_
+    return Place(groups, memberships, index)
+
+
+def observe(partition: Partition, pairs: Pairs) -> Evidence:
+    """Evidence of a fitted partition on some pairs."""
+    return evidence_of(place_of(partition, pairs.X), pairs)
+
+
+def ordered_evidence(partition: OrderedPartition, index: FloatArray, pairs: Pairs) -> Evidence:
+    """Evidence of an ordered partition whose index is known."""
+    return evidence_of(Place(partition.group_of(index), None, index), pairs)
+
+
+def evidence_of(place: Place, pairs: Pairs) -> Evidence:
+    """Evidence of pairs whose place is known."""
+    return Evidence(place.groups, place.memberships, place.index, pairs.scores, pairs.weights)
+
+
+HELD_OUT = 0.2
+ROWS_A_GROUP = 200
+MOST_CONSTANTS = 64  # constants are a staircase: more steps, a closer fit
+MOST_FOLLOWING = 20  # corrections of an index that follows the quantile by itself
+History = list[dict[str, Any]]
+
+
+def search_n_groups(loss_of: Callable[[int], float], most: int) -> tuple[int, History]:
+    """Best number of groups up to ``most``, and what was tried.
+
+    m doubles from 1 until the loss no longer falls; the best m then lies between half and twice
+    the last good one, where the slope at the middle says which half to keep. Right where the loss
+    falls, then rises, as theory expects.
+
+    Examples
+    --------
+    >>> best, tried = search_n_groups(lambda m: (m - 11) ** 2, most=100)
+    >>> best, [step["n_groups"] for step in tried]
+    (11, [1, 2, 4, 8, 16, 11, 10, 14, 13, 12])
+    """
+    losses: dict[int, float] = {}
+
+    def loss(m: int) -> float:
+        if m not in losses:
+            losses[m] = float(loss_of(m))
+        return losses[m]
+
+    good = 1
+    loss(good)
+    while 2 * good <= most and loss(2 * good) < loss(good):
+        good *= 2
+    low, high = good // 2 + 1, min(2 * good, most)
+    while low < high:
+        middle = (low + high) // 2
+        if loss(middle + 1) < loss(middle):
+            low = middle + 1
+        else:
+            high = middle
+    best = min(losses, key=losses.__getitem__)
+    return best, [{"n_groups": m, "held_out": value} for m, value in losses.items()]
+
+
+def choose_by_cutting(
+    partition: OrderedPartition,
+    evidence: Evidence,
+    sets: IntArray,
+    rng: np.random.RandomState,
+) -> tuple[OrderedPartition, History]:
+    """Cut a fitted ordered partition anew, into the number of groups of least held-out loss.
+
+    Only the cuts are redone: the index values of the evidence stay as they are. ``sets`` of copies
+    are held out as one.
+    """
+    learn, hold = split_rows(sets, HELD_OUT, rng)
+
+    def loss_of(m: int) -> float:
+        trial = recut(partition, m, evidence.take(learn))
+        return held_out_loss(trial, trial.group_of(evidence.index[hold]), evidence.take(hold))
+
+    size = int(effective_rows(len(learn), evidence.take(learn).weights))
+    best, history = search_n_groups(loss_of, most_groups(size, MOST_CONSTANTS))
+    return recut(partition, best, evidence), history
+
+
+def choose_by_refitting(
+    partition: Partition, pairs: Pairs, rng: np.random.RandomState
+) -> tuple[int, History]:
+    """Number of groups of any partition: fitted anew for each on 80 % of the pairs.
+
+    An ordered partition learns its index once, and is only cut anew.
+    """
+    learn, hold = pairs.cut(HELD_OUT, rng)
+    trial_of = _cut_once_fitted if isinstance(partition, OrderedPartition) else _refitted
+    trial = trial_of(partition, learn)
+
+    def loss_of(m: int) -> float:
+        fitted = trial(m)
+        return held_out_loss(fitted, fitted.predict(hold.X), hold)
+
+    return search_n_groups(loss_of, most_groups(learn.size, MOST_CONSTANTS))
+
+
+def _cut_once_fitted(partition: OrderedPartition, pairs: Pairs) -> Callable[[int], Partition]:
+    fitted = clone(partition).fit(pairs.X, pairs.scores, pairs.weights)
+    evidence = ordered_evidence(fitted, fitted.learned_index(pairs.X), pairs)
+    return lambda m: recut(fitted, m, evidence)
+
+
+def _refitted(partition: Partition, pairs: Pairs) -> Callable[[int], Partition]:
+    def fit(m: int) -> Partition:
+        trial = clone(partition).set_params(n_groups=m)
+        with warnings.catch_warnings():  # a collapse on trial is what the search is there to find
+            warnings.simplefilter("ignore", CollapseWarning)
+            return trial.fit(pairs.X, pairs.scores, pairs.weights)
+
+    return fit
+
+
+def recut(partition: OrderedPartition, n_groups: int, evidence: Evidence) -> OrderedPartition:
+    """Return a copy of the partition with other cuts of the same index."""
+    again = copy(partition).set_params(n_groups=n_groups)
+    return again.cut(evidence.index, evidence.scores, evidence.weights)
+
+
+def held_out_loss(partition: Partition, groups: IntArray, held: Pairs | Evidence) -> float:
+    """Mean pinball loss of the partition's own thresholds on rows it was not learned from."""
+    loss = pinball_loss(partition.thresholds_[groups], held.scores, partition.alpha)
+    return float(np.average(loss, weights=held.weights))
+
+
+def most_groups(n: int, most: int = MOST_FOLLOWING) -> int:
+    """Largest number of groups that n rows can fill."""
+    return int(np.clip(n // ROWS_A_GROUP, 1, most))
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A fitted partition, the rows it was learned from, and those to calibrate it with."""
+
+    partition: Partition
+    history: History
+    seen: Evidence
+    honest: Evidence
+
+
+def learn(
+    rule: Any, partition: Partition, pairs: Pairs, follow: bool, rng: np.random.RandomState
+) -> Learned:
+    """Learn a partition in the way a rule's ``calibration`` and ``n_groups`` say."""
+    if rule.calibration != "split":
+        return learn_partition(rule, partition, pairs, follow, rng)
+    pairs, held_out = pairs.cut(rule.calibration_size, rng)
+    learned = learn_partition(rule, partition, pairs, follow, rng)
+    return replace(learned, honest=observe(learned.partition, held_out))
+
+
+def learn_partition(
+    rule: Any, partition: Partition, pairs: Pairs, follow: bool, rng: np.random.RandomState
+) -> Learned:
+    """Learn from all rows; they are honest too, as far as models can be out of fold."""
+    cut_later = rule.calibration == "cross" and isinstance(partition, OrderedPartition)
+    search = rule.n_groups == "auto" and not follow
+    history: History = []
+    if search and not cut_later:
+        m, history = choose_by_refitting(partition, pairs, rng)
+        partition.set_params(n_groups=m)
+    elif rule.n_groups == "auto":
+        partition.set_params(n_groups=most_groups(pairs.size))
+    cv = rule.cv if pairs.folds is None else pairs.folds
+    folding = {"cv": cv, "n_jobs": rule.n_jobs, "verbose": rule.verbose}
+    if rule.calibration == "cross":
+        partition, seen = learn_crosswise(partition, pairs, rng, **folding)
+    else:
+        partition, seen = learn_jointly(with_folding(partition, **folding), pairs)
+    if search and isinstance(partition, OrderedPartition) and cut_later:
+        sets = row_sets(pairs.X, pairs.scores)
+        partition, history = choose_by_cutting(partition, seen, sets, rng)
+        seen = ordered_evidence(partition, seen.index, pairs)
+    return Learned(partition, history + partition.history_, seen, seen)
+
+
+def learn_jointly(partition: Partition, pairs: Pairs) -> tuple[Partition, Evidence]:
+    """Learn from all rows, and read thresholds off the same ones, as the paper does."""
+    partition.fit(pairs.X, pairs.scores, pairs.weights)
+    return partition, observe(partition, pairs)
+
+
+def learn_crosswise(
+    partition: Partition, pairs: Pairs, rng: np.random.RandomState, **folding: Any
+) -> tuple[Partition, Evidence]:
+    """Learn from all rows, and read thresholds off each by models that did not see it.
+
+    ``folding``: cv, n_jobs and verbose, as in ``CrossFitted``.
+    """
+    if isinstance(partition, OrderedPartition):
+        partition = with_cross_fitted_index(partition, rng, **folding)
+        partition.fit(pairs.X, pairs.scores, pairs.weights)
+        return partition, ordered_evidence(partition, partition.learned_index(pairs.X), pairs)
+    crossed = CrossFittedPartition(partition, random_state=rng, **folding)
+    crossed.fit(pairs.X, pairs.scores, pairs.weights)
+    return crossed, evidence_of(soft_place(crossed, crossed.out_of_fold_), pairs)
+
+
+def with_cross_fitted_index(
+    partition: OrderedPartition, rng: np.random.RandomState, **folding: Any
+) -> OrderedPartition:
+    """Return the partition with an index that knows its own out-of-fold values."""
+    index = seeded(at_level(partition.index_template(), 1 - partition.alpha), rng)
+    if not cross_fits_itself(index):
+        seed = rng.randint(np.iinfo(np.int32).max)
+        n_repeats = getattr(index, "fold_repeats", "auto")
+        index = CrossFitted(index, n_repeats=n_repeats, random_state=seed)
+    return clone(partition).set_params(index=index.set_params(**folding))
+
+
+def with_folding(partition: Partition, **folding: Any) -> Partition:
+    """Return the partition with the folds of an index that cross-fits itself set."""
+    if not isinstance(partition, OrderedPartition):
+        return partition
+    index = clone(partition.index_template())
+    return (
+        partition.set_params(index=index.set_params(**folding))
+        if cross_fits_itself(index)
+        else partition
+    )
+
+
+def cross_fits_itself(index: Any) -> bool:
+    """Whether an index offers its own out-of-fold values once fitted."""
+    return isinstance(index, (CrossFitted, MixedIndex))

@@ -1,1 +1,0 @@
-"""How ``PLCP`` learns a partition and calibrates its groups."""
