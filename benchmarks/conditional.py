@@ -217,7 +217,7 @@ def run_census(seeds: int, data_dir: Path) -> Iterator[dict[str, Any]]:
 
 
 def as_numbers(*frames: Any) -> list[np.ndarray]:
-    from plcp.indices.tables import TableEncoder
+    from plcp.regressors.encoding import TableEncoder
 
     encoder = TableEncoder().fit(frames[0])
     arrays = [encoder.transform(frame) for frame in frames]

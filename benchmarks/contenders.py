@@ -27,7 +27,7 @@ from plcp import (
     SplitConformal,
     TreePartition,
 )
-from plcp.indices import ColorfulQuantile
+from plcp.regressors import ColorfulQuantile
 
 ALPHA = 0.1
 BINARY = range(10)  # columns of the paper's task whose values are groups

@@ -9,7 +9,7 @@ from scipy.stats import expon, norm
 from sklearn.linear_model import LogisticRegression
 
 from plcp import metrics
-from plcp.progress import counted
+from plcp._parallel import counted
 from records import save
 
 ALPHA = 0.1

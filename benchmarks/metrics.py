@@ -17,8 +17,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from conditional import timed
 from plcp.datasets import ScoreTask, make_nonlinear
 from plcp.metrics import coverage_by_group, ert
-from plcp.metrics.foretelling import default_classifier, foretell_coverage
-from plcp.metrics.kernel_sums import box_sums, direct_sums, kernel_error
+from plcp.metrics.dependence import box_sums, direct_sums, kernel_error
+from plcp.metrics.ert import default_classifier, foretell_coverage
 from plcp.quantiles import conformal_quantile
 from records import save
 from speed import best_time

@@ -16,9 +16,9 @@ from contenders import ALPHA, LEAST, Split, boosted, contenders, fit, predict
 from datafiles import REAL_SETS
 from plcp import PLCP, SplitConformal
 from plcp.datasets import make_synthetic
+from plcp.exceptions import InfiniteThresholdWarning
 from plcp.metrics import msce
 from plcp.partitions import CollapseWarning
-from plcp.validation import InfiniteThresholdWarning
 
 N_SYNTHETIC, N_TEST = 10_000, 10_000
 FOLDINGS = 4  # one folding of the classifier alone moves an estimate by a tenth

@@ -24,6 +24,7 @@ from sklearn.dummy import DummyRegressor
 from conditional import timed
 from one_table import table
 from plcp import RLCP, BatchGCP, ConditionalCalibration, LinearQuantile
+from plcp.out_of_core import RowDraws
 from records import save
 from speed import best_time
 
@@ -94,7 +95,7 @@ def one_by_one(rule: RLCP, X: np.ndarray) -> np.ndarray:
     """RLCP as a plain loop over test points: weights, argsort, running sum."""
     rows, scores, h = rule._X[::-1], rule.scores_[::-1], rule.kernel_.bandwidth
     points = rule._space.place(X)
-    drawn = rule.kernel_.draw(points, np.random.default_rng(rule._seed))
+    drawn = rule.kernel_.draw(points, RowDraws(X, rule._seed, "neighbour"))
     thresholds = np.empty(len(X))
     for i, (point, centre) in enumerate(zip(points, drawn, strict=True)):
         weights = np.exp(-((rows - centre) ** 2).sum(axis=1) / (2 * h**2))

@@ -18,8 +18,8 @@ from distributed import Client, LocalCluster
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from memory import peak_megabytes
-from plcp.blocks.sample import in_hash_order
 from plcp.metrics import msce
+from plcp.out_of_core.samples import in_hash_order
 from scale_data import collections, new_rows, rows_made, through, whole
 from scale_rules import ALPHA, RIVALS, RULES
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from plcp.partitions.cuts import interval_of, optimal_cuts
+from plcp.partitions.ordered import interval_of, optimal_cuts
 from plcp.quantiles import weighted_quantiles
 from plcp.theory import (
     best_m,

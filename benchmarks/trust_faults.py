@@ -171,9 +171,11 @@ def asked_at_once() -> Counts:
 
 
 def fuzz(seconds: int) -> dict[str, Any]:
-    """Damaged files: by hypothesis for a tenth of the time, and led by coverage for the rest."""
+    """Files with altered values, damaged by hypothesis (a tenth of the time), led by coverage."""
     drawn = _run("fuzz/rounds.py", str(max(1, seconds // 10)))
     found = {"hypothesis": json.loads(drawn.stdout.splitlines()[-1])}
+    altered = _run("fuzz/altered.py", "--seconds", str(seconds))
+    found["altered values"] = json.loads(altered.stdout.splitlines()[-1])
     if find_spec("atheris"):
         led = _run("fuzz/load.py", "--seconds", str(seconds))
         told = dict(re.findall(r"stat::(\w+):\s+(\d+)", led.stderr))

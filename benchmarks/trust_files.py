@@ -18,10 +18,10 @@ import skops.io
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 import plcp
+from plcp._validation import data_digest
 from plcp.datasets import make_nonlinear, make_synthetic
-from plcp.indices import LinearQuantile
 from plcp.partitions.torch import TorchPartition, mlp
-from plcp.validation.digest import data_digest
+from plcp.regressors import LinearQuantile
 
 TIMES = 50
 GROWING = (2_000, 8_000, 32_000)

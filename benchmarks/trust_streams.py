@@ -25,9 +25,7 @@ from plcp import (
     SplitConformal,
 )
 from plcp.datasets import make_nonlinear
-from plcp.monitoring.evidence import TILTS, Evidence, Path, follow
-from plcp.monitoring.origins import Origins, Rows
-from plcp.monitoring.urn import Urn
+from plcp.monitoring.martingale import TILTS, Evidence, Origins, Path, Rows, Urn, follow
 
 ALPHA, RATE = 0.1, 0.05
 BAR = -np.log(RATE)
