@@ -9,7 +9,7 @@ from drawing import Records
 from scale_data import N_TEST
 
 WORKERS = 2  # that all was measured on
-SAMPLE = 1_000_000  # rows that teach the default index: from here on only passes grow
+SAMPLE = 1_000_000  # rows that teach the default regressor: from here on only passes grow
 
 
 class Growth(NamedTuple):

@@ -81,7 +81,7 @@ ROWS = 9
 # these need `trusted=`, so that a stranger's file cannot hold them
 TRUSTED_KINDS = {"extension", "partial"}
 METHODS = (
-    *("predict", "predict_proba", "decision_function", "predict_index", "predict_set"),
+    *("predict", "predict_proba", "decision_function", "predict_quantile", "predict_set"),
     *("transform", "groups", "memberships"),
 )
 

@@ -138,7 +138,7 @@ def test_missing_values_name_the_boosted_index(name, kind, data):
 
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize(
-    "index",
+    "regressor",
     [
         None,
         HistGradientBoostingRegressor(loss="quantile", max_iter=5),
@@ -146,10 +146,10 @@ def test_missing_values_name_the_boosted_index(name, kind, data):
     ],
     ids=["default", "boosted", "imputer"],
 )
-def test_missing_values_just_work_where_the_index_takes_them(index, kind, data):
+def test_missing_values_just_work_where_the_index_takes_them(regressor, kind, data):
     X, scores = data
     X[::7, 1] = np.nan
-    rule = PLCP(OrderedPartition(index), 2, random_state=0).fit(table(X, kind), scores)
+    rule = PLCP(OrderedPartition(regressor), 2, random_state=0).fit(table(X, kind), scores)
     assert np.isfinite(rule.predict(table(X, kind))).all()
 
 
@@ -233,7 +233,7 @@ def test_calibration_size(size, data):
 def test_unfitted_use(name, data):
     with pytest.raises(NotFittedError, match="not fitted yet"):
         make(name).predict(data[0])
-    for method in ("groups", "memberships", "predict_proba", "predict_index"):
+    for method in ("groups", "memberships", "predict_proba", "predict_quantile"):
         if hasattr(EVERY[name], method) and name != "mondrian":
             with pytest.raises(NotFittedError, match="not fitted yet"):
                 getattr(make(name), method)(data[0])

@@ -39,7 +39,13 @@ from plcp import (
 )
 from plcp.kernels import GaussianKernel
 from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp
-from plcp.regressors import ColorfulQuantile, CrossFitted, MixedIndex, ScaledQuantile, SparseScale
+from plcp.regressors import (
+    ColorfulQuantile,
+    CrossFitted,
+    ScaledQuantile,
+    SparseScale,
+    StackedQuantile,
+)
 
 
 class Sign:
@@ -108,7 +114,7 @@ PARTITIONS = [
     TREE,
 ]
 INDICES = [
-    MixedIndex(),
+    StackedQuantile(),
     ScaledQuantile(),
     SparseScale(),
     CrossFitted(LinearQuantile(), cv=2, n_repeats=1),
@@ -148,7 +154,7 @@ def known(estimator):
             return {WEIGHTS: RANDOM_ROWS}
         few = estimator.effective_size == "auto"  # of so few rows, all are near each other
         return {} if few else {WEIGHTS: ROWS_NEARBY}
-    if isinstance(estimator, Rectified) and estimator.index is not None:
+    if isinstance(estimator, Rectified) and estimator.regressor is not None:
         return {WEIGHTS: RANDOM_ROWS}
     if isinstance(estimator, ConformalRegressor | ConformalClassifier):
         return {} if isinstance(estimator.estimator, FrozenEstimator) else {WEIGHTS: RANDOM_ROWS}
@@ -220,8 +226,8 @@ def test_parameters_reach_the_index(rng):
     X, scores = draw(rng)
     rule = PLCP(OrderedPartition(LinearQuantile()), 2, random_state=0)
     plain = rule.fit(X, scores).predict(X)
-    rule.set_params(partition__index__l2=100.0, partition__cuts="optimal")
+    rule.set_params(partition__regressor__l2=100.0, partition__cuts="optimal")
     flat = rule.fit(X, scores).predict(X)
     assert np.ptp(flat) < np.ptp(plain)
-    grid = {"partition__index__l2": [0.0, 0.1]}
+    grid = {"partition__regressor__l2": [0.0, 0.1]}
     assert len(GridSearchCV(rule, grid, cv=2).fit(X, scores).cv_results_["params"]) == 2

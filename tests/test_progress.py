@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 
 from plcp import PLCP, LinearQuantile
 from plcp._parallel import FEW, MANY, free_threads, in_threads, jobs_for, threads_for
-from plcp.regressors import MixedIndex
+from plcp.regressors import StackedQuantile
 
 TIMEOUT = 1800  # seconds: only a test that fails waits so long
 
@@ -114,7 +114,7 @@ class Others(BaseEstimator):
         (HistGradientBoostingRegressor(), MANY - 2, 1),
         (Others(), FEW - 2, 1),
         (Others(), FEW, 3),
-        (MixedIndex(), FEW, 3),  # which limits its members
+        (StackedQuantile(), FEW, 3),  # which limits its members
     ],
 )
 def test_threads_of_openmp_by_the_size_of_the_table(monkeypatch, estimator, values, threads):

@@ -208,14 +208,14 @@ def check_classes(labels: NDArray[Any]) -> None:
 
 
 NAN_REMEDY = (
-    "This index cannot take missing values (NaN). Use the boosted index, which can: "
-    'OrderedPartition(index=HistGradientBoostingRegressor(loss="quantile")), '
+    "This regressor cannot take missing values (NaN). Use the boosted regressor, which can: "
+    'OrderedPartition(regressor=HistGradientBoostingRegressor(loss="quantile")), '
     "or put an imputer before it in a pipeline."
 )
 
 TEXT_REMEDY = (
     "X holds text where numbers are read. Encode it (OneHotEncoder in a pipeline), or give a "
-    "DataFrame to the default index, which reads text and categories."
+    "DataFrame to the default regressor, which reads text and categories."
 )
 FLOATS = [np.float64, np.float32]
 FEW = 10_000  # values: to look through more takes longer than all else
@@ -236,7 +236,8 @@ REMEDIES = {
 def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool | None = None) -> Any:
     """X with names and width recorded (fit) or compared (predict); DataFrames stay as they are.
 
-    A DataFrame reaches the index untouched, so that a pipeline can select columns by name. Images
+    A DataFrame reaches the regressor untouched, so that a pipeline can select columns by name.
+    Images
     and data sets go to those who can take them. ``allow_nan``: None for what the estimator says.
     """
     if not reset and is_sound(estimator, X):
@@ -260,7 +261,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool | Non
         return check_dataset(X, images)
     check_rows(X)
     is_image = len(getattr(X, "shape", ())) > 2
-    with naming_the_boosted_index(not is_image):
+    with naming_the_boosted_regressor(not is_image):
         array = validate_data(
             estimator,
             X,
@@ -298,7 +299,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, allow_nan: bool = False)
     table: FloatArray = check_features(estimator, X, reset=reset, allow_nan=allow_nan)
     if not (type(table) is np.ndarray and table.dtype in FLOATS):  # else it has been looked through
         finite = "allow-nan" if allow_nan else True
-        with naming_the_boosted_index():
+        with naming_the_boosted_regressor():
             table = check_array(table, dtype=FLOATS, ensure_all_finite=finite, input_name="X")
     ends = np.fmax.reduce(table, axis=0), -np.fmin.reduce(table, axis=0)
     largest = np.nan_to_num(np.fmax(*ends).astype(float))  # of a column without a value, nothing
@@ -336,7 +337,7 @@ def check_rows(X: Any) -> None:
     elif isinstance(X, np.ndarray) and X.dtype.kind in "mM":
         raise ValueError(
             f"X is an array of {X.dtype}, not of numbers: give days as numbers, or a DataFrame to "
-            "the default index, which reads dates"
+            "the default regressor, which reads dates"
         )
 
 
@@ -382,7 +383,7 @@ def in_order(estimator: Any, X: Any) -> Any:
 
 
 @contextmanager
-def naming_the_boosted_index(is_table: bool = True) -> Iterator[None]:
+def naming_the_boosted_regressor(is_table: bool = True) -> Iterator[None]:
     """Add the remedy to a complaint about missing values, text, infinity or rows cut short.
 
     Numbers near the largest float may overflow on the way: what comes out is looked at, and refused
@@ -410,21 +411,21 @@ def _remedy(told: str) -> str | None:
     return None
 
 
-def check_index(values: Any, n: int) -> FloatArray:
+def check_predictions(values: Any, n: int) -> FloatArray:
     """One finite number a row, whatever regressor gave it."""
-    index = np.asarray(values, dtype=float)
-    if index.shape != (n,):
+    predicted = np.asarray(values, dtype=float)
+    if predicted.shape != (n,):
         raise ValueError(
-            f"the index must predict one number a row, shape ({n},), got {index.shape}: "
+            f"the regressor must predict one number a row, shape ({n},), got {predicted.shape}: "
             "use a regressor with one output"
         )
-    fault = first_not_finite(index)
+    fault = first_not_finite(predicted)
     if fault:
         raise ValueError(
-            f"the index must predict finite numbers, got {fault}: "
+            f"the regressor must predict finite numbers, got {fault}: "
             "mend the regressor, or what it is given there"
         )
-    return index
+    return predicted
 
 
 def takes_nan(estimator: Any) -> bool:

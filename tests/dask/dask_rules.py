@@ -10,7 +10,9 @@ from numpy.testing import assert_array_equal
 from plcp import LinearQuantile, OrderedPartition
 from plcp.dask import DaskLinearQuantile, DaskMondrian, DaskPLCP, DaskSplitConformal
 
-line, everywhere = (OrderedPartition(index()) for index in (LinearQuantile, DaskLinearQuantile))
+line, everywhere = (
+    OrderedPartition(regressor()) for regressor in (LinearQuantile, DaskLinearQuantile)
+)
 RULES = [
     pytest.param(partial(DaskSplitConformal, 0.2), id="split"),
     pytest.param(partial(DaskMondrian, 0, 0.2), id="mondrian"),

@@ -30,23 +30,23 @@ def trees(**own):
     )
 
 
-def plcp(index, **own):
-    return DaskPLCP(index, 2, 0.2, **own)
+def plcp(regressor, **own):
+    return DaskPLCP(regressor, 2, 0.2, **own)
 
 
 HOLDERS = {
     "a rule": lambda own: DaskMondrian(0, 0.2, **own),
-    "a rule with an index": lambda own: plcp(lines(), **own),
-    "an index": lambda own: plcp(lines(**own)),
-    "an index of LightGBM": lambda own: plcp(trees(**own)),
+    "a rule with a regressor": lambda own: plcp(lines(), **own),
+    "a regressor": lambda own: plcp(lines(**own)),
+    "a regressor of LightGBM": lambda own: plcp(trees(**own)),
     "a model": lambda own: DaskConformalRegressor(Bare(), threshold=DaskSplitConformal(0.2), **own),
     "the rule of a model": lambda own: DaskConformalRegressor(
         Bare(), threshold=DaskSplitConformal(0.2, **own)
     ),
-    "the index of LightGBM of a model": lambda own: DaskConformalRegressor(
+    "the regressor of LightGBM of a model": lambda own: DaskConformalRegressor(
         Bare(), threshold=plcp(trees(**own))
     ),
-    "the index of a model": lambda own: DaskConformalRegressor(
+    "the regressor of a model": lambda own: DaskConformalRegressor(
         Bare(), threshold=plcp(lines(**own))
     ),
 }
@@ -62,14 +62,14 @@ def test_all_rows_are_made_by_the_client_that_is_given_once(client_of_threads, h
     assert [path.name for path in tmp_path.iterdir()] == ["a worker"]
 
 
-@pytest.mark.parametrize("index", [lines, trees])
-def test_a_clone_has_the_same_client_wherever_it_is(client_of_threads, index):
-    rule = plcp(index(client=client_of_threads))
+@pytest.mark.parametrize("regressor", [lines, trees])
+def test_a_clone_has_the_same_client_wherever_it_is(client_of_threads, regressor):
+    rule = plcp(regressor(client=client_of_threads))
     twin = clone(DaskConformalRegressor(Bare(), threshold=rule)).threshold
-    assert twin.partition.index.client is client_of_threads
+    assert twin.partition.regressor.client is client_of_threads
     for one, other in ((twin, rule), (twin.partition, rule.partition)):
         assert one is not other
-    assert twin.partition.index is not rule.partition.index
+    assert twin.partition.regressor is not rule.partition.regressor
     assert repr(twin) == repr(rule)
 
 

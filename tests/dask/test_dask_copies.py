@@ -18,8 +18,8 @@ new = rng.normal(size=(20_000, 3))
 new_scores = rng.exponential(size=20_000) * (1 + (new[:, 0] > 0))
 
 
-def coverage(index, times):
-    rule = DaskPLCP(OrderedPartition(index), n_groups=2)
+def coverage(regressor, times):
+    rule = DaskPLCP(OrderedPartition(regressor), n_groups=2)
     rule.fit(np.repeat(X, times, axis=0), np.repeat(scores, times))
     return np.mean(new_scores <= rule.predict(new))
 

@@ -62,7 +62,7 @@ def test_a_model_that_learns_where_rows_lie_never_sees_its_own_fold(client_of_th
     numbers = draws(X, scores, seed)
     sample = numbers <= np.sort(numbers)[699]
     folds = fold_of(hash_rows(X, scores, seed), 4)
-    for fold, model in enumerate(rule.partition_.index_.models_):
+    for fold, model in enumerate(rule.partition_.regressor_.models_):
         assert_array_equal(model.seen_, np.sort(scores[sample & (folds != fold)]))
 
 
@@ -80,23 +80,25 @@ class Says(RegressorMixin, BaseEstimator):
 @pytest.mark.parametrize("n_folds", [2, 5])
 def test_rows_are_judged_by_the_model_that_has_not_seen_them(n_folds, seed):
     models = [Says(float(fold)) for fold in range(n_folds)]
-    index, given = evidence_of(X, scores, models, seed)
-    assert_array_equal(index, fold_of(hash_rows(X, scores, seed), n_folds))
+    regressor, given = evidence_of(X, scores, models, seed)
+    assert_array_equal(regressor, fold_of(hash_rows(X, scores, seed), n_folds))
     assert given is scores
 
 
-@pytest.mark.parametrize("within", ["index", "constant"])
+@pytest.mark.parametrize("within", ["regressor", "constant"])
 def test_levels_of_a_line_are_read_off_its_folds(within):
     """As they are in memory, off the same evidence."""
     options = {"n_groups": 4, "alpha": 0.2, "within": within, "random_state": 7}
     rule = fitted(partition=OrderedPartition(DaskLinearQuantile()), sample_size=50, **options)
     models = fit_folds(Held([(X, scores)]), 0.8, 3, 7)
     folds = fold_of(hash_rows(X, scores, 7), 3)
-    index = np.choose(folds, [model.predict(X) for model in models])
+    regressor = np.choose(folds, [model.predict(X) for model in models])
     partition = OrderedPartition(n_groups=4, alpha=0.2)
-    partition.index_ = None
-    evidence = ordered_evidence(partition.cut(index, scores, None), index, Pairs(X, scores, None))
-    reading = Reading(0.2, "cross", "mode", within == "index", 0)
+    partition.regressor_ = None
+    evidence = ordered_evidence(
+        partition.cut(regressor, scores, None), regressor, Pairs(X, scores, None)
+    )
+    reading = Reading(0.2, "cross", "mode", within == "regressor", 0)
     expected, _ = reading.levels(partition, evidence, evidence)
     assert_array_equal(rule.levels_, expected.levels)
     assert_array_equal(rule.thresholds_, expected.thresholds)
@@ -113,10 +115,10 @@ def test_thresholds_are_negative_only_where_a_score_is(least, partition, calibra
     assert numbers[0] > np.sort(numbers)[99]
     options = {"partition": partition, "n_groups": 2, "calibration": calibration}
     rule = fitted(moved, sample_size=100, **options)
-    index = rule.partition_.predict_index
-    steep = np.sign(index(np.eye(20)) - index(np.zeros((20, 20))))
+    regressor = rule.partition_.predict_quantile
+    steep = np.sign(regressor(np.eye(20)) - regressor(np.zeros((20, 20))))
     far = -1e3 * steep[None]  # where a line is far below zero
-    free = index(far) + rule.levels_[rule.groups(far)]
+    free = regressor(far) + rule.levels_[rule.groups(far)]
     assert free[0] < 0
     assert_array_equal(rule.predict(far), free if least < 0 else [0.0])
 

@@ -86,12 +86,12 @@ def of_categories(*known):
 
 
 @pytest.mark.parametrize(
-    "index",
+    "regressor",
     [HistGradientBoostingRegressor(loss="quantile", max_iter=10), LGBMRegressor(**QUANTILE)],
 )
-def test_categories_of_parts_are_the_same_to_an_index_that_reads_their_type(index):
+def test_categories_of_parts_are_the_same_to_an_index_that_reads_their_type(regressor):
     X, y, labels = of_categories(["hi", "lo"], ["lo", "hi"], ["lo", "mid", "hi"])
-    rule = DaskPLCP(OrderedPartition(index), 2, within="constant").fit(X, y)
+    rule = DaskPLCP(OrderedPartition(regressor), 2, within="constant").fit(X, y)
     found = pd.Series(rule.predict(X).compute().to_numpy()).groupby(labels).unique()
     assert [len(thresholds) for thresholds in found] == [1, 1]
     assert found["hi"][0] > 3 * found["lo"][0]
@@ -100,8 +100,8 @@ def test_categories_of_parts_are_the_same_to_an_index_that_reads_their_type(inde
 @pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored")
 def test_trees_that_grow_where_rows_lie_need_the_same_categories_in_all_parts(client_of_threads):
     X, y, _ = of_categories(["hi", "lo"], ["lo", "hi"], ["hi", "lo"])
-    index = DaskLGBMRegressor(client=client_of_threads, **QUANTILE)
-    rule = DaskPLCP(OrderedPartition(index), 2)
+    regressor = DaskLGBMRegressor(client=client_of_threads, **QUANTILE)
+    rule = DaskPLCP(OrderedPartition(regressor), 2)
     with pytest.raises(
         ValueError, match=r"part 1 of 3.*column 'c'.*categories of its own.*as_known"
     ):

@@ -75,7 +75,7 @@ def test_a_gap_is_told_by_part_and_column(any_client):
     X, y = draw(100, 3)
     X[57, 1] = np.nan
     lazy = da.from_array(X, chunks=25), da.from_array(y, chunks=25)
-    told = r"part 2 of 4.*column 1 of X contains NaN at row 7: .*use a boosted index"
+    told = r"part 2 of 4.*column 1 of X contains NaN at row 7: .*use a boosted regressor"
     with pytest.raises(ValueError, match=told):
         DaskLinearQuantile(client=any_client).fit(*lazy)
 

@@ -1,4 +1,4 @@
-"""A line on Dask is taught by all rows, however few the sample of other indices would take."""
+"""A line on Dask is taught by all rows, however few the sample of other regressors would take."""
 
 import math
 
@@ -33,7 +33,7 @@ def assert_same_line(line, expected):
 def test_folds_of_all_rows_teach_a_line(alpha):
     rule = fitted(alpha=alpha, cv=4, random_state=2)
     models = fit_folds(Held([(task.X, task.scores)]), 1 - alpha, 4, 2)
-    (line,), (expected,) = rule.partition_.index_.models_, average_linear(models)
+    (line,), (expected,) = rule.partition_.regressor_.models_, average_linear(models)
     assert_same_line(line, expected)
     assert rule.group_sizes_.sum() == len(task.scores)
 
@@ -44,7 +44,7 @@ def test_all_rows_that_a_split_does_not_hold_out_teach_a_line(size):
     n = len(task.scores)
     teach = np.argsort(draws(task.X, task.scores, 2))[: n - math.ceil(size * n)]
     assert_same_line(
-        rule.partition_.index_, fit_line(Held([(task.X[teach], task.scores[teach])]), 0.9, 2)
+        rule.partition_.regressor_, fit_line(Held([(task.X[teach], task.scores[teach])]), 0.9, 2)
     )
     assert rule.group_sizes_.sum() == n - len(teach)
 

@@ -81,14 +81,14 @@ def test_an_index_without_an_answer_is_refused():
     models = [LinearQuantile().fit(X, Y) for _ in range(2)]
     models[1].coef_ = models[1].coef_ * np.nan
     for some in (models, models[1:]):
-        with pytest.raises(ValueError, match="the index must predict finite numbers, got"):
+        with pytest.raises(ValueError, match="the regressor must predict finite numbers, got"):
             evidence_of(X, Y, some, 0)
 
 
 def test_thresholds_without_calibration_rows_are_infinite():
     """Copies of one row in parts of their own are drawn together: none is left to calibrate."""
     ones = da.ones((40, 1), chunks=(1, 1))
-    rule = DaskPLCP(OrderedPartition(LinearQuantile()), 1, calibration="split", within="index")
+    rule = DaskPLCP(OrderedPartition(LinearQuantile()), 1, calibration="split", within="regressor")
     with pytest.warns(InfiniteThresholdWarning):
         rule.fit(ones, ones[:, 0])
     assert np.isposinf(rule.thresholds_).all()

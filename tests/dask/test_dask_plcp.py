@@ -66,7 +66,7 @@ def rows_in_parts(draw):
 
 
 @some
-@given(rows_in_parts(), st.sampled_from([line, trees]), st.sampled_from(["index", "constant"]))
+@given(rows_in_parts(), st.sampled_from([line, trees]), st.sampled_from(["regressor", "constant"]))
 def test_what_fits_in_the_sample_is_learned_as_in_memory(parts, partition, within):
     X, scores, lengths, order = parts
     options = {"partition": partition, "n_groups": 3, "within": within, "random_state": 5}
@@ -79,7 +79,7 @@ def test_what_fits_in_the_sample_is_learned_as_in_memory(parts, partition, withi
     rows_in_parts(),
     st.sampled_from([line, trees, everywhere]),
     st.sampled_from(["cross", "split"]),
-    st.sampled_from(["index", "constant"]),
+    st.sampled_from(["regressor", "constant"]),
 )
 def test_parts_and_order_change_nothing(parts, partition, calibration, within):
     X, scores, lengths, order = parts
@@ -96,7 +96,7 @@ def test_parts_and_order_change_nothing(parts, partition, calibration, within):
     assert_same(fitted(X[order], scores[order], lengths, **options), expected)
 
 
-@pytest.mark.parametrize("within", ["index", "constant"])
+@pytest.mark.parametrize("within", ["regressor", "constant"])
 @pytest.mark.parametrize("calibration", ["cross", "split"])
 def test_all_rows_give_the_thresholds_that_their_evidence_gives_in_memory(calibration, within):
     X, scores = rows(3000)
@@ -111,19 +111,21 @@ def test_all_rows_give_the_thresholds_that_their_evidence_gives_in_memory(calibr
     numbers = draws(X, scores, 3)
     inside = numbers <= np.sort(numbers)[499]
     sample = in_hash_order(X[inside], scores[inside], 3)
-    taught, index = teach(PLCP(**options), *sample)
+    taught, regressor = teach(PLCP(**options), *sample)
     others = Pairs(X[~inside], scores[~inside], None)
-    outside = taught.partition_.predict_index(others.X)
-    every = np.append(index, outside), np.append(sample[1], others.scores)
+    outside = taught.partition_.predict_quantile(others.X)
+    every = np.append(regressor, outside), np.append(sample[1], others.scores)
     seen, honest = (
-        (every, every) if calibration == "cross" else ((index, sample[1]), (outside, others.scores))
+        (every, every)
+        if calibration == "cross"
+        else ((regressor, sample[1]), (outside, others.scores))
     )
     partition = taught.partition_.cut(*seen, None)
     seen, honest = (
         ordered_evidence(partition, values, Pairs(None, own, None))
         for values, own in (seen, honest)
     )
-    reading = Reading(0.1, calibration, "mode", within == "index", 0)
+    reading = Reading(0.1, calibration, "mode", within == "regressor", 0)
     expected, _ = reading.levels(partition, seen, honest)
     assert_array_equal(rule.partition_.cuts_, partition.cuts_)
     assert_array_equal(rule.levels_, expected.levels)
@@ -155,27 +157,27 @@ def test_workers_change_nothing(client, partition):
 @pytest.mark.parametrize("objective", [{}, {"alpha": 0.8}])
 def test_trees_of_lightgbm_learn_where_the_rows_lie(client, objective):
     X, scores = rows(6000)
-    index = DaskLGBMRegressor(
+    regressor = DaskLGBMRegressor(
         objective="quantile", n_estimators=20, verbose=-1, client=client, **objective
     )
-    rule = DaskPLCP(OrderedPartition(index), sample_size=2000, client=client)
+    rule = DaskPLCP(OrderedPartition(regressor), sample_size=2000, client=client)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")
         rule.fit(*cut(X, scores, *[2000] * 3))
-    assert rule.partition.index is index
+    assert rule.partition.regressor is regressor
     local = rule.to_local()
-    assert local.partition.index.get_params()["alpha"] == objective.get("alpha", 0.9)
+    assert local.partition.regressor.get_params()["alpha"] == objective.get("alpha", 0.9)
     assert rule.group_sizes_.sum() == 6000
     assert_array_equal(rule.predict(da.from_array(X)).compute(), local.predict(X))
-    # the exact rank of all rows is covered, each at the index of a model that has not seen it
+    # the exact rank of all rows is covered, each at the regressor of a model that has not seen it
     numbers = draws(X, scores, 0)
-    index, models = local.partition_.predict_index(X), local.partition_.index_.models_
+    regressor, models = local.partition_.predict_quantile(X), local.partition_.regressor_.models_
     for fold, model in enumerate(models):
         own = fold_of(hash_rows(X, scores, 0), 3) == fold
         own &= numbers <= np.sort(numbers)[1999]
-        index[own] = model.predict(X[own])
-    groups = local._rank[local._owner[local.partition_.group_of(index)]]
-    assert (scores <= index + local.levels_[groups]).sum() == conformal_rank(6000, 0.1)
+        regressor[own] = model.predict(X[own])
+    groups = local._rank[local._owner[local.partition_.group_of(regressor)]]
+    assert (scores <= regressor + local.levels_[groups]).sum() == conformal_rank(6000, 0.1)
 
 
 def test_frames_with_categories_are_frames_on_the_workers(client):
@@ -226,7 +228,7 @@ def test_too_few_rows_are_said_to_be_too_few():
         ({"alpha": 1.5}, "alpha must lie in .0, 1., got 1.5"),
         ({"cv": 1}, "cv must be a whole number, at least 2, got 1"),
         ({"n_groups": 0}, "n_groups must be at least 1, got 0"),
-        ({"within": "index "}, "within must be one of"),
+        ({"within": "regressor "}, "within must be one of"),
         ({"partition": everywhere, "within": "constant"}, "give a number"),
         ({"calibration": "split", "calibration_size": 0.99}, "0.99 leaves none of 50 rows"),
     ],
@@ -240,6 +242,6 @@ def test_options_that_mean_nothing_are_refused(options, told):
 def test_missing_features_are_told_with_their_part():
     X, scores = rows(300)
     X[250, 3] = np.nan
-    with pytest.raises(ValueError, match=r"part 2 of 3(.|\n)*contains NaN(.|\n)*boosted index"):
+    with pytest.raises(ValueError, match=r"part 2 of 3(.|\n)*contains NaN(.|\n)*boosted regressor"):
         fitted(X, scores, [100] * 3, partition=line)
     fitted(X, scores, [100] * 3)  # the default takes them

@@ -16,7 +16,7 @@ def threads_of_matrices():
 
 
 class Witness(RegressorMixin, BaseEstimator):
-    """An index that remembers how many threads it might have used."""
+    """A regressor that remembers how many threads it might have used."""
 
     def fit(self, X, y):
         self.threads_ = threads_of_matrices()
@@ -36,14 +36,14 @@ def test_an_index_is_taught_with_one_thread_for_matrices(rng, calibration):
         assert 2 in before  # not every library that is loaded lets others set it
         rule.fit(da.from_array(X, chunks=(50, -1)), da.from_array(scores, chunks=50))
         assert threads_of_matrices() == before
-    index = rule.partition_.index_
-    models = getattr(index, "models_", [index])
+    regressor = rule.partition_.regressor_
+    models = getattr(regressor, "models_", [regressor])
     assert [model.threads_ for model in models] == [{1}] * len(models)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 33, 250])
 def test_a_line_is_the_same_to_the_last_bit_however_many_rows_are_asked_for(rng, rows):
-    """Which the guide excepts from what it says of indices that multiply matrices."""
+    """Which the guide excepts from what it says of regressors that multiply matrices."""
     X, scores = rng.normal(size=(500, 20)), rng.exponential(size=500)
     line = LinearQuantile(0.9).fit(X, scores)
     parts = [line.predict(X[start : start + rows]) for start in range(0, 500, rows)]

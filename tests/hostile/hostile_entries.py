@@ -67,7 +67,7 @@ DUMMY = FrozenEstimator(DummyRegressor(strategy="constant", constant=0.0).fit(da
 CLASSIFIER = LogisticRegression()
 
 SKIPPED = {
-    "learned_index": "for the rows of fit alone, which were checked there",
+    "learned_quantile": "for the rows of fit alone, which were checked there",
     "tune": "gives another estimator, which is checked when it is fitted",
 }
 ONE = {"one row"}  # a rule of one group; what makes two groups, folds or halves needs more
@@ -114,7 +114,7 @@ SUBJECTS = {
     "ClassifierPartition": Subject(LOGISTIC, HUGE, also=PENALISED),
     "TreePartition": Subject(plcp.TreePartition(2, min_samples_leaf=5), TABLE, also=SINGLE),
     "LinearQuantile": Subject(plcp.LinearQuantile(), ONE),
-    "MixedIndex": Subject(indices.MixedIndex(), TABLE | ONE),
+    "StackedQuantile": Subject(indices.StackedQuantile(), TABLE | ONE),
     "ScaledQuantile": Subject(indices.ScaledQuantile(), HUGE | {"gaps"}),
     "SparseScale": Subject(indices.SparseScale(), {"gaps"}),
     "CrossFitted": Subject(indices.CrossFitted(plcp.LinearQuantile(), n_repeats=1), {"folds"}),

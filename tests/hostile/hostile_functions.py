@@ -182,7 +182,7 @@ FUNCTIONS = {
     ),
     "quantile_variance": plain(
         lambda scores, unit=1.0, **given: theory.quantile_variance(
-            scores=times(scores, unit), **given, index=LINE, cv=2, random_state=0
+            scores=times(scores, unit), **given, regressor=LINE, cv=2, random_state=0
         ),
         OBJECTS | {"one column"},
         (degree_law(2), by_hand.no_spread),
@@ -192,7 +192,7 @@ FUNCTIONS = {
     ),
     "lipschitz_constant": plain(
         lambda scores, unit=1.0, **given: theory.lipschitz_constant(
-            scores=times(scores, unit), **given, index=LINE, cv=2, n_bins=2, random_state=0
+            scores=times(scores, unit), **given, regressor=LINE, cv=2, n_bins=2, random_state=0
         ),
         OBJECTS | {"one column", "large scores", "small scores"},
         (degree_law(-1), by_hand.no_slope),

@@ -75,7 +75,7 @@ def learned(rng, weights, **options):
 
 @pytest.mark.parametrize(
     "options",
-    [{"calibration": "joint"}, {"within": "constant"}, {"within": "index"}, SHARED],
+    [{"calibration": "joint"}, {"within": "constant"}, {"within": "regressor"}, SHARED],
     ids=str,
 )
 def test_rows_of_a_learned_group_tell_of_it(options, rng):

@@ -41,12 +41,12 @@ def column_of(series):
 
 
 def on_a_cut(rule, X):
-    """Rows whose index is so close to a cut that what is promised leaves their group open."""
+    """Rows whose regressor is so close to a cut that what is promised leaves their group open."""
     partition = rule.partition_
     if not isinstance(partition, OrderedPartition) or len(partition.cuts_) == 0:
         return np.zeros(len(X), dtype=bool)
-    index = partition.predict_index(X)[:, None]
-    return (np.abs(index - partition.cuts_) <= CLOSE * np.abs(index)).any(axis=1)
+    regressor = partition.predict_quantile(X)[:, None]
+    return (np.abs(regressor - partition.cuts_) <= CLOSE * np.abs(regressor)).any(axis=1)
 
 
 def assert_served(rule, X, served=None):

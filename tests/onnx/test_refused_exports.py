@@ -48,8 +48,8 @@ def pairs(rng):
     return X, rng.exponential(1 + (X[:, 0] > 0))
 
 
-def ordered(index):
-    return PLCP(OrderedPartition(index), n_groups=2, cv=2, random_state=0)
+def ordered(regressor):
+    return PLCP(OrderedPartition(regressor), n_groups=2, cv=2, random_state=0)
 
 
 REFUSED = {
@@ -59,15 +59,15 @@ REFUSED = {
     "overlapping groups": (BatchGCP(groups=[lambda X: X[:, 0] > 0]), "BatchGCP"),
     "groups by a function": (Mondrian(lambda X: X[:, 0] > 0), "Mondrian .* into a column"),
     "groups by several columns": (Mondrian([0, 1]), "Mondrian .* into a column"),
-    "an index of another kind": (
+    "a regressor of another kind": (
         ordered(KNeighborsRegressor()),
-        "KNeighborsRegressor .* use the default index",
+        "KNeighborsRegressor .* use the default",
     ),
-    "an index that is averaged": (
+    "a regressor that is averaged": (
         Rectified(FrozenEstimator(KNeighborsRegressor().fit([[0.0, 0.0]] * 5, [1.0] * 5))),
         "KNeighborsRegressor",
     ),
-    "a step before the index": (
+    "a step before the regressor": (
         ordered(make_pipeline(QuantileTransformer(n_quantiles=20), LinearQuantile())),
         "QuantileTransformer .* rows that have passed it",
     ),
@@ -138,8 +138,8 @@ def test_features_by_a_function_are_refused(pairs):
 
 def test_categories_that_a_booster_knows_by_text_are_refused(rng):
     frame = pd.DataFrame({"kind": pd.Categorical(rng.choice(["a", "b"], 300))})
-    index = HistGradientBoostingRegressor(loss="quantile", categorical_features="from_dtype")
-    rule = Rectified(index, random_state=0).fit(frame, rng.exponential(size=300))
+    regressor = HistGradientBoostingRegressor(loss="quantile", categorical_features="from_dtype")
+    rule = Rectified(regressor, random_state=0).fit(frame, rng.exponential(size=300))
     with pytest.raises(NotExportableError, match=r"HistGradientBoostingRegressor .* by text"):
         export(rule)
 

@@ -9,7 +9,7 @@ from served import Served, assert_served
 
 from plcp import PLCP, Mondrian, OrderedPartition, TreePartition
 from plcp.onnx import NotExportableError, export
-from plcp.regressors import LinearQuantile, MixedIndex
+from plcp.regressors import LinearQuantile, StackedQuantile
 
 
 def people(rng, n, n_jobs):
@@ -32,7 +32,7 @@ def people(rng, n, n_jobs):
 
 def mixed():
     """The default rule, with as few folds as can be."""
-    return PLCP(OrderedPartition(MixedIndex(n_repeats=1)), n_groups=3, cv=2, random_state=0)
+    return PLCP(OrderedPartition(StackedQuantile(n_repeats=1)), n_groups=3, cv=2, random_state=0)
 
 
 @pytest.mark.filterwarnings("ignore::plcp.UnseenCategoryWarning")
@@ -49,10 +49,10 @@ def test_the_default_rule_reads_text_dates_and_gaps(n_jobs, rng):
 def test_every_member_of_the_default_index_is_served(rng):
     frame, scores = people(rng, 800, 40)
     rule = mixed().fit(frame, scores)
-    index = rule.partition_.index_
-    assert len(index.members_) == 3
+    regressor = rule.partition_.regressor_
+    assert len(regressor.members_) == 3
     for weights in (*np.eye(4), np.full(4, 0.25)):
-        index.weights_ = weights
+        regressor.weights_ = weights
         assert_served(rule, frame)
 
 
@@ -92,7 +92,7 @@ def test_a_column_named_as_an_output_is_refused_by_name(rng):
 def test_text_that_only_the_default_index_reads_is_refused_elsewhere(rng):
     frame, scores = people(rng, 300, 4)
     rule = mixed().fit(frame[["age", "job"]], scores)
-    rule.partition_.index_.members = [LinearQuantile()]  # as if these read the frame as it is
+    rule.partition_.regressor_.members = [LinearQuantile()]  # as if these read the frame as it is
     with pytest.raises(NotExportableError, match=r"the columns \['job'\] hold text"):
         Served(rule)
 

@@ -28,7 +28,7 @@ from plcp import (
     SignedResidual,
     SplitConformal,
 )
-from plcp.regressors import MixedIndex
+from plcp.regressors import StackedQuantile
 
 NEAREST = KNeighborsRegressor(3)  # of a kind that has no graph
 
@@ -143,7 +143,7 @@ def test_columns_are_named_beside_text_and_the_model_stays_outside(rng):
     X, y = world(rng)
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(kind=rng.choice(["u", "v"], len(X)))
     fitted = FrozenEstimator(LinearRegression().fit(X, y))
-    rule = PLCP(OrderedPartition(MixedIndex(n_repeats=1)), n_groups=2, cv=2, random_state=0)
+    rule = PLCP(OrderedPartition(StackedQuantile(n_repeats=1)), n_groups=2, cv=2, random_state=0)
     rows = ConformalRegressor(fitted, threshold=rule, features=["kind", "a"])
     model = rows.set_params(estimator=FrozenEstimator(NumbersOnly(fitted))).fit(frame, y)
     served = Served(model)

@@ -62,8 +62,10 @@ def test_bytes_of_images_are_served_as_shares(rng):
 
 def test_a_network_without_standardised_input_and_head_is_served(rng):
     X, scores = draw(rng, 300)
-    index = TorchQuantile(nn.Linear(2, 1), head=False, standardize=False, epochs=1, random_state=0)
-    assert_served(Rectified(index, adjustment="difference", random_state=0).fit(X, scores), X)
+    regressor = TorchQuantile(
+        nn.Linear(2, 1), head=False, standardize=False, epochs=1, random_state=0
+    )
+    assert_served(Rectified(regressor, adjustment="difference", random_state=0).fit(X, scores), X)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +92,6 @@ def test_a_layer_not_known_is_refused_by_name(module, message, rng):
 )
 def test_a_layer_with_options_not_known_is_refused(layers, message, rng):
     images, scores = draw_images(rng)
-    index = TorchQuantile(nn.Sequential(*layers), epochs=1, random_state=0)
+    regressor = TorchQuantile(nn.Sequential(*layers), epochs=1, random_state=0)
     with pytest.raises(NotExportableError, match=message):
-        export(Rectified(index, random_state=0).fit(images / 255, scores))
+        export(Rectified(regressor, random_state=0).fit(images / 255, scores))

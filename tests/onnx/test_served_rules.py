@@ -26,7 +26,13 @@ from plcp import (
 )
 from plcp._validation import takes_nan
 from plcp.onnx import export
-from plcp.regressors import ColorfulQuantile, CrossFitted, MixedIndex, ScaledQuantile, SparseScale
+from plcp.regressors import (
+    ColorfulQuantile,
+    CrossFitted,
+    ScaledQuantile,
+    SparseScale,
+    StackedQuantile,
+)
 from strategies import few
 
 
@@ -38,8 +44,8 @@ def light():
     return LGBMRegressor(objective="quantile", alpha=0.9, n_estimators=8, n_jobs=1, verbose=-1)
 
 
-def ordered(index, **options):
-    return PLCP(OrderedPartition(index), n_groups=4, random_state=0, **options)
+def ordered(regressor, **options):
+    return PLCP(OrderedPartition(regressor), n_groups=4, random_state=0, **options)
 
 
 RULES = {
@@ -57,12 +63,12 @@ RULES = {
     "boosted": ordered(boosted()),
     "boosted scale": ordered(ScaledQuantile()),
     "light": ordered(light()),
-    "mixed, given members": ordered(MixedIndex(members=[LinearQuantile(), boosted()])),
+    "mixed, given members": ordered(StackedQuantile(members=[LinearQuantile(), boosted()])),
     "mixed": PLCP(random_state=0),
     "softmax": PLCP(SoftmaxPartition(), n_groups=3, random_state=0),
     "softmax, joint": PLCP(SoftmaxPartition(), n_groups=3, calibration="joint", random_state=0),
     "softmax, mean": PLCP(SoftmaxPartition(), n_groups=3, assignment="mean", random_state=0),
-    "softmax, index": PLCP(SoftmaxPartition(), n_groups=3, within="index", random_state=0),
+    "softmax, regressor": PLCP(SoftmaxPartition(), n_groups=3, within="regressor", random_state=0),
     "tree": PLCP(TreePartition(min_samples_leaf=20), n_groups=4, random_state=0),
     "tree, held out": PLCP(TreePartition(), calibration="split", n_groups=3, random_state=0),
     "classifier": PLCP(ClassifierPartition(), n_groups=3, cv=2, random_state=0),
@@ -189,10 +195,10 @@ def test_mondrian_knows_numbers_in_a_column_and_no_others(rng):
     assert np.isposinf(found["threshold"][2:]).all()
 
 
-@pytest.mark.parametrize("index", [LinearQuantile(), boosted()], ids=["linear", "boosted"])
-def test_signed_scores_may_have_negative_thresholds(index, rng):
+@pytest.mark.parametrize("regressor", [LinearQuantile(), boosted()], ids=["linear", "boosted"])
+def test_signed_scores_may_have_negative_thresholds(regressor, rng):
     X, scores = world(rng, 600, gaps=False)
-    rule = ordered(index).fit(X, scores - 10.0)
+    rule = ordered(regressor).fit(X, scores - 10.0)
     assert (assert_served(rule, X)(X)["threshold"] < 0).all()
 
 
@@ -217,7 +223,7 @@ def test_several_levels_are_columns_that_never_cross(rule, rng):
 @pytest.mark.parametrize("partition", [OrderedPartition(boosted()), SoftmaxPartition()])
 def test_levels_that_share_a_partition_share_its_graph(partition, rng):
     X, scores = world(rng, 600, gaps=False)
-    options = {"n_groups": 3, "share_partition": True, "within": "index", "random_state": 0}
+    options = {"n_groups": 3, "share_partition": True, "within": "regressor", "random_state": 0}
     rule = PLCP(partition, alpha=[0.2, 0.05, 0.1], **options).fit(X, scores)
     served = Served(rule)
     found, told = served(X), rule.assign(X)
@@ -256,7 +262,7 @@ def test_it_is_no_luck_of_one_seed(name, seed):
 def two_ways():
     """Rules of a line and of trees, with what serves them."""
     X, scores = world(np.random.default_rng(5), 300, gaps=False)
-    rules = [ordered(index).fit(X, scores) for index in (LinearQuantile(), boosted())]
+    rules = [ordered(regressor).fit(X, scores) for regressor in (LinearQuantile(), boosted())]
     return [(rule, Served(rule)) for rule in rules]
 
 

@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from plcp import PLCP, OrderedPartition, Rectified
 from plcp.onnx.graph import IR_VERSION, VERSIONS, Graph
 from plcp.onnx.trees import Grown, forest
-from plcp.regressors import MixedIndex
+from plcp.regressors import StackedQuantile
 from plcp.regressors._fast_trees import Branches
 from plcp.regressors.encoding import CategoryMeans
 from strategies import few
@@ -133,8 +133,8 @@ def boosted(**options):
 def test_codes_of_categories_are_told_apart_and_unseen_ones_are_missing(n_codes, offset, rng):
     X, scores = coded(rng, 800, n_codes)
     X[:, 0] += offset
-    index = boosted(categorical_features=[True, False])
-    rule = PLCP(OrderedPartition(index), n_groups=3, random_state=0).fit(X, scores)
+    regressor = boosted(categorical_features=[True, False])
+    rule = PLCP(OrderedPartition(regressor), n_groups=3, random_state=0).fit(X, scores)
     new, _ = coded(rng, 300, 2 * n_codes)  # half of the codes were never seen
     new[:, 0] += offset
     new[0] = -0.0
@@ -146,25 +146,27 @@ def test_codes_of_categories_are_told_apart_and_unseen_ones_are_missing(n_codes,
 
 def test_means_stand_for_codes_of_many_categories(rng):
     X, scores = coded(rng, 800, 60)
-    index = MixedIndex(members=[CategoryMeans(boosted(), [True, False]), boosted()])
-    rule = Rectified(index, random_state=0).fit(np.nan_to_num(X), scores)
+    regressor = StackedQuantile(members=[CategoryMeans(boosted(), [True, False]), boosted()])
+    rule = Rectified(regressor, random_state=0).fit(np.nan_to_num(X), scores)
     assert_served(rule, np.nan_to_num(coded(rng, 300, 90)[0]))
 
 
 @pytest.mark.parametrize("gaps", [False, True])
 def test_trees_of_lightgbm_take_tiny_numbers_for_zero_and_gaps_as_they_learned(gaps, rng):
     X, scores = coded(rng, 800, 5)
-    index = LGBMRegressor(objective="quantile", alpha=0.9, n_estimators=10, n_jobs=1, verbose=-1)
+    regressor = LGBMRegressor(
+        objective="quantile", alpha=0.9, n_estimators=10, n_jobs=1, verbose=-1
+    )
     X = X if gaps else np.nan_to_num(X)
-    rule = Rectified(index, random_state=0).fit(X, scores)
+    rule = Rectified(regressor, random_state=0).fit(X, scores)
     tiny = np.array([[a, b] for a in (0.0, 1e-36, -1e-36, 1e-34) for b in (1e-35, -1e-35, -1e-34)])
     assert_served(rule, np.vstack([X, tiny]) if gaps else np.vstack([np.nan_to_num(X), tiny]))
 
 
 def test_another_runtime_answers_alike(rng):
     X, scores = coded(rng, 400, 5)
-    index = boosted(categorical_features=[True, False])
-    rule = PLCP(OrderedPartition(index), n_groups=3, random_state=0).fit(X, scores)
+    regressor = boosted(categorical_features=[True, False])
+    rule = PLCP(OrderedPartition(regressor), n_groups=3, random_state=0).fit(X, scores)
     served = assert_served(rule, X)
     found = ReferenceEvaluator(served.graph).run(None, {"X": X[:20]})
     for values, name in zip(found, served.outputs, strict=True):

@@ -1,4 +1,4 @@
-"""Ordered partitions: intervals of any index, in order of their thresholds."""
+"""Ordered partitions: intervals of any regressor, in order of their thresholds."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from plcp.quantiles import group_conformal_quantiles, pinball_loss
 
 
 class FirstColumn(RegressorMixin, BaseEstimator):
-    """An index that is known: the first column."""
+    """A regressor that is known: the first column."""
 
     def fit(self, X, y, sample_weight=None):
         return self
@@ -31,7 +31,7 @@ def draw(rng, n=300):
     return X, X[:, 0] * rng.exponential(size=n)
 
 
-INDICES = {
+REGRESSORS = {
     "linear": LinearQuantile(),
     "pipeline": make_pipeline(StandardScaler(), LinearQuantile()),
     "mean": LinearRegression(),
@@ -42,11 +42,11 @@ INDICES = {
 
 
 @pytest.mark.parametrize("cuts", ["mass", "optimal"])
-@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
-def test_groups_are_intervals_of_the_index_with_rising_thresholds(rng, index, cuts):
+@pytest.mark.parametrize("regressor", REGRESSORS.values(), ids=REGRESSORS)
+def test_groups_are_intervals_of_the_index_with_rising_thresholds(rng, regressor, cuts):
     X, scores = draw(rng)
-    partition = OrderedPartition(index, n_groups=4, cuts=cuts).fit(X, scores)
-    g, groups = partition.predict_index(X), partition.predict(X)
+    partition = OrderedPartition(regressor, n_groups=4, cuts=cuts).fit(X, scores)
+    g, groups = partition.predict_quantile(X), partition.predict(X)
     raw = np.searchsorted(partition.cuts_, g)
     assert all(len(np.unique(groups[raw == interval])) == 1 for interval in np.unique(raw))
     assert (np.diff(partition.thresholds_) > 0).all()
@@ -60,17 +60,17 @@ def test_groups_are_intervals_of_the_index_with_rising_thresholds(rng, index, cu
 
 def test_the_level_left_open_is_one_minus_alpha(rng):
     X, scores = draw(rng)
-    nested = OrderedPartition(INDICES["pipeline"], alpha=0.2).fit(X, scores)
-    assert nested.index_[-1].quantile == 0.8
+    nested = OrderedPartition(REGRESSORS["pipeline"], alpha=0.2).fit(X, scores)
+    assert nested.regressor_[-1].quantile == 0.8
     own = OrderedPartition(LinearQuantile(0.5), alpha=0.2).fit(X, scores)
-    assert own.index_.quantile == 0.5
+    assert own.regressor_.quantile == 0.5
 
 
 def test_a_frozen_index_is_left_alone(rng):
     X, scores = draw(rng)
     fitted = LinearRegression().fit(X, scores)
     partition = OrderedPartition(FrozenEstimator(fitted), n_groups=3).fit(X[:99], scores[:99])
-    assert_array_equal(partition.predict_index(X), fitted.predict(X))
+    assert_array_equal(partition.predict_quantile(X), fitted.predict(X))
     assert_array_equal(partition.cuts_, equal_mass_cuts(fitted.predict(X[:99]), None, 3))
 
 
@@ -130,12 +130,12 @@ class TwoColumns(FirstColumn):
 
 
 @pytest.mark.parametrize(
-    ("index", "message"),
+    ("regressor", "message"),
     [
         (Broken(), "must predict finite numbers, got NaN at row"),
         (TwoColumns(), r"one number a row, shape \(300,\), got \(300, 2\)"),
     ],
 )
-def test_an_index_that_is_none(rng, index, message):
+def test_an_index_that_is_none(rng, regressor, message):
     with pytest.raises(ValueError, match=message):
-        OrderedPartition(index).fit(*draw(rng))
+        OrderedPartition(regressor).fit(*draw(rng))

@@ -99,7 +99,7 @@ def test_memberships_sum_to_one_and_sizes_to_n(rng):
     assert_allclose(partition.group_sizes_, memberships.sum(axis=0))
     assert_allclose(partition.group_sizes_.sum(), len(X))
     assert_array_equal(partition.predict(X), memberships.argmax(axis=1))
-    assert_allclose(partition.predict_index(X), memberships @ partition.thresholds_)
+    assert_allclose(partition.predict_quantile(X), memberships @ partition.thresholds_)
     assert (np.diff(partition.thresholds_) > 0).all()
 
 

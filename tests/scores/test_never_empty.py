@@ -16,7 +16,7 @@ RULES = {
     "cross": PLCP(calibration="cross", random_state=0),
     "joint": PLCP(LINEAR, 3, calibration="joint", random_state=0),
     "halves": PLCP(LINEAR, 3, calibration="split", random_state=0),
-    "index": PLCP(LINEAR, 3, within="index", calibration="joint", random_state=0),
+    "index": PLCP(LINEAR, 3, within="regressor", calibration="joint", random_state=0),
 }
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 

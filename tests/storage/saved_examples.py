@@ -20,9 +20,9 @@ from plcp.regressors import (
     ColorfulQuantile,
     CrossFitted,
     LinearQuantile,
-    MixedIndex,
     ScaledQuantile,
     SparseScale,
+    StackedQuantile,
 )
 
 HOMES = (
@@ -154,7 +154,7 @@ FITTED = {
         lambda: (fitted(CrossFitted(DummyRegressor(), n_repeats=1, random_state=0)), plane),
     ],
     "LinearQuantile": [lambda: (fitted(LinearQuantile()), plane)],
-    "MixedIndex": [lambda: (fitted(MixedIndex(random_state=0), frame), frame)],
+    "StackedQuantile": [lambda: (fitted(StackedQuantile(random_state=0), frame), frame)],
     "ScaledQuantile": [
         lambda: (
             fitted(ScaledQuantile(categorical_features=[False, False, True], random_state=0)),
@@ -244,7 +244,7 @@ FITTED = {
         )
     ],
 }
-ASKED = ("predict", "predict_proba", "predict_index", "groups", "transform", "memberships")
+ASKED = ("predict", "predict_proba", "predict_quantile", "groups", "transform", "memberships")
 
 
 def answers(model, X):

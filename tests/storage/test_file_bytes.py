@@ -19,7 +19,7 @@ from sklearn.linear_model import LinearRegression
 import plcp
 from plcp.datasets import make_toy
 from plcp.partitions.torch import TorchPartition
-from plcp.regressors import ColorfulQuantile, CrossFitted, LinearQuantile, MixedIndex
+from plcp.regressors import ColorfulQuantile, CrossFitted, LinearQuantile, StackedQuantile
 from plcp.storage import OtherVersionWarning, loading
 from plcp.storage.saving import model_bytes
 from plcp.storage.writer import MODEL
@@ -63,7 +63,7 @@ def test_a_file_that_was_loaded_is_written_as_it_was(tmp_path):
 
 INDICES = {
     "line": CrossFitted(LinearQuantile()),
-    "mixture": MixedIndex(members=[LinearQuantile()]),
+    "mixture": StackedQuantile(members=[LinearQuantile()]),
 }
 JOINT = {
     "tree": plcp.TreePartition(min_samples_leaf=30),

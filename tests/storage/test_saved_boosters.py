@@ -99,10 +99,12 @@ def test_partial_dependence_is_that_of_before(tmp_path):
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("index", [ScaledQuantile(0.9), HistGradientBoostingRegressor(**FEW)])
-def test_tables_of_all_trees_are_the_same_too(index, tmp_path):
+@pytest.mark.parametrize("regressor", [ScaledQuantile(0.9), HistGradientBoostingRegressor(**FEW)])
+def test_tables_of_all_trees_are_the_same_too(regressor, tmp_path):
     many = rng.normal(size=(10_000, 3))
-    model = CrossFitted(index, n_repeats=1, cv=2, random_state=0).fit(np.nan_to_num(X), task.scores)
+    model = CrossFitted(regressor, n_repeats=1, cv=2, random_state=0).fit(
+        np.nan_to_num(X), task.scores
+    )
     wanted = model.predict(many)
     assert "_tables" in vars(model)
     other = again(model, tmp_path)

@@ -1,4 +1,4 @@
-"""Plug-ins: exact where the index knows the truth, marked as estimates everywhere."""
+"""Plug-ins: exact where the regressor knows the truth, marked as estimates everywhere."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ CONSTANT = DummyRegressor(strategy="quantile", quantile=0.9)
 
 
 class FirstColumn(RegressorMixin, BaseEstimator):
-    """An index that is told the conditional quantile."""
+    """A regressor that is told the conditional quantile."""
 
     def fit(self, X, y):
         return self
@@ -37,13 +37,13 @@ def slope_over_every_run(scores, steps):
 
 def test_variance_is_that_of_the_index(uniform):
     X, scores = uniform
-    found = quantile_variance(X, scores, index=FirstColumn())
+    found = quantile_variance(X, scores, regressor=FirstColumn())
     assert float(found) == pytest.approx(X.var())
 
 
 def test_lipschitz_is_the_steepest_of_the_bins(uniform):
     X, scores = uniform
-    found = lipschitz_constant(X, scores, index=FirstColumn(), n_bins=4)
+    found = lipschitz_constant(X, scores, regressor=FirstColumn(), n_bins=4)
     bins = np.array_split(np.argsort(X[:, 0]), 4)  # 500 rows each, and 500^(2/3) = 62.996
     steepest = max(slope_over_every_run(scores[rows], 63) for rows in bins)
     assert float(found) == pytest.approx(steepest)
@@ -54,19 +54,19 @@ def test_lipschitz_errs_by_noise_less_as_rows_grow(rng):
     found = []
     for n in (200, 20_000):
         scores = rng.uniform(size=n)
-        found.append(float(lipschitz_constant(np.zeros((n, 1)), scores, index=CONSTANT)))
+        found.append(float(lipschitz_constant(np.zeros((n, 1)), scores, regressor=CONSTANT)))
     assert found[0] > found[1] > 1
 
 
 def test_index_that_sees_nothing_has_no_variance(uniform):
     X, scores = uniform
     same = DummyRegressor(strategy="constant", constant=1.0)
-    assert float(quantile_variance(X, scores, index=same)) == 0
+    assert float(quantile_variance(X, scores, regressor=same)) == 0
 
 
 def test_noise_of_the_fit_counts_as_variance(rng):
     X, scores = rng.normal(size=(300, 20)), rng.exponential(size=300)
-    assert float(quantile_variance(X, scores, index=LinearQuantile(), random_state=0)) > 0
+    assert float(quantile_variance(X, scores, regressor=LinearQuantile(), random_state=0)) > 0
 
 
 @pytest.mark.parametrize("estimate", ESTIMATORS)
@@ -80,7 +80,7 @@ def test_default_index_finds_what_there_is(estimate, uniform):
 @pytest.mark.parametrize("unit", [0.5, 8.0])
 def test_units(uniform, unit):
     X, scores = uniform
-    settings = {"index": CONSTANT, "random_state": 0}
+    settings = {"regressor": CONSTANT, "random_state": 0}
     variance = [float(quantile_variance(X, s, **settings)) for s in (scores, unit * scores)]
     slope = [float(lipschitz_constant(X, s, **settings)) for s in (scores, unit * scores + 3)]
     assert variance[1] == pytest.approx(unit**2 * variance[0])
@@ -89,19 +89,19 @@ def test_units(uniform, unit):
 
 def test_ties_have_no_lipschitz_constant(uniform):
     X, scores = uniform
-    assert float(lipschitz_constant(X, np.round(scores), index=FirstColumn())) == np.inf
+    assert float(lipschitz_constant(X, np.round(scores), regressor=FirstColumn())) == np.inf
 
 
 @pytest.mark.parametrize("estimate", ESTIMATORS)
 def test_says_that_it_is_an_estimate_and_how_it_errs(estimate, uniform):
-    found = estimate(*uniform, index=FirstColumn())
+    found = estimate(*uniform, regressor=FirstColumn())
     assert repr(found).startswith("estimate of ")
     assert found.bias in repr(found)
     assert f"{float(found):.4g}" in repr(found)
 
 
 def test_an_estimate_goes_into_a_bound(uniform):
-    variance, steep = (f(*uniform, index=FirstColumn()) for f in ESTIMATORS)
+    variance, steep = (f(*uniform, regressor=FirstColumn()) for f in ESTIMATORS)
     expected = population_msce(4, variance.value, steep.value)
     assert population_msce(4, variance, steep) == expected
 
@@ -121,13 +121,13 @@ def test_an_estimate_goes_into_a_bound(uniform):
 def test_bad_input_is_named(estimate, change, message, uniform):
     X, scores = uniform
     with pytest.raises(ValueError, match=message):
-        estimate(**{"X": X, "scores": scores, "index": FirstColumn()} | change)
+        estimate(**{"X": X, "scores": scores, "regressor": FirstColumn()} | change)
 
 
 @pytest.mark.parametrize(("n_bins", "message"), [(0, "n_bins must be"), (501, "lower n_bins")])
 def test_bins_must_hold_rows(n_bins, message, uniform):
     with pytest.raises(ValueError, match=message):
-        lipschitz_constant(*uniform, index=FirstColumn(), n_bins=n_bins)
+        lipschitz_constant(*uniform, regressor=FirstColumn(), n_bins=n_bins)
 
 
 @pytest.mark.parametrize("power", [-500, -1, 400, 500])
@@ -136,8 +136,8 @@ def test_scores_times_a_power_of_two_give_it_times_its_power_to_the_bit(
     uniform, estimate, degree, power
 ):
     X, scores = uniform
-    one = float(estimate(X, scores, index=LinearQuantile(), random_state=0))
-    other = float(estimate(X, np.ldexp(scores, power), index=LinearQuantile(), random_state=0))
+    one = float(estimate(X, scores, regressor=LinearQuantile(), random_state=0))
+    other = float(estimate(X, np.ldexp(scores, power), regressor=LinearQuantile(), random_state=0))
     assert other == np.ldexp(one, degree * power)
 
 
@@ -152,10 +152,10 @@ def test_scores_times_a_power_of_two_give_it_times_its_power_to_the_bit(
 def test_what_no_float_holds_is_refused_with_the_remedy(uniform, estimate, power, way):
     X, scores = uniform
     with pytest.raises(ValueError, match=rf"too {way} for a float.*divide all of them"):
-        estimate(X, np.ldexp(scores, power), index=LinearQuantile(), random_state=0)
+        estimate(X, np.ldexp(scores, power), regressor=LinearQuantile(), random_state=0)
 
 
 def test_an_index_that_is_constant_has_no_variance():
     """Exactly none: the mean of equal numbers may be rounded, their differences are not."""
     scores = np.full(60, 0.1)
-    assert float(quantile_variance(np.zeros((60, 1)), scores, index=CONSTANT, cv=2)) == 0
+    assert float(quantile_variance(np.zeros((60, 1)), scores, regressor=CONSTANT, cv=2)) == 0

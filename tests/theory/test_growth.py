@@ -10,7 +10,7 @@ from plcp.theory import log_growth_ordered
 
 
 def count_groupings(points, m, rng, directions):
-    """Distinct labellings of points by a drawn linear index and any m - 1 cuts, found by trial."""
+    """Distinct labellings of points by a drawn line and any m - 1 cuts, found by trial."""
     n = len(points)
     orders = {tuple(np.argsort(points @ w)) for w in rng.normal(size=(directions, points.shape[1]))}
     ends = list(combinations_with_replacement(range(n + 1), m - 1))

@@ -40,7 +40,7 @@ CALIBRATIONS = ["joint", "split", "cross"]
 
 
 class Column(RegressorMixin, BaseEstimator):
-    """An index that is known beforehand: a column, negated if told so."""
+    """A regressor that is known beforehand: a column, negated if told so."""
 
     def __init__(self, sign=1.0):
         self.sign = sign
@@ -108,8 +108,8 @@ def test_a_known_index_is_mondrian_on_its_cuts(rng, halves, calibration, sign):
 
 def test_a_constant_index_followed_is_split(rng):
     X, scores = draw(rng)
-    index = FrozenEstimator(DummyRegressor().fit(X, scores))
-    rule = PLCP(OrderedPartition(index)).fit(X, scores)
+    regressor = FrozenEstimator(DummyRegressor().fit(X, scores))
+    rule = PLCP(OrderedPartition(regressor)).fit(X, scores)
     assert_allclose(rule.predict(X), SplitConformal().fit(X, scores).threshold_, rtol=1e-14)
 
 
@@ -122,16 +122,16 @@ def test_cross_fitting_covers_exactly_the_rank_out_of_fold(rng, partition, signe
     X, scores = draw(rng, n=450)
     scores = scores - 2.0 * signed
     rule = PLCP(partition, random_state=0).fit(X, scores)
-    index = rule.partition_.index_.out_of_fold_
-    groups = rule._rank[rule._owner[rule.partition_.group_of(index)]]
-    threshold = index + rule.levels_[groups]
+    regressor = rule.partition_.regressor_.out_of_fold_
+    groups = rule._rank[rule._owner[rule.partition_.group_of(regressor)]]
+    threshold = regressor + rule.levels_[groups]
     assert (scores <= threshold).sum() == conformal_rank(450, 0.1)
     assert f"{conformal_rank(450, 0.1)} of the 450" in rule.guarantee_
 
 
 SPLIT_RULES = {
     "constant": PLCP(PARTITIONS["linear"], 2, within="constant", calibration="split"),
-    "index": PLCP(PARTITIONS["linear"], 2, within="index", calibration="split"),
+    "regressor": PLCP(PARTITIONS["linear"], 2, within="regressor", calibration="split"),
     "sample": PLCP(SOFTMAX, 2, assignment="sample", calibration="split"),
     "mode": PLCP(SOFTMAX, 2, assignment="mode", calibration="split"),
 }
@@ -192,10 +192,10 @@ def test_shift_and_scale_of_scores_with_constant_thresholds(rng, calibration):
     X, scores = draw(rng)
     scores = np.round(scores * 1024) / 1024  # so that sums below are exact
     make = {"within": "constant", "calibration": calibration, "random_state": 0}
-    index = OrderedPartition(FrozenEstimator(Column()))
-    base = PLCP(index, 3, **make).fit(X, scores)
+    regressor = OrderedPartition(FrozenEstimator(Column()))
+    base = PLCP(regressor, 3, **make).fit(X, scores)
     for a, b in [(1.0, 16.0), (4.0, 0.0), (0.5, -8.0)]:
-        other = PLCP(index, 3, **make).fit(X, a * scores + b)
+        other = PLCP(regressor, 3, **make).fit(X, a * scores + b)
         assert_array_equal(other.groups(X), base.groups(X))
         assert_array_equal(other.thresholds_, a * base.thresholds_ + b)
 
@@ -249,7 +249,7 @@ def test_units_of_the_features_do_not_matter_to_a_linear_index(rng):
 @every_partition
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("assignment", ["mode", "sample", "mean"])
-@pytest.mark.parametrize("within", ["constant", "index"])
+@pytest.mark.parametrize("within", ["constant", "regressor"])
 def test_groups_in_order_and_complete(rng, partition, calibration, assignment, within):
     X, scores = draw(rng, n=240)
     rule = PLCP(
@@ -263,7 +263,7 @@ def test_groups_in_order_and_complete(rng, partition, calibration, assignment, w
     memberships, groups = rule.memberships(X), rule.groups(X)
     if calibration != "split":  # whose groups keep the numbers they were learned with
         assert (np.diff(rule.thresholds_) >= 0).all()
-        assert within == "index" or (np.diff(rule.thresholds_) > 0).all()
+        assert within == "regressor" or (np.diff(rule.thresholds_) > 0).all()
     assert rule.n_groups_ == len(rule.thresholds_) == len(rule.group_sizes_) <= 3
     assert rule.group_sizes_.sum() == (120 if calibration == "split" else 240)
     assert memberships.shape == (240, rule.n_groups_)
@@ -290,16 +290,16 @@ def test_groups_in_order_and_complete(rng, partition, calibration, assignment, w
 def test_groups_and_thresholds_are_found_in_one_pass(rng, monkeypatch):
     X, scores = draw(rng)
     rule = PLCP(OrderedPartition(Column()), 3, random_state=0).fit(X, scores)
-    asked, ask = [], OrderedPartition.predict_index
+    asked, ask = [], OrderedPartition.predict_quantile
     monkeypatch.setattr(
-        OrderedPartition, "predict_index", lambda self, X: asked.append(len(X)) or ask(self, X)
+        OrderedPartition, "predict_quantile", lambda self, X: asked.append(len(X)) or ask(self, X)
     )
     assert len(set(rule.assign(X).groups)) == rule.n_groups_
     assert asked == [len(X)]
 
 
 @pytest.mark.parametrize("calibration", ["split", "cross"])
-@pytest.mark.parametrize("within", ["constant", "index"])
+@pytest.mark.parametrize("within", ["constant", "regressor"])
 def test_groups_too_small_for_a_finite_threshold_are_merged(rng, calibration, within):
     X, scores = draw(rng, n=300)
     rule = PLCP(OrderedPartition(Column()), 30, within=within, calibration=calibration)
@@ -344,7 +344,7 @@ def test_weightless_rows_are_not_there(rng, partition, calibration):
 
 
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
-@pytest.mark.parametrize("within", ["constant", "index"])
+@pytest.mark.parametrize("within", ["constant", "regressor"])
 def test_weights_reach_the_thresholds(rng, calibration, within):
     X, scores = draw(rng, n=400)
     rule = PLCP(OrderedPartition(Column()), 1, calibration=calibration, within=within)
@@ -441,7 +441,7 @@ def test_split_numbers_groups_as_they_were_learned(rng):
     partition = OrderedPartition(FrozenEstimator(Column(1.0)))
     rule = PLCP(partition, 6, calibration="split", within="constant", random_state=0)
     rule.fit(X, np.abs(rng.normal(size=400)))
-    # The index is the first column, but pure noise says nothing of the order of its intervals.
+    # The regressor is the first column, but pure noise says nothing of the order of its intervals.
     learned = rule.partition_.predict(X)
     assert_array_equal(rule.groups(X), learned)
     assert (np.diff(rule.thresholds_) < 0).any()
@@ -452,9 +452,9 @@ def test_nonnegative_scores_never_get_a_negative_threshold(rng, calibration):
     X = rng.normal(size=(400, 1))
     scores = np.abs(rng.normal(size=400)) * np.where(X[:, 0] > 0, 5.0, 1e-3)
     partition = OrderedPartition(LinearQuantile())
-    rule = PLCP(partition, 2, calibration=calibration, within="index", random_state=0)
-    index = rule.fit(X, scores).partition_.predict_index(X)
-    assert index.min() < 0  # the line itself goes below
+    rule = PLCP(partition, 2, calibration=calibration, within="regressor", random_state=0)
+    regressor = rule.fit(X, scores).partition_.predict_quantile(X)
+    assert regressor.min() < 0  # the line itself goes below
     assert rule.predict(X).min() >= 0
 
 
@@ -462,8 +462,8 @@ def test_default_tells_what_it_mixed_and_passes_its_folds_on(rng):
     X, scores = draw(rng, n=300)
     for calibration in CALIBRATIONS:
         rule = PLCP(calibration=calibration, cv=4, n_jobs=2, random_state=0).fit(X, scores)
-        index = rule.partition_.index_
-        assert (index.cv, index.n_jobs) == (4, 2)
+        regressor = rule.partition_.regressor_
+        assert (regressor.cv, regressor.n_jobs) == (4, 2)
         mixed = [step for step in rule.history_ if "member" in step]
         assert mixed[-1]["member"] == "constant"
         assert sum(step["weight"] for step in mixed) == pytest.approx(1)

@@ -97,8 +97,8 @@ def halves(rule, X, scores):
 @pytest.mark.parametrize("size", [0.3, 0.5])
 def test_a_constant_model_is_split_on_the_rows_held_out(rng, adjustment, size):
     X, scores = rng.normal(size=(200, 2)), rng.integers(1, 1000, 200) / 4.0
-    index = DummyRegressor(strategy="constant", constant=4.0)
-    rule = Rectified(index, adjustment=adjustment, calibration_size=size, random_state=3)
+    regressor = DummyRegressor(strategy="constant", constant=4.0)
+    rule = Rectified(regressor, adjustment=adjustment, calibration_size=size, random_state=3)
     held = halves(rule, X, scores)[1]
     split = SplitConformal().fit(held.X, held.scores)
     assert_array_equal(rule.fit(X, scores).predict(X), split.predict(X))
@@ -127,9 +127,9 @@ def test_auto_divides_where_no_score_is_negative(rng):
 def test_shift_and_scale(rng):
     """Powers of two, so that nothing is rounded on the way; neighbours average exactly alike."""
     X, scores = rng.normal(size=(60, 1)), rng.integers(1, 64, 60).astype(float)
-    index = KNeighborsRegressor(4)
+    regressor = KNeighborsRegressor(4)
     for adjustment in ADJUSTMENTS:
-        rule = Rectified(index, adjustment=adjustment, random_state=0)
+        rule = Rectified(regressor, adjustment=adjustment, random_state=0)
         base = rule.fit(X, scores).predict(X)
         assert_array_equal(rule.fit(X, 4 * scores).predict(X), 4 * base)
     assert_array_equal(rule.fit(X, scores + 8).predict(X), base + 8)
@@ -152,7 +152,7 @@ def test_weights_reach_model_and_constant(rng):
     plain = clone(rule).fit(X, scores)
     weighted = clone(rule).fit(X, scores, sample_weight=heavy)
     ones = clone(rule).fit(X, scores, sample_weight=np.ones(400))
-    assert (weighted.predict_index(X) > plain.predict_index(X)).all()
+    assert (weighted.predict_quantile(X) > plain.predict_quantile(X)).all()
     assert_array_equal(ones.predict(X), plain.predict(X))
 
 
@@ -230,15 +230,15 @@ def test_an_infinite_constant_is_told_by_its_cause(rng):
 def test_scores_all_zero_or_huge(rng):
     X = rng.normal(size=(60, 2))
     assert_array_equal(Rectified(LinearQuantile()).fit(X, np.zeros(60)).predict(X), np.zeros(60))
-    index = HistGradientBoostingRegressor(loss="quantile")
-    assert np.isfinite(Rectified(index).fit(X, np.full(60, 1e300)).predict(X)).all()
+    regressor = HistGradientBoostingRegressor(loss="quantile")
+    assert np.isfinite(Rectified(regressor).fit(X, np.full(60, 1e300)).predict(X)).all()
 
 
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
         (Rectified(alpha=1.2), "alpha must lie in"),
-        (Rectified("line"), "index must be a scikit-learn regressor or None, got 'line'"),
+        (Rectified("line"), "regressor must be a scikit-learn regressor or None, got 'line'"),
         (Rectified(adjustment="product"), "adjustment must be one of 'auto'"),
         (Rectified(calibration_size=1.0), "calibration_size must lie in"),
     ],
@@ -256,7 +256,7 @@ def test_bad_rows_and_models(rng):
         assert np.isinf(Rectified().fit(X[:10], scores[:10]).predict(X)).all()
     with pytest.raises(ValueError, match="does not accept sample_weight"):
         Rectified(KNeighborsRegressor()).fit(X, scores, sample_weight=np.full(40, 2.0))
-    with pytest.raises(ValueError, match="boosted index"):
+    with pytest.raises(ValueError, match="boosted regressor"):
         Rectified(LinearRegression()).fit(np.full((40, 2), np.nan), scores)
     with pytest.raises(ValueError, match="2 features"):
         Rectified(LinearQuantile()).fit(X, scores).predict(X[:, :1])
@@ -267,4 +267,4 @@ def test_a_frozen_model_calibrates_on_all_rows():
     fitted = LinearQuantile(quantile=0.9).fit(train.X, train.scores)
     rule = Rectified(FrozenEstimator(fitted)).fit(cal.X, cal.scores)
     assert rule.level_ == np.sort(ratio_to(fitted.predict(cal.X), cal.scores))[17]
-    assert "frozen index has seen" in rule.guarantee_
+    assert "frozen regressor has seen" in rule.guarantee_

@@ -272,8 +272,8 @@ def test_levels_that_learn_each_their_own_say_whom_to_ask(rng):
             ask(X)
     assert rule.assign(X).groups is None
     assert_array_equal(rule.assign(X).thresholds, rule.predict(X))
-    with pytest.raises(ValueError, match=r"at\(0.1\).predict_index"):
-        make("rectified", LEVELS).fit(X, scores).predict_index(X)
+    with pytest.raises(ValueError, match=r"at\(0.1\).predict_quantile"):
+        make("rectified", LEVELS).fit(X, scores).predict_quantile(X)
 
 
 @pytest.mark.parametrize("random_state", [None, np.random.RandomState(0)])

@@ -23,7 +23,7 @@ KINDS = {
     "tree": PLCP(TreePartition(min_samples_leaf=20), 3),
     "drawn": PLCP(SOFT, 2, assignment="sample"),
     "mean": PLCP(SOFT, 2, assignment="mean", calibration="split"),
-    "soft index": PLCP(SOFT, 2, within="index"),
+    "soft regressor": PLCP(SOFT, 2, within="regressor"),
 }
 over_kinds = pytest.mark.parametrize("name", KINDS)
 
@@ -72,7 +72,7 @@ def test_the_level_in_the_middle_teaches_and_has_the_thresholds_it_would_have_al
     assert_array_equal(shared[:, 0], np.maximum(alone, shared[:, 2]))
 
 
-@pytest.mark.parametrize("within", ["index", "constant"])
+@pytest.mark.parametrize("within", ["regressor", "constant"])
 def test_every_group_covers_by_its_law_at_every_level(rng, within):
     X, scores = draw(rng, 2000)
     rule = make("split", within=within).fit(X, scores)
@@ -99,14 +99,14 @@ def test_groups_keep_their_numbers_where_thresholds_of_a_level_fall(rng):
 
 
 def test_held_out_scores_have_no_say_in_the_factors(rng):
-    """A row that leaves the index as it is was held out: its score moves no factor either."""
+    """A row that leaves the regressor as it is was held out: its score moves no factor either."""
     X, scores = draw(rng, 120)
     before, held_out = make("split", n_groups=1).fit(X, scores), 0
     for row in range(20):
         other = scores.copy()
         other[row] = 100.0 if scores[row] < np.median(scores) else 0.0
         after = make("split", n_groups=1).fit(X, other)
-        if np.array_equal(*(rule.partition_.predict_index(X) for rule in (before, after))):
+        if np.array_equal(*(rule.partition_.predict_quantile(X) for rule in (before, after))):
             held_out += 1
             assert [r._factor for r in before.rules_] == [r._factor for r in after.rules_]
     assert held_out
@@ -154,9 +154,9 @@ def test_in_the_sample_every_level_covers_the_rank_it_promises(rng):
     X, scores = draw(rng)
     rule = make("cross").fit(X, scores)
     for each, level in zip(rule.rules_, LEVELS, strict=True):
-        index = each._factor * rule.partition_.learned_index(X)
-        groups = each._owner[rule.partition_.group_of(rule.partition_.learned_index(X))]
-        covered = (scores <= index + each.levels_[groups]).sum()
+        regressor = each._factor * rule.partition_.learned_quantile(X)
+        groups = each._owner[rule.partition_.group_of(rule.partition_.learned_quantile(X))]
+        covered = (scores <= regressor + each.levels_[groups]).sum()
         assert covered >= conformal_rank(len(scores), level)
 
 

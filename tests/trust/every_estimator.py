@@ -35,7 +35,13 @@ from plcp import (
     TreePartition,
 )
 from plcp.partitions.torch import TorchPartition, TorchQuantile
-from plcp.regressors import ColorfulQuantile, CrossFitted, MixedIndex, ScaledQuantile, SparseScale
+from plcp.regressors import (
+    ColorfulQuantile,
+    CrossFitted,
+    ScaledQuantile,
+    SparseScale,
+    StackedQuantile,
+)
 
 N_ROWS = 240
 METHODS = ("predict_proba", "predict", "transform")
@@ -86,7 +92,7 @@ def answer(fitted, X):
     return np.asarray(getattr(fitted, method)(X))
 
 
-MIXED = MixedIndex(n_repeats=1, random_state=0)
+MIXED = StackedQuantile(n_repeats=1, random_state=0)
 SOFTMAX = SoftmaxPartition(n_groups=2, n_starts=1, max_rounds=3, random_state=0)
 LINEAR = OrderedPartition(LinearQuantile(), n_groups=2)
 TREE = TreePartition(n_groups=2, min_samples_leaf=20, random_state=0)

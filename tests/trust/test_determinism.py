@@ -88,7 +88,7 @@ def assert_same(found, expected):
         assert_array_equal(one, other, strict=True)
 
 
-@pytest.mark.parametrize("within", ["constant", "index"])
+@pytest.mark.parametrize("within", ["constant", "regressor"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_joint_thresholds_know_no_order_of_rows(within, weighted, seed, rng):
@@ -119,7 +119,7 @@ def test_joint_groups_of_an_index_that_draws_nothing_know_no_order(partition, se
     assert_same(learned(rule, X[order], scores[order]), first)
 
 
-@pytest.mark.parametrize("within", ["constant", "index"])
+@pytest.mark.parametrize("within", ["constant", "regressor"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_split_thresholds_know_no_order_within_the_parts(within, seed, rng):
     """Parts are drawn by position: rows that stay in their part may stand anywhere in it."""
@@ -127,7 +127,7 @@ def test_split_thresholds_know_no_order_within_the_parts(within, seed, rng):
     partition = OrderedPartition(FirstColumn())
     rule = PLCP(partition, 5, calibration="split", within=within, random_state=seed)
     first = learned(rule, X, scores)
-    shown = rule.partition_.index_.shown_
+    shown = rule.partition_.regressor_.shown_
     order = np.arange(len(X))
     for part in (shown, np.setdiff1d(order, shown)):
         order[part] = rng.permutation(part)
@@ -140,7 +140,7 @@ def test_split_rows_in_another_order_are_divided_otherwise():
     rule = PLCP(OrderedPartition(FirstColumn()), 5, calibration="split", random_state=0)
 
     def shown(rule, order):
-        return set(rule.fit(X[order], scores[order]).partition_.index_.shown_)
+        return set(rule.fit(X[order], scores[order]).partition_.regressor_.shown_)
 
     order, reverse = np.arange(len(X)), np.arange(len(X))[::-1]
     assert shown(rule, order) == shown(rule, order)

@@ -30,7 +30,7 @@ from plcp import (
     certify,
 )
 from plcp.metrics import coverage_by_group, ert, hsic, interval_score, worst_slab
-from plcp.regressors import CrossFitted, MixedIndex
+from plcp.regressors import CrossFitted, StackedQuantile
 
 N = 60
 LABELS = pd.Index([f"row {i}" for i in range(N)])
@@ -116,7 +116,7 @@ FITS = {
     "TreePartition": (TreePartition(2, min_samples_leaf=5), regression),
     "LinearQuantile": (LinearQuantile(), regression),
     "CrossFitted": (CrossFitted(LinearQuantile(), n_repeats=1), regression),
-    "MixedIndex": (MixedIndex(n_repeats=1), regression),
+    "StackedQuantile": (StackedQuantile(n_repeats=1), regression),
     "ConformalRegressor": (ConformalRegressor(DummyRegressor(), threshold=ONE), regression),
     "ConformalClassifier": (ConformalClassifier(GaussianNB(), threshold=ONE), labels),
     "QuantilePair": (QuantilePair(DummyRegressor(), DummyRegressor()), regression),

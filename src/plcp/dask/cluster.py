@@ -17,7 +17,7 @@ from plcp._base import Estimator
 from plcp.out_of_core import Passes
 from plcp.out_of_core.passes import Block, added
 
-WITHIN = ("threshold", "partition", "index")  # where an estimator may hold another
+WITHIN = ("threshold", "partition", "regressor")  # where an estimator may hold another
 
 
 class Connected(Estimator):
@@ -46,7 +46,7 @@ def _cloned(value: Any) -> Any:
 
 
 def client_of(estimator: Any) -> Any:
-    """Return the one client of a fit: the estimator's, else that of the rule or index within it."""
+    """Return the one client of a fit: the estimator's, or that of the rule or regressor in it."""
     given = [client for client in _clients(estimator) if client is not None]
     for other in given[1:]:
         if other is not given[0]:

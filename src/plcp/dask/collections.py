@@ -68,7 +68,7 @@ def check_categories(X: Any, like: Any) -> None:
         # types with the same categories in another order are equal to pandas
         if _categories(X[name]) != _categories(like[name]):
             raise ValueError(
-                f"column {name!r} of X has categories of its own in this part, but an index that "
+                f"column {name!r} of X has categories of its own in this part; a regressor that "
                 f"learns where the rows lie needs the same in all: give X[{name!r}].cat.as_known(),"
                 " or X.astype with one pandas.CategoricalDtype"
             )

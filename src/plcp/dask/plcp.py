@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from plcp._options import check_count, check_option
 from plcp._rows import count, hash_rows, take
-from plcp._validation import check_index, check_some, naming_the_boosted_index, takes_nan
+from plcp._validation import check_predictions, check_some, naming_the_boosted_regressor, takes_nan
 from plcp.dask.cluster import Spread, client_of
 from plcp.dask.collections import (
     blockwise,
@@ -44,65 +44,65 @@ from plcp.regressors.crossfit import CrossFitted, average_linear
 from plcp.thresholds import PLCP
 from plcp.thresholds._plcp_calibration import count_rows
 from plcp.thresholds.guarantees import drawn_guarantee
-from plcp.thresholds.plcp import calibrate, teach, with_index
+from plcp.thresholds.plcp import calibrate, teach, with_regressor
 
 Fold = int | None  # that a model has not seen; None: it has seen all rows given
 
 
 def learner_of(rule: PLCP) -> Any:
     """Index of a rule that learns from collections of Dask, if it has one."""
-    index = None if rule.partition is None else rule.partition.index
-    return index if hasattr(index, "to_local") else None
+    regressor = None if rule.partition is None else rule.partition.regressor
+    return regressor if hasattr(regressor, "to_local") else None
 
 
 def teach_models(rule: PLCP, X: Any, rows: Passes) -> list[Any]:
-    """Local models of the index: one for each fold that it has not seen, or one of all rows.
+    """Local models of the regressor: one for each fold that it has not seen, or one of all rows.
 
     ``rows`` are blocks of X and scores.
     """
-    index, level = learner_of(rule), 1 - rule.alpha
+    regressor, level = learner_of(rule), 1 - rule.alpha
     crossed = rule.calibration == "cross"
-    if hasattr(index, "quantile"):  # a line, which learns from blocks, all folds at once
-        level = level if index.quantile is None else index.quantile
+    if hasattr(regressor, "quantile"):  # a line, which learns from blocks, all folds at once
+        level = level if regressor.quantile is None else regressor.quantile
         if crossed:
             return [*fit_folds(rows, level, rule.cv, rule.random_state)]
         return [fit_line(rows, level, rule.random_state)]
-    index = _at_level(index, level)
+    regressor = _at_level(regressor, level)
     folds: list[Fold] = [*range(rule.cv)] if crossed else [None]
-    return [_taught_without(index, X, rows, fold, rule) for fold in folds]
+    return [_taught_without(regressor, X, rows, fold, rule) for fold in folds]
 
 
-def index_of(models: list[Any], X: Any) -> Any:
+def regressor_of(models: list[Any], X: Any) -> Any:
     """Index whose value is the mean of its fold models, or the one model's."""
     if len(models) == 1:
         return models[0]
-    index = CrossFitted(clone(models[0]), cv=len(models), n_repeats=1)
-    index.models_, index.history_ = average_linear(models), []
-    check_columns(index, X, reset=True)
-    return index
+    regressor = CrossFitted(clone(models[0]), cv=len(models), n_repeats=1)
+    regressor.models_, regressor.history_ = average_linear(models), []
+    check_columns(regressor, X, reset=True)
+    return regressor
 
 
 def evidence_of(X: Any, scores: FloatArray, models: list[Any], seed: int) -> Block:
     """Index of rows that taught, each by the model that has not seen it, and their scores."""
     if len(models) == 1:
         return (_asked(models[0], X) if len(scores) else np.empty(0)), scores
-    folds, index = fold_of(hash_rows(X, scores, seed), len(models)), np.empty(len(scores))
+    folds, regressor = fold_of(hash_rows(X, scores, seed), len(models)), np.empty(len(scores))
     for fold, model in enumerate(models):
         own = np.flatnonzero(folds == fold)
         if len(own):
-            index[own] = _asked(model, take(X, own))
-    return index, scores
+            regressor[own] = _asked(model, take(X, own))
+    return regressor, scores
 
 
 def _asked(model: Any, X: Any) -> FloatArray:
-    return check_index(model.predict(X), count(X))
+    return check_predictions(model.predict(X), count(X))
 
 
-def _at_level(index: Any, level: float) -> Any:
-    """Return the index at the level wanted, unless it has one of its own."""
-    given = index.get_params(deep=False)
+def _at_level(regressor: Any, level: float) -> Any:
+    """Return the regressor at the level wanted, unless it has one of its own."""
+    given = regressor.get_params(deep=False)
     wanted = given.get("objective") == "quantile" and "alpha" not in given
-    return anew(index, alpha=level) if wanted else index
+    return anew(regressor, alpha=level) if wanted else regressor
 
 
 def anew(estimator: Any, **changed: Any) -> Any:
@@ -110,11 +110,11 @@ def anew(estimator: Any, **changed: Any) -> Any:
     return type(estimator)(**{**estimator.get_params(deep=False), **changed})
 
 
-def _taught_without(index: Any, X: Any, rows: Passes, fold: Fold, rule: PLCP) -> Any:
+def _taught_without(regressor: Any, X: Any, rows: Passes, fold: Fold, rule: PLCP) -> Any:
     """Local model, taught where the rows of other folds lie."""
     left = cast(Spread, rows.keep(_other_folds, fold, rule.cv, rule.random_state, promised(X)))
     with default_client(left.client).as_current():  # LightGBM asks for it
-        return anew(index).fit(*_collections(X, left.blocks)).to_local()
+        return anew(regressor).fit(*_collections(X, left.blocks)).to_local()
 
 
 def _other_folds(
@@ -173,8 +173,8 @@ def _by_one_worker(rule: PLCP, rows: Passes, client: Any) -> tuple[Any, Spread]:
 
 def _by_all_workers(rule: PLCP, X: Any, rows: Passes) -> tuple[PLCP, Spread]:
     models = teach_models(rule, X, rows)
-    local = anew(rule, partition=anew(rule.partition, index=clone(models[0])))
-    taught = with_index(local, index_of(models, X))
+    local = anew(rule, partition=anew(rule.partition, regressor=clone(models[0])))
+    taught = with_regressor(local, regressor_of(models, X))
     for estimator in (taught, taught.partition_):
         check_columns(estimator, X, reset=True)
     return taught, cast(Spread, rows.keep(evidence_of, models, rule.random_state))
@@ -191,14 +191,14 @@ def _taught(blocks: list[Block], rule: PLCP) -> tuple[PLCP, Block]:
     # The other workers wait for this one, and may have left it a single thread of OpenMP; products
     # of matrices are to add in the same order whatever the worker.
     with threadpool_limits({"openmp": os.cpu_count(), "blas": 1}):
-        rule, index = teach(rule, X, scores)
-    return rule, (index, scores)
+        rule, regressor = teach(rule, X, scores)
+    return rule, (regressor, scores)
 
 
 def _evidence(X: Any, scores: FloatArray, rule: PLCP) -> Block:
     """Evidence of rows that have not taught the rule."""
-    index = rule.partition_.predict_index(X) if count(X) else np.empty(0)
-    return index, scores
+    regressor = rule.partition_.predict_quantile(X) if count(X) else np.empty(0)
+    return regressor, scores
 
 
 CALIBRATIONS = ("cross", "split")
@@ -211,9 +211,9 @@ class DaskPLCP(DaskRule):
     meet on one worker (a ``DaskLinearQuantile`` is taught by all, where they lie). Thresholds are
     read off all rows, by counting. What is learned depends on the rows alone: not on their order,
     nor on how they are cut into parts, nor on the number of workers (but for the last bits of an
-    index that multiplies matrices, as ``Ridge`` and networks do: those depend on how many rows it
-    is asked for at once). With
-    ``calibration="cross"`` and an index that learns in memory, up to ``sample_size`` rows it is
+    regressor that multiplies matrices, as ``Ridge`` and networks do: those depend on how many rows
+    it is asked for at once). With
+    ``calibration="cross"`` and a regressor that learns in memory, up to ``sample_size`` rows it is
     what ``PLCP`` learns from ``plcp.out_of_core.samples.in_hash_order(X, scores, random_state)``.
     Beyond, two rows that are equal in all of X and in the score may change that, as only copies in
     the same part are told apart.
@@ -221,7 +221,7 @@ class DaskPLCP(DaskRule):
     Parameters
     ----------
     partition : OrderedPartition or None, default=None
-        As in ``PLCP``. An index that learns in memory is taught by the sample, on one worker; a
+        As in ``PLCP``. An regressor that learns in memory is taught by the sample, on one worker; a
         ``DaskLinearQuantile`` by all rows, block by block, whatever ``sample_size``; a
         ``lightgbm.DaskLGBMRegressor(objective="quantile")`` by the sample, where it lies (its trees
         depend on which worker has which rows, thresholds given the trees do not).
@@ -367,10 +367,10 @@ class CheckPart:
         self.allow_nan = allow_nan
 
     def __call__(self, X: Any, scores: Any) -> FloatArray:
-        """Return finite scores; refuse features that no index could take."""
+        """Return finite scores; refuse features that no regressor could take."""
         if isinstance(X, np.ndarray) and len(X):
             finite = "allow-nan" if self.allow_nan else True
-            with naming_the_boosted_index():
+            with naming_the_boosted_regressor():
                 check_array(X, dtype="numeric", ensure_all_finite=finite, input_name="X")
         return check_parts(X, scores)
 

@@ -125,14 +125,16 @@ def methods(settings: Settings, seed: int) -> dict[str, Method]:
     alpha, epochs = settings["alpha"], settings["epochs"]
     # one device, so that a seed means the same numbers wherever it runs
     training = {"epochs": epochs, "device": "cpu"}
-    index = TorchQuantile(small_cnn(), **training)
+    regressor = TorchQuantile(small_cnn(), **training)
     default = PLCP(TorchPartition(small_cnn(), **training), alpha=alpha, random_state=seed)
     return {
         SPLIT: Method(SplitConformal(alpha), _level),  # looks at the scores alone
         PUBLISHED: Method(_algorithm_1(settings, seed, training), _pixels),
         PLAIN: Method(_algorithm_1(settings, seed, training | UNAIDED), _pixels),
         DEFAULT: Method(default, _pixels),
-        CQR: Method(Rectified(index, alpha, adjustment="difference", random_state=seed), _pixels),
+        CQR: Method(
+            Rectified(regressor, alpha, adjustment="difference", random_state=seed), _pixels
+        ),
         LOCAL: Method(LocalCP(alpha=alpha, random_state=seed), _probabilities),
         ORACLE: Method(Mondrian(0, alpha), _level),
     }

@@ -89,7 +89,8 @@ def export(model: Any, path: str | Path | None = None) -> ModelProto:
     LightGBM's and networks within ``TorchQuantile``) stays where it is: its prediction is then a
     second input, ``prediction``, (n,), or (n, 2) for scores that read a band or a scale.
 
-    Rules: ``PLCP`` with any partition of plcp (ordered: a linear, boosted, mixed or neural index; a
+    Rules: ``PLCP`` with any partition of plcp (ordered: a linear, boosted, mixed or neural
+    regressor; a
     classifier: ``HistGradientBoostingClassifier``), ``SplitConformal``, ``Rectified``, and
     ``Mondrian`` of one column. Thresholds have one column for each tail and level, if there are
     several, and so have groups that levels do not share.

@@ -249,7 +249,7 @@ class Frame(Rows):
         if text:
             raise refused(
                 asking,
-                f"the columns {text} hold text, which only the default index reads",
+                f"the columns {text} hold text, which only the default regressor reads",
                 "encode them before the fit, or use the default partition",
             )
         return self.graph.side_by_side(list(self.names))

@@ -25,7 +25,13 @@ from sklearn.preprocessing import StandardScaler
 from plcp.onnx.graph import Rows, Table, refused
 from plcp.onnx.trees import averaged, check_numbers
 from plcp.quantiles import FloatArray
-from plcp.regressors import ColorfulQuantile, CrossFitted, LinearQuantile, MixedIndex, SparseScale
+from plcp.regressors import (
+    ColorfulQuantile,
+    CrossFitted,
+    LinearQuantile,
+    SparseScale,
+    StackedQuantile,
+)
 from plcp.regressors.crossfit import taken_apart
 
 
@@ -115,11 +121,11 @@ def _one(rows: Rows, model: Any) -> str:
         return regressor(rows, model.estimator)
     if kind is CrossFitted:
         return mean_of(rows, model.models_)
-    if kind is MixedIndex:
-        return _mixed(rows, model)
+    if kind is StackedQuantile:
+        return _stacked(rows, model)
     if kind is ColorfulQuantile:
         return regressor(
-            rows.encoded(model.encoder_) if model.index is None else rows, model.index_
+            rows.encoded(model.encoder_) if model.regressor is None else rows, model.regressor_
         )
     graph.sums = graph.sums or kind is LinearQuantile
     if kind in LINEAR:
@@ -135,21 +141,21 @@ def _one(rows: Rows, model: Any) -> str:
     raise refused(
         model,
         "its kind is not known here",
-        "use the default index, LinearQuantile, HistGradientBoostingRegressor, LGBMRegressor or "
+        "use the default, LinearQuantile, HistGradientBoostingRegressor, LGBMRegressor or "
         "TorchQuantile, or serve the model from Python",
     )
 
 
-def _mixed(rows: Rows, index: MixedIndex) -> str:
+def _stacked(rows: Rows, stack: StackedQuantile) -> str:
     graph = rows.graph
-    table = rows.encoded(index.encoder_) if index.members is None else rows
-    mixed = graph.constant_like(rows.column(0), index.weights_[-1] * index.constant_)
-    parts = zip(index.weights_[:-1], index.members_, index.adjustments_, strict=True)
+    table = rows.encoded(stack.encoder_) if stack.members is None else rows
+    mixed = graph.constant_like(rows.column(0), stack.weights_[-1] * stack.constant_)
+    parts = zip(stack.weights_[:-1], stack.members_, stack.adjustments_, strict=True)
     for weight, member, adjustment in parts:
         if weight > 0:
             raw = regressor(table, member)
-            values = graph.add("Max", raw, graph.constant(float(index.floor_)))
-            put = "Mul" if index.is_scale_ else "Sum"
+            values = graph.add("Max", raw, graph.constant(float(stack.floor_)))
+            put = "Mul" if stack.is_scale_ else "Sum"
             adjusted = graph.add(put, values, graph.constant(float(adjustment)))
             share = graph.add("Mul", adjusted, graph.constant(float(weight)))
             mixed = graph.add("Sum", mixed, share)

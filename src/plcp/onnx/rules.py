@@ -24,9 +24,9 @@ from plcp.thresholds import PLCP, Mondrian, Rectified, SplitConformal
 from plcp.thresholds.base import check_levels, has_levels
 
 
-def interval(graph: Graph, index: str, cuts: FloatArray) -> str:
-    """Number of cuts below each value of an index, whole numbers (n,)."""
-    below = graph.add("Greater", index, graph.constant(cuts[None, :]))
+def interval(graph: Graph, regressor: str, cuts: FloatArray) -> str:
+    """Number of cuts below each value of a regressor, whole numbers (n,)."""
+    below = graph.add("Greater", regressor, graph.constant(cuts[None, :]))
     total = graph.reduce("ReduceSum", graph.cast(below, "int64"))
     return graph.flat(total)
 
@@ -264,7 +264,7 @@ class _Place:
     """
 
     read: str
-    index: str
+    regressor: str
     number: str
     group_of: IntArray
     memberships: str | None = None
@@ -280,8 +280,8 @@ def _plcp(rows: Rows, rule: PLCP) -> Answer:
     else:
         threshold = graph.look_up(levels[:, None], place.number)
     if rule._follow:
-        # the factor is that of an index learned at another level
-        base = graph.add("Mul", place.index, graph.constant(float(rule._factor)))
+        # the factor is that of a regressor learned at another level
+        base = graph.add("Mul", place.regressor, graph.constant(float(rule._factor)))
         threshold = graph.add("Sum", base, threshold)
     if np.isfinite(rule._least):
         threshold = graph.add("Max", threshold, graph.constant(float(rule._least)))
@@ -291,9 +291,9 @@ def _plcp(rows: Rows, rule: PLCP) -> Answer:
 
 def _ordered_place(rows: Rows, rule: PLCP) -> _Place:
     partition = rule.partition_
-    index = rows.graph.once(partition, lambda: regressor(rows, partition.index_))
-    number = interval(rows.graph, index, partition.cuts_)
-    return _Place(index, index, number, rule._rank[rule._owner[partition.interval_groups]])
+    predicted = rows.graph.once(partition, lambda: regressor(rows, partition.regressor_))
+    number = interval(rows.graph, predicted, partition.cuts_)
+    return _Place(predicted, predicted, number, rule._rank[rule._owner[partition.interval_groups]])
 
 
 def _soft_place(rows: Rows, rule: PLCP) -> _Place:
@@ -304,13 +304,13 @@ def _soft_place(rows: Rows, rule: PLCP) -> _Place:
         )
     raw = graph.once(partition, lambda: memberships(rows, partition))
     merged = joined(graph, raw, rule._owner, int(rule._owner.max()) + 1)
-    index = graph.line(raw, partition.thresholds_)
-    return _Place(raw, index, likeliest(graph, merged), rule._rank, merged)
+    regressor = graph.line(raw, partition.thresholds_)
+    return _Place(raw, regressor, likeliest(graph, merged), rule._rank, merged)
 
 
 def _rectified(rows: Rows, rule: Rectified) -> Answer:
     graph = rows.graph
-    raw = tau = regressor(rows, rule.index_)
+    raw = tau = regressor(rows, rule.regressor_)
     ratio = rule.adjustment_ == "ratio"
     if ratio:
         tau = graph.add("Max", tau, graph.constant(float(rule.floor_)))

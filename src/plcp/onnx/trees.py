@@ -43,7 +43,7 @@ def check_numbers(boosters: Sequence[AnyBooster]) -> None:
             raise refused(
                 booster.model,
                 "it asks about categories by text, or its objective is not the prediction itself",
-                "use the default index, or HistGradientBoostingRegressor on codes with "
+                "use the default regressor, or HistGradientBoostingRegressor on codes with "
                 "categorical_features",
             )
 

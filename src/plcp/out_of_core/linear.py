@@ -206,7 +206,7 @@ def _column(name: Any, column: Any) -> FloatArray:
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"column {name!r} of X holds no numbers ({error}): leave it out, make indicators of "
-            "its categories, or use a boosted index"
+            "its categories, or use a boosted regressor"
         ) from error
 
 
@@ -287,7 +287,7 @@ def look(X: Any, y: Any, seed: int) -> Look:
         raise ValueError(
             f"column {names[column] if names else int(column)!r} of X contains "
             f"{_fault(values[:, column])}: a line cannot take that; mend or leave out the column, "
-            "or use a boosted index"
+            "or use a boosted regressor"
         )
     hashes = np.unique(hash_rows(X, y, seed))[:LEAST_HASHES]
     return Look(len(y), low, high, hashes, names)

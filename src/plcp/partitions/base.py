@@ -21,7 +21,7 @@ class Partition(Estimator, ABC):
     """A learned map h from covariates to the simplex: memberships of ``n_groups`` groups.
 
     ``fit(X, scores)`` learns h, and with it a threshold for each group; ``predict_proba(X)`` gives
-    memberships, ``predict(X)`` the likeliest group, ``predict_index(X)`` the mean threshold
+    memberships, ``predict(X)`` the likeliest group, ``predict_quantile(X)`` the mean threshold
     Σ h_i(x) q_i. Groups are numbered by rising threshold; dead groups and groups of equal
     threshold are merged, so ``n_groups_`` may be below ``n_groups``.
 
@@ -52,7 +52,7 @@ class Partition(Estimator, ABC):
         """Likeliest group of each row."""
         return likeliest(self.predict_proba(X))
 
-    def predict_index(self, X: Any) -> FloatArray:
+    def predict_quantile(self, X: Any) -> FloatArray:
         """Mean threshold Σ h_i(x) q_i of each row."""
         return self.predict_proba(X) @ self.thresholds_
 

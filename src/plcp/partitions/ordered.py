@@ -1,4 +1,4 @@
-"""Where to cut an index into intervals."""
+"""Groups that are intervals of a predicted quantile of the score, and where to cut them."""
 
 from typing import Any, Self
 
@@ -12,23 +12,23 @@ from plcp._parallel import threads_for
 from plcp._rows import count
 from plcp._validation import (
     check_features,
-    check_index,
-    naming_the_boosted_index,
+    check_predictions,
+    naming_the_boosted_regressor,
     takes_images,
     takes_nan,
 )
 from plcp.partitions.base import Partition, group_masses, one_hot
 from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles
 from plcp.regressors.base import at_level, fit_weighted, seeded
-from plcp.regressors.stacking import MixedIndex
+from plcp.regressors.stacking import StackedQuantile
 
 N_BINS = 128
 N_LEVELS = 256
 FEW_CUTS = 64
 
 
-def equal_mass_cuts(index: FloatArray, weights: FloatArray | None, n_groups: int) -> FloatArray:
-    """Cuts that give each interval of the index the same mass; fewer where values tie.
+def equal_mass_cuts(predicted: FloatArray, weights: FloatArray | None, n_groups: int) -> FloatArray:
+    """Cuts that give each interval of the predictions the same mass; fewer where values tie.
 
     Examples
     --------
@@ -36,16 +36,16 @@ def equal_mass_cuts(index: FloatArray, weights: FloatArray | None, n_groups: int
     array([4.])
     """
     if weights is None:
-        ends = ranks_of_cuts(len(index), n_groups)
-        cuts = np.unique(np.partition(index, ends)[ends])
+        ends = ranks_of_cuts(len(predicted), n_groups)
+        cuts = np.unique(np.partition(predicted, ends)[ends])
     else:
-        order = np.argsort(index)
+        order = np.argsort(predicted)
         cumulative = np.cumsum(weights[order])
         levels = np.arange(1, n_groups) * cumulative[-1] / n_groups
         # Rounding in the running sum must not push a level that is met exactly to the next row.
-        slack = 4 * np.finfo(float).eps * len(index) * cumulative[-1]
-        cuts = np.unique(index[order[np.searchsorted(cumulative, levels - slack)]])
-    return cuts[cuts < index.max()]  # a cut at the top would leave the last interval empty
+        slack = 4 * np.finfo(float).eps * len(predicted) * cumulative[-1]
+        cuts = np.unique(predicted[order[np.searchsorted(cumulative, levels - slack)]])
+    return cuts[cuts < predicted.max()]  # a cut at the top would leave the last interval empty
 
 
 def ranks_of_cuts(n: int, n_groups: int) -> IntArray:
@@ -61,7 +61,7 @@ def ranks_of_cuts(n: int, n_groups: int) -> IntArray:
     return np.unique(-(-n * np.arange(1, n_groups) // n_groups)) - 1
 
 
-def interval_of(index: FloatArray, cuts: FloatArray) -> IntArray:
+def interval_of(predicted: FloatArray, cuts: FloatArray) -> IntArray:
     """Number of cuts below each value: the interval it lies in.
 
     Examples
@@ -70,15 +70,15 @@ def interval_of(index: FloatArray, cuts: FloatArray) -> IntArray:
     array([0, 0, 2])
     """
     if len(cuts) > FEW_CUTS:
-        return np.searchsorted(cuts, index)
-    below = np.zeros(len(index), dtype=np.uint8)
+        return np.searchsorted(cuts, predicted)
+    below = np.zeros(len(predicted), dtype=np.uint8)
     for cut in cuts:  # a pass over the rows for each of few cuts beats a search for each row
-        below += index > cut
+        below += predicted > cut
     return below.astype(np.intp)
 
 
 def optimal_cuts(
-    index: FloatArray,
+    predicted: FloatArray,
     scores: FloatArray,
     weights: FloatArray | None,
     n_groups: int,
@@ -86,11 +86,11 @@ def optimal_cuts(
 ) -> FloatArray:
     """Cuts of least total pinball loss, by dynamic programming over equal-mass bins.
 
-    The index is reduced to at most 128 bins and the thresholds to 256 levels, so the cuts are
-    optimal up to that grid: O(bins² · levels + n_groups · bins²) time, whatever n.
+    The predictions are reduced to at most 128 bins and the thresholds to 256 levels, so the cuts
+    are optimal up to that grid: O(bins² · levels + n_groups · bins²) time, whatever n.
     """
-    bins = equal_mass_cuts(index, weights, N_BINS)
-    cost = _interval_costs(interval_of(index, bins), len(bins) + 1, scores, weights, alpha)
+    bins = equal_mass_cuts(predicted, weights, N_BINS)
+    cost = _interval_costs(interval_of(predicted, bins), len(bins) + 1, scores, weights, alpha)
     return bins[_cheapest_ends(cost, min(n_groups, len(cost))) - 1]
 
 
@@ -138,31 +138,31 @@ CUTS = ("mass", "optimal")
 
 
 class OrderedPartition(Partition):
-    """Groups are intervals of one learned index g(x).
+    """Groups are intervals of one learned score regressor g(x).
 
     The best groups of a population are intervals of its conditional quantile q_{1-α}(S | x)
-    (the proof of Theorem 3.6 uses nothing else), so one learned index loses nothing in the paper's
-    bound and has d + m parameters in place of d · m.
+    (the proof of Theorem 3.6 uses nothing else), so one learned regressor loses nothing in the
+    paper's bound and has d + m parameters in place of d · m.
 
     Parameters
     ----------
-    index : regressor or None, default=None
+    regressor : regressor or None, default=None
         Regressor of the score: ``LinearQuantile()``, ``HistGradientBoostingRegressor(
         loss="quantile")``, or any other, pipelines included; a ``quantile`` left at None is set
-        to 1 - alpha. None: ``MixedIndex()``, which chooses between trees and lines.
+        to 1 - alpha. None: ``StackedQuantile()``, which chooses between trees and lines.
     n_groups : int, default=8
-        Number of groups m; fewer where values of the index tie.
+        Number of groups m; fewer where predictions tie.
     alpha : float, default=0.1
         Miscoverage rate.
     cuts : {"mass", "optimal"}, default="mass"
         Intervals of equal mass, or of least total pinball loss by dynamic programming.
     random_state : int, RandomState or None
-        Seed for what the index draws, where it has none of its own.
+        Seed for what the regressor draws, where it has none of its own.
 
     Attributes
     ----------
-    index_ : regressor
-        The fitted index.
+    regressor_ : regressor
+        The fitted regressor.
     cuts_ : ndarray
         Upper ends of all intervals but the last.
 
@@ -178,84 +178,84 @@ class OrderedPartition(Partition):
 
     def __init__(
         self,
-        index: Any = None,
+        regressor: Any = None,
         n_groups: int = 8,
         *,
         alpha: float = 0.1,
         cuts: str = "mass",
         random_state: Any = None,
     ) -> None:
-        self.index = index
+        self.regressor = regressor
         self.n_groups = n_groups
         self.alpha = alpha
         self.cuts = cuts
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the index from features ``X`` and scores ``y``, and cut it."""
+        """Learn the regressor from features ``X`` and scores ``y``, and cut it."""
         check_option("cuts", self.cuts, CUTS)
         X, scores, weights = self._check_fit(X, y, sample_weight)
-        index = at_level(self.index_template(), 1 - self.alpha)
+        regressor = at_level(self.regressor_template(), 1 - self.alpha)
         if self.random_state is not None:
-            index = seeded(index, check_random_state(self.random_state))
-        with naming_the_boosted_index():
-            self.index_ = fit_weighted(index, X, scores, weights)
-        return self.cut(self.learned_index(X), scores, weights)
+            regressor = seeded(regressor, check_random_state(self.random_state))
+        with naming_the_boosted_regressor():
+            self.regressor_ = fit_weighted(regressor, X, scores, weights)
+        return self.cut(self.learned_quantile(X), scores, weights)
 
-    def cut(self, index: FloatArray, scores: FloatArray, weights: FloatArray | None) -> Self:
-        """Cut the fitted index anew, at values and scores of some rows."""
+    def cut(self, predicted: FloatArray, scores: FloatArray, weights: FloatArray | None) -> Self:
+        """Cut the predictions again, at those and the scores of some rows."""
         if self.cuts == "mass":
-            self.cuts_ = equal_mass_cuts(index, weights, self.n_groups)
+            self.cuts_ = equal_mass_cuts(predicted, weights, self.n_groups)
         else:
-            self.cuts_ = optimal_cuts(index, scores, weights, self.n_groups, self.alpha)
-        groups, m = interval_of(index, self.cuts_), len(self.cuts_) + 1
+            self.cuts_ = optimal_cuts(predicted, scores, weights, self.n_groups, self.alpha)
+        groups, m = interval_of(predicted, self.cuts_), len(self.cuts_) + 1
         masses = group_masses(groups, weights, m)
         thresholds = group_conformal_quantiles(
             scores, groups, m, self.alpha, weights, test_weight=0.0
         )
         self.settle(thresholds, masses)
-        self.history_ = list(getattr(self.index_, "history_", []))
+        self.history_ = list(getattr(self.regressor_, "history_", []))
         return self
 
-    def learned_index(self, X: Any) -> FloatArray:
-        """Index of the fitted rows: out of fold where the index knows how, else as it is."""
-        values = getattr(self.index_, "out_of_fold_", None)
-        return self._ask(X) if values is None else check_index(values, count(X))
+    def learned_quantile(self, X: Any) -> FloatArray:
+        """Predictions of the fitted rows: out of fold where the regressor keeps them."""
+        values = getattr(self.regressor_, "out_of_fold_", None)
+        return self._ask(X) if values is None else check_predictions(values, count(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Hard memberships: one for the interval the row's index lies in."""
+        """Hard memberships: one for the interval in which the prediction of the row lies."""
         return one_hot(self.predict(X), self.n_groups_)
 
     def predict(self, X: Any) -> IntArray:
         """Group of each row."""
-        return self.group_of(self.predict_index(X))
+        return self.group_of(self.predict_quantile(X))
 
-    def group_of(self, index: FloatArray) -> IntArray:
-        """Group of each value of the index."""
-        return self.interval_groups[interval_of(index, self.cuts_)]
+    def group_of(self, predicted: FloatArray) -> IntArray:
+        """Group of each prediction."""
+        return self.interval_groups[interval_of(predicted, self.cuts_)]
 
     @property
     def interval_groups(self) -> IntArray:
         """Group of each interval between cuts: neighbours of equal threshold are one."""
         return self._group_of
 
-    def predict_index(self, X: Any) -> FloatArray:
-        """Learned index g(x) of each row."""
-        check_is_fitted(self, "index_")
+    def predict_quantile(self, X: Any) -> FloatArray:
+        """Predicted quantile g(x) of the score of each row."""
+        check_is_fitted(self, "regressor_")
         return self._ask(check_features(self, X, reset=False))
 
-    @naming_the_boosted_index()
+    @naming_the_boosted_regressor()
     def _ask(self, X: Any) -> FloatArray:
-        with threads_for(X, self.index_):
-            return check_index(self.index_.predict(X), count(X))
+        with threads_for(X, self.regressor_):
+            return check_predictions(self.regressor_.predict(X), count(X))
 
-    def index_template(self) -> Any:
-        """Return the index given, or the one used in its place."""
-        return MixedIndex() if self.index is None else self.index
+    def regressor_template(self) -> Any:
+        """Return the regressor given, or the one used in its place."""
+        return StackedQuantile() if self.regressor is None else self.regressor
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        index = self.index_template()
-        tags.input_tags.allow_nan = takes_nan(index)
-        tags.input_tags.three_d_array = takes_images(index)
+        regressor = self.regressor_template()
+        tags.input_tags.allow_nan = takes_nan(regressor)
+        tags.input_tags.three_d_array = takes_images(regressor)
         return tags

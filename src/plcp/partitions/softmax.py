@@ -233,7 +233,7 @@ def threshold_step(
 
 
 def ordered_start(pairs: _Pairs, n_groups: int, alpha: float) -> FloatArray:
-    """Weights that lay the groups along a linear index g: logits -(g - c_i)²/2τ², linear in g."""
+    """Weights that lay the groups along a linear g: logits -(g - c_i)²/2τ², linear in g."""
     features, weights = pairs.Z[:, :-1], pairs.weights
     linear = LinearQuantile(quantile=1 - alpha).fit(features, pairs.scores, weights)
     g = linear.predict(features)

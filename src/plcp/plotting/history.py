@@ -24,19 +24,19 @@ COLORS = ("#1f6fb4", "#e08214", "#4d9a52", "#9970ab", "#8c510a", "#c51b7d", "#35
 
 
 class HistoryDisplay(Display):
-    """Pinball loss of each step of a fit, or of each member of a mixed index.
+    """Pinball loss of each step of a fit, or of each member of a mixed regressor.
 
     Steps are lines: one for each quantity that was recorded, and one colour for each model, where
-    folds were fitted. The members that the default index mixes have no steps: each is a point, with
-    its weight in the mixture beside its name.
+    folds were fitted. The members that the default regressor mixes have no steps: each is a point,
+    with its weight in the mixture beside its name.
 
     Make it by `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
     history : list of dict
-        Steps, as ``history_`` of a fitted rule, partition or index tells them. Those of the choice
-        of the number of groups are left to `SelectionDisplay`.
+        Steps, as ``history_`` of a fitted rule, partition or regressor tells them. Those of the
+        choice of the number of groups are left to `SelectionDisplay`.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class HistoryDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **styles: Any) -> Self:
-        """Draw the history of a fitted rule, partition, index or conformal estimator.
+        """Draw the history of a fitted rule, partition, regressor or conformal estimator.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ def history_of(estimator: Any) -> list[dict[str, Any]]:
         )
     if not hasattr(tails[0], "history_"):
         raise ValueError(
-            f"{type(tails[0]).__name__} keeps no history: give a PLCP, a partition or an index "
+            f"{type(tails[0]).__name__} keeps no history: give a PLCP, a partition or a regressor "
             "that is learned in steps"
         )
     return list(tails[0].history_)

@@ -135,6 +135,6 @@ def _how_chosen(rule: Any) -> str:
     if not rule.history_ and np.isinf(rule.thresholds_).all():
         return "nothing was chosen, there were too few calibration points for any group"
     return (
-        f"thresholds that follow an index have one group for {ROWS_A_GROUP} rows, at most "
+        f"thresholds that follow a regressor have one group for {ROWS_A_GROUP} rows, at most "
         f"{MOST_FOLLOWING}, and nothing was tried"
     )

@@ -5,13 +5,13 @@ from plcp.regressors.colorful import ColorfulQuantile
 from plcp.regressors.crossfit import CrossFitted
 from plcp.regressors.linear import LinearQuantile
 from plcp.regressors.sparse import SparseScale
-from plcp.regressors.stacking import MixedIndex
+from plcp.regressors.stacking import StackedQuantile
 
 __all__ = [
     "ColorfulQuantile",
     "CrossFitted",
     "LinearQuantile",
-    "MixedIndex",
     "ScaledQuantile",
     "SparseScale",
+    "StackedQuantile",
 ]

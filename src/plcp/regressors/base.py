@@ -31,11 +31,11 @@ from plcp.quantiles import FloatArray, IntArray, weighted_quantiles
 from plcp.regressors.boosted import coarse
 
 
-def at_level(index: Any, quantile: float) -> Any:
-    """Clone of an index with every ``quantile`` parameter left at None set to ``quantile``.
+def at_level(regressor: Any, quantile: float) -> Any:
+    """Clone of a regressor with every ``quantile`` parameter left at None set to ``quantile``.
 
-    Reaches into pipelines. An index with a level of its own, or with none, keeps to it: the
-    groups are cut and calibrated whatever the index estimates.
+    Reaches into pipelines. A regressor with a level of its own, or with none, keeps to it: the
+    groups are cut and calibrated whatever the regressor estimates.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def at_level(index: Any, quantile: float) -> Any:
     >>> at_level(HistGradientBoostingRegressor(loss="quantile"), 0.9).quantile
     0.9
     """
-    return _with_open_parameters(index, "quantile", lambda: quantile)
+    return _with_open_parameters(regressor, "quantile", lambda: quantile)
 
 
 def seeded(estimator: Any, rng: np.random.RandomState) -> Any:

@@ -16,7 +16,7 @@ from plcp._validation import (
     check_scores,
     check_weights,
     drop_weightless,
-    naming_the_boosted_index,
+    naming_the_boosted_regressor,
     relative_weights,
 )
 from plcp.quantiles import FloatArray
@@ -80,8 +80,8 @@ class ScaledQuantile(RegressorMixin, Estimator):
     --------
     >>> from plcp.datasets import make_toy
     >>> task = make_toy(2000, random_state=0)
-    >>> index = ScaledQuantile(quantile=0.9, random_state=0).fit(task.X, task.scores)
-    >>> left, right = index.predict([[-0.5], [0.5]])
+    >>> regressor = ScaledQuantile(quantile=0.9, random_state=0).fit(task.X, task.scores)
+    >>> left, right = regressor.predict([[-0.5], [0.5]])
     >>> bool(left < right)
     True
     """
@@ -125,7 +125,7 @@ class ScaledQuantile(RegressorMixin, Estimator):
             "categorical_features": self.categorical_features,
             "random_state": self.random_state,
         }
-        with naming_the_boosted_index():
+        with naming_the_boosted_regressor():
             self.scale_ = HistGradientBoostingRegressor(
                 loss="gamma", max_leaf_nodes=16, min_samples_leaf=40, **common
             ).fit(X, np.maximum(scores, LEAST), weights)
@@ -143,7 +143,7 @@ class ScaledQuantile(RegressorMixin, Estimator):
         """Estimated quantile of the score at each row."""
         check_is_fitted(self)
         X = check_features(self, X, reset=False, allow_nan=True)
-        with naming_the_boosted_index():
+        with naming_the_boosted_regressor():
             return self.unit_ * self.scale_.predict(X) * self.shape_.predict(X)
 
     def __sklearn_tags__(self) -> Any:

@@ -32,7 +32,7 @@ MOST = 5.0  # times the typical density: what a row may weigh before all are div
 
 
 class ColorfulQuantile(RegressorMixin, Estimator):
-    """An index whose pinball loss counts each row with the density of its score at the quantile.
+    """A regressor whose pinball loss counts each row with the density of its score at the quantile.
 
     A threshold that is off by e misses the coverage at x by about f(q|x) e, but the pinball loss
     sees only f(q|x) e² / 2 of it: weighted by f(q|x) it is half the squared coverage error. The
@@ -41,14 +41,14 @@ class ColorfulQuantile(RegressorMixin, Estimator):
         w(x) ∝ f(q|x) ≈ (high - low) / (q_high(x) - q_low(x)).
 
     ``Rectified(ColorfulQuantile(delta=0.02), adjustment="difference")`` is Colorful Pinball
-    Conformal Prediction (CPCP), but that the authors take a network for the index, and the
+    Conformal Prediction (CPCP), but that the authors take a network for the regressor, and the
     density from rows set apart in place of folds. By default the levels lie far apart: in a
     location-scale family any two give the same weights, and a wide gap is less noisy than the
     slope of a narrow one.
 
     Parameters
     ----------
-    index : regressor or None, default=None
+    regressor : regressor or None, default=None
         Quantile regressor with a ``quantile`` parameter (set from here, in a pipeline too) and
         ``sample_weight``. None: a small ``HistGradientBoostingRegressor``, for data frames with
         strings, categories and gaps too.
@@ -61,12 +61,12 @@ class ColorfulQuantile(RegressorMixin, Estimator):
     cv : int, splitter of scikit-learn or iterable of (learn, hold) rows, default=3
         Folds, so that no row is weighed by models that saw it.
     random_state : int, RandomState or None
-        Seed of the folds, and of what the index draws.
+        Seed of the folds, and of what the regressor draws.
 
     Attributes
     ----------
-    index_ : regressor
-        The fitted index.
+    regressor_ : regressor
+        The fitted regressor.
     density_weights_ : ndarray
         Weight of each row that counts, with mean one: no density above five times the median counts
         in full.
@@ -80,8 +80,8 @@ class ColorfulQuantile(RegressorMixin, Estimator):
     --------
     >>> from plcp.datasets import make_toy
     >>> task = make_toy(2000, random_state=0)
-    >>> index = ColorfulQuantile(quantile=0.9, random_state=0).fit(task.X, task.scores)
-    >>> left, right = index.predict([[-0.5], [0.5]])
+    >>> regressor = ColorfulQuantile(quantile=0.9, random_state=0).fit(task.X, task.scores)
+    >>> left, right = regressor.predict([[-0.5], [0.5]])
     >>> bool(left < right)
     True
     """
@@ -90,7 +90,7 @@ class ColorfulQuantile(RegressorMixin, Estimator):
 
     def __init__(
         self,
-        index: Any = None,
+        regressor: Any = None,
         quantile: float | None = None,
         *,
         delta: float | None = None,
@@ -98,7 +98,7 @@ class ColorfulQuantile(RegressorMixin, Estimator):
         cv: Any = 3,
         random_state: Any = None,
     ) -> None:
-        self.index = index
+        self.regressor = regressor
         self.quantile = quantile
         self.delta = delta
         self.mixing = mixing
@@ -121,12 +121,12 @@ class ColorfulQuantile(RegressorMixin, Estimator):
                 f"n_samples={len(scores)}: give {LEAST_ROWS}, as folds that show a density need"
             )
         rng = check_random_state(self.random_state)
-        self.encoder_ = TableEncoder().fit(X) if self.index is None else None
+        self.encoder_ = TableEncoder().fit(X) if self.regressor is None else None
         X = self._encode(X)
-        index = seeded(self._template(), rng)
+        regressor = seeded(self._template(), rng)
         seed = rng.randint(np.iinfo(np.int32).max)  # the same folds for both levels
         low, high = (
-            CrossFitted(at(index, side), cv=cv, n_repeats=1, random_state=seed)
+            CrossFitted(at(regressor, side), cv=cv, n_repeats=1, random_state=seed)
             .fit(X, scores, weights)
             .out_of_fold_
             for side in neighbours(level, self.delta)
@@ -134,14 +134,16 @@ class ColorfulQuantile(RegressorMixin, Estimator):
         density = density_weights(high - low, weights)
         self.density_weights_ = 1 - self.mixing + self.mixing * density
         shares = 1.0 if weights is None else weights
-        self.index_ = fit_weighted(at(index, level), X, scores, shares * self.density_weights_)
+        self.regressor_ = fit_weighted(
+            at(regressor, level), X, scores, shares * self.density_weights_
+        )
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """Estimated quantile of the score at each row."""
         check_is_fitted(self)
         X = check_features(self, X, reset=False)
-        return np.asarray(self.index_.predict(self._encode(X)), dtype=float)
+        return np.asarray(self.regressor_.predict(self._encode(X)), dtype=float)
 
     def _folds(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Any:
         """Number of folds, or those that the user gives, of the rows that weigh something."""
@@ -154,12 +156,12 @@ class ColorfulQuantile(RegressorMixin, Estimator):
             raise ValueError(f"mixing must lie in [0, 1], got {mixing!r}")
 
     def _encode(self, X: Any) -> Any:
-        """Numbers for the default index; X as it is for one of the user's own."""
+        """Numbers for the default regressor; X as it is for one of the user's own."""
         return X if self.encoder_ is None else self.encoder_.transform(X)
 
     def _template(self) -> Any:
         if self.encoder_ is None:
-            return self.index
+            return self.regressor
         return HistGradientBoostingRegressor(
             loss="quantile",
             learning_rate=0.15,
@@ -173,8 +175,8 @@ class ColorfulQuantile(RegressorMixin, Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.index is None or takes_nan(self.index)
-        tags.input_tags.three_d_array = self.index is not None and takes_images(self.index)
+        tags.input_tags.allow_nan = self.regressor is None or takes_nan(self.regressor)
+        tags.input_tags.three_d_array = self.regressor is not None and takes_images(self.regressor)
         tags.regressor_tags.poor_score = True
         return tags
 
@@ -194,8 +196,8 @@ def neighbours(level: float, delta: float | None) -> tuple[float, float]:
     return max(level - delta, low), min(level + delta, high)
 
 
-def at(index: Any, quantile: float) -> Any:
-    """Clone of an index whose every ``quantile`` parameter, at any depth, is ``quantile``.
+def at(regressor: Any, quantile: float) -> Any:
+    """Clone of a regressor whose every ``quantile`` parameter, at any depth, is ``quantile``.
 
     Examples
     --------
@@ -205,15 +207,15 @@ def at(index: Any, quantile: float) -> Any:
     """
     names = [
         name
-        for name in index.get_params(deep=True)
+        for name in regressor.get_params(deep=True)
         if name == "quantile" or name.endswith("__quantile")
     ]
     if not names:
         raise ValueError(
-            f"the index must have a parameter called quantile, got {type(index).__name__}: use "
+            f"the regressor must have a parameter quantile, got {type(regressor).__name__}: use "
             'LinearQuantile() or HistGradientBoostingRegressor(loss="quantile")'
         )
-    return clone(index).set_params(**dict.fromkeys(names, quantile))
+    return clone(regressor).set_params(**dict.fromkeys(names, quantile))
 
 
 def density_weights(gaps: FloatArray, weights: FloatArray | None) -> FloatArray:

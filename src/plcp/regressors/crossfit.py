@@ -132,7 +132,7 @@ def taken_apart(model: Any) -> Parts | None:
         return Parts([Booster(model)])
     if type(model) is ScaledQuantile:
         return Parts([Booster(model.scale_), Booster(model.shape_)], model.unit_)
-    if type(model) is CategoryMeans and (parts := taken_apart(model.index_)) is not None:
+    if type(model) is CategoryMeans and (parts := taken_apart(model.regressor_)) is not None:
         given = [replace(b, means=model.means_) for b in parts.boosters if isinstance(b, Booster)]
         return replace(parts, boosters=given) if len(given) == len(parts.boosters) else None
     return None
@@ -165,7 +165,7 @@ ROUNDING = 1e-9  # predictions that differ by less, relative to their size, are 
 
 
 class CrossFitted(RegressorMixin, Estimator):
-    """The average of an index's fold models, with its out-of-fold values on the fitted rows.
+    """The average of a regressor's fold models, with its out-of-fold values on the fitted rows.
 
     Row j's out-of-fold value comes from models that never saw it, so thresholds read off it are
     honest. New rows are served by the average of all fold models, which is less noisy than the
@@ -173,7 +173,7 @@ class CrossFitted(RegressorMixin, Estimator):
 
     Parameters
     ----------
-    index : regressor
+    regressor : regressor
         Refitted on each fold's complement.
     cv : int, splitter of scikit-learn or iterable of (learn, hold) rows, default=3
         Number of folds drawn at random, where copies of a row share a fold; or the folds.
@@ -202,8 +202,8 @@ class CrossFitted(RegressorMixin, Estimator):
     >>> import numpy as np
     >>> from plcp.regressors import LinearQuantile
     >>> X = np.arange(20.0)[:, None]
-    >>> index = CrossFitted(LinearQuantile(quantile=0.5), n_repeats=1, random_state=0)
-    >>> index.fit(X, 3 * X[:, 0]).predict([[5.0]]).round(6)
+    >>> regressor = CrossFitted(LinearQuantile(quantile=0.5), n_repeats=1, random_state=0)
+    >>> regressor.fit(X, 3 * X[:, 0]).predict([[5.0]]).round(6)
     array([15.])
     """
 
@@ -211,7 +211,7 @@ class CrossFitted(RegressorMixin, Estimator):
 
     def __init__(
         self,
-        index: Any,
+        regressor: Any,
         *,
         cv: Any = 3,
         n_repeats: int | str = "auto",
@@ -219,7 +219,7 @@ class CrossFitted(RegressorMixin, Estimator):
         verbose: bool = False,
         random_state: Any = None,
     ) -> None:
-        self.index = index
+        self.regressor = regressor
         self.cv = cv
         self.n_repeats = n_repeats
         self.n_jobs = n_jobs
@@ -229,8 +229,8 @@ class CrossFitted(RegressorMixin, Estimator):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit one model for each fold and repeat.
 
-        Only shares of ``sample_weight`` count, and the index is given weights of one on average:
-        those that are all alike are none.
+        Only shares of ``sample_weight`` count, and the regressor is given weights of one on
+        average: those that are all alike are none.
         """
         rng = check_random_state(self.random_state)
         X = check_features(self, X, reset=True)
@@ -251,18 +251,18 @@ class CrossFitted(RegressorMixin, Estimator):
     ) -> Self:
         """Fit one model for each of the folds; scores and weights have been checked."""
         X = check_features(self, X, reset=True)
-        index = seeded(self.index, rng)
-        if hasattr(index, "tune"):  # what can be chosen once is not chosen anew in each fold
-            with threads_for(X, index):
-                index = index.tune(X, scores, weights)
-        jobs = [partial(_fit_fold, index, X, scores, weights, fold) for fold in folds]
-        n_jobs = jobs_for(X, index, self.n_jobs)
-        fitted = in_threads(jobs, n_jobs, self.verbose, type(index).__name__)
+        regressor = seeded(self.regressor, rng)
+        if hasattr(regressor, "tune"):  # what can be chosen once is not chosen anew in each fold
+            with threads_for(X, regressor):
+                regressor = regressor.tune(X, scores, weights)
+        jobs = [partial(_fit_fold, regressor, X, scores, weights, fold) for fold in folds]
+        n_jobs = jobs_for(X, regressor, self.n_jobs)
+        fitted = in_threads(jobs, n_jobs, self.verbose, type(regressor).__name__)
         self.out_of_fold_ = mean_out_of_fold(
             [hold for _, hold in folds],
             [own for _, own in fitted],
             len(scores),
-            is_scale=learns_scale(index),
+            is_scale=learns_scale(regressor),
         )
         models = [model for model, _ in fitted]
         self.history_ = histories(models)
@@ -306,8 +306,8 @@ class CrossFitted(RegressorMixin, Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = takes_nan(self.index)
-        tags.input_tags.three_d_array = takes_images(self.index)
+        tags.input_tags.allow_nan = takes_nan(self.regressor)
+        tags.input_tags.three_d_array = takes_images(self.regressor)
         tags.regressor_tags.poor_score = True
         return tags
 
@@ -344,18 +344,18 @@ def make_folds(
 
 
 def _fit_fold(
-    index: Any, X: Any, scores: FloatArray, weights: FloatArray | None, fold: Fold
+    regressor: Any, X: Any, scores: FloatArray, weights: FloatArray | None, fold: Fold
 ) -> tuple[Any, FloatArray]:
     learn, hold = fold
     own = None if weights is None else weights[learn]
-    with threads_for(X, index):
-        model = fit_weighted(clone(index), take(X, learn), scores[learn], own)
+    with threads_for(X, regressor):
+        model = fit_weighted(clone(regressor), take(X, learn), scores[learn], own)
         return model, model.predict(take(X, hold))
 
 
-def learns_scale(index: Any) -> bool:
+def learns_scale(regressor: Any) -> bool:
     """Whether a regressor predicts a scale, of which ratios matter."""
-    return isinstance(index, SparseScale) or bool(get_tags(index).target_tags.positive_only)
+    return isinstance(regressor, SparseScale) or bool(get_tags(regressor).target_tags.positive_only)
 
 
 def mean_out_of_fold(

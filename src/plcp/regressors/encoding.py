@@ -1,4 +1,4 @@
-"""DataFrames with categories, strings, dates and gaps as numbers a default index can learn from."""
+"""DataFrames with categories, strings, dates and gaps as numbers to learn from."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -277,22 +277,23 @@ def _number(value: Any) -> float:
 
 
 class CategoryMeans(RegressorMixin, Estimator):
-    """An index of columns in which the mean score of its category stands for each code.
+    """A regressor of columns in which the mean score of its category stands for each code.
 
     Trees that sort hundreds of categories anew at every split learn noise; one number, sorted
-    once, leaves them less to choose from. The rows the index learns from are given means of other
+    once, leaves them less to choose from. The rows the regressor learns from are given means of
+    other
     rows, or each would be told of its own score. One more row of the mean of all scores counts in
     each category: a rare one is drawn towards it, an unseen one has just that. Missing is a
     category too.
 
     Parameters
     ----------
-    index : regressor
+    regressor : regressor
         Fitted with the means in place of the codes.
     columns : array of bool, shape (n_features,)
         Which columns hold codes 0, 1, … or nan.
     cv : int, default=5
-        Folds, so that no row that teaches the index has a part in the means it is given.
+        Folds, so that no row that teaches the regressor has a part in the means it is given.
     random_state : int, RandomState or None
         Seed of the folds.
 
@@ -300,28 +301,28 @@ class CategoryMeans(RegressorMixin, Estimator):
     ----------
     means_ : dict of int to ndarray
         For each column of codes the means of missing, of code 0, 1, …, and of an unseen one.
-    index_ : regressor
-        The fitted index.
+    regressor_ : regressor
+        The fitted regressor.
 
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
     >>> X, scores = np.repeat([[0.0], [1.0]], 100, axis=0), np.repeat([3.0, 1.0], 100)
-    >>> index = CategoryMeans(LinearRegression(), [True], random_state=0).fit(X, scores)
-    >>> index.predict([[0.0], [1.0], [np.nan]]).round(2)
+    >>> regressor = CategoryMeans(LinearRegression(), [True], random_state=0).fit(X, scores)
+    >>> regressor.predict([[0.0], [1.0], [np.nan]]).round(2)
     array([3., 1., 2.])
     """
 
     def __init__(
-        self, index: Any, columns: ArrayLike, *, cv: int = 5, random_state: Any = None
+        self, regressor: Any, columns: ArrayLike, *, cv: int = 5, random_state: Any = None
     ) -> None:
-        self.index = index
+        self.regressor = regressor
         self.columns = columns
         self.cv = cv
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Take the means of the scores ``y`` by category, then fit the index to them."""
+        """Take the means of the scores ``y`` by category, then fit the regressor to them."""
         X, scores, weights = drop_weightless(
             *check_pairs(self, X, y, sample_weight, allow_nan=True)
         )
@@ -334,21 +335,21 @@ class CategoryMeans(RegressorMixin, Estimator):
             for i, place in places.items():
                 means = category_means(place[learn], scores[learn], counts[learn])
                 Z[hold, i] = _look_up(means, place[hold])
-        self.index_ = fit_weighted(clone(self.index), Z, scores, weights)
+        self.regressor_ = fit_weighted(clone(self.regressor), Z, scores, weights)
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Index of each row."""
+        """Prediction of each row."""
         check_is_fitted(self)
         Z = np.array(check_features(self, X, reset=False, allow_nan=True), dtype=float)
         for i, means in self.means_.items():
             Z[:, i] = mean_of(Z[:, i], means)
-        return np.asarray(self.index_.predict(Z), dtype=float)
+        return np.asarray(self.regressor_.predict(Z), dtype=float)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.target_tags.positive_only = get_tags(self.index).target_tags.positive_only
+        tags.target_tags.positive_only = get_tags(self.regressor).target_tags.positive_only
         tags.regressor_tags.poor_score = True
         return tags
 

@@ -57,8 +57,8 @@ class SparseScale(RegressorMixin, Estimator):
     --------
     >>> from plcp.datasets import make_synthetic
     >>> task = make_synthetic(5000, random_state=0)
-    >>> index = SparseScale().fit(task.X, task.scores)
-    >>> bool(np.corrcoef(index.predict(task.X), task.sigma)[0, 1] > 0.98)
+    >>> regressor = SparseScale().fit(task.X, task.scores)
+    >>> bool(np.corrcoef(regressor.predict(task.X), task.sigma)[0, 1] > 0.98)
     True
     """
 

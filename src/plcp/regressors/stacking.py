@@ -1,4 +1,4 @@
-"""The default index: boosted, linear and constant ones, mixed by their out-of-fold loss."""
+"""The default regressor: boosted, linear and constant ones, mixed by their out-of-fold loss."""
 
 from collections.abc import Iterator
 from itertools import combinations, pairwise
@@ -34,14 +34,14 @@ from plcp.regressors.sparse import SparseScale
 STEPS = 10
 LEAST_GAIN = 0.5  # of a mixture, in standard errors
 LEAST_WEIGHT = 0.05
-FLOOR = 1e-6  # of the mean score: the least an index of nonnegative scores may be
+FLOOR = 1e-6  # of the mean score: the least a regressor of nonnegative scores may be
 ROUNDING = 1e-9
 MANY = 20  # categories: beyond, trees that sort them at every split begin to learn noise
 LEAST_ROWS = 100  # below this the constant alone is left
 
 
-class MixedIndex(RegressorMixin, Estimator):
-    """g(x) = Σ_k w_k c_k g_k(x) + w_0 q: several indices and a constant, mixed.
+class StackedQuantile(RegressorMixin, Estimator):
+    """g(x) = Σ_k w_k c_k g_k(x) + w_0 q: several regressors and a constant, mixed.
 
     Each member is cross-fitted and put on the scale of the scores by a factor c_k (a shift, for
     signed scores), so that its share of scores below is right; the weights are those of least
@@ -67,8 +67,8 @@ class MixedIndex(RegressorMixin, Estimator):
     weights_ : ndarray of shape (n_members + 1,)
         Weight of each member, the constant last.
     out_of_fold_ : ndarray of shape (n,)
-        Index of each fitted row by models that never saw it; only what all rows share (penalties,
-        factors, weights) was chosen with it.
+        Prediction of each fitted row by models that never saw it; only what all rows share
+        (penalties, factors, weights) was chosen with it.
     history_ : list of dict
         Out-of-fold loss and weight of each member.
 
@@ -76,8 +76,8 @@ class MixedIndex(RegressorMixin, Estimator):
     --------
     >>> from plcp.datasets import make_toy
     >>> task = make_toy(1000, random_state=0)
-    >>> index = MixedIndex(quantile=0.9, random_state=0).fit(task.X, task.scores)
-    >>> left, right = index.predict([[-0.5], [0.5]])
+    >>> regressor = StackedQuantile(quantile=0.9, random_state=0).fit(task.X, task.scores)
+    >>> left, right = regressor.predict([[-0.5], [0.5]])
     >>> bool(left < right)
     True
     """
@@ -134,7 +134,7 @@ class MixedIndex(RegressorMixin, Estimator):
         values.append(np.full(len(scores), self.constant_))
         self.weights_ = mixing_weights(values, scores, weights, level)
         self.out_of_fold_ = mix(values, self.weights_)
-        names = [type(member.index).__name__ for member in self.members_]
+        names = [type(member.regressor).__name__ for member in self.members_]
         losses = [np.average(pinball_loss(v, scores, 1 - level), weights=weights) for v in values]
         self.history_ = [
             {"member": name, "out_of_fold": float(loss), "weight": float(weight)}
@@ -143,7 +143,7 @@ class MixedIndex(RegressorMixin, Estimator):
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Mixed index of each row; members without weight are not asked."""
+        """Mixed regressor of each row; members without weight are not asked."""
         check_is_fitted(self)
         Z = self._encode(X, reset=False)
         mixed = np.full(Z.shape[0], self.weights_[-1] * self.constant_)
@@ -227,7 +227,7 @@ def quantile_at(values: FloatArray, weights: FloatArray | None, level: float) ->
 
 
 def mix(values: list[FloatArray], weights: FloatArray) -> FloatArray:
-    """Weighted sum of several indices."""
+    """Weighted sum of several regressors."""
     total = np.zeros(len(values[0]))
     for weight, column in zip(weights, values, strict=True):
         if weight > 0:

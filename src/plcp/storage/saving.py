@@ -35,7 +35,7 @@ def save(model: Any, path: str | Path) -> None:
     Parameters
     ----------
     model : estimator
-        A rule, a conformal estimator, a partition, an index or a score, fitted or not.
+        A rule, a conformal estimator, a partition, a regressor or a score, fitted or not.
     path : str or Path
         A file that ends in ``.plcp``.
 

@@ -34,7 +34,7 @@ _HOMES = {
     "plcp.regressors.encoding": "CategoryMeans TableEncoder without_rare",
     "plcp.regressors.linear": "LinearQuantile",
     "plcp.regressors.sparse": "SparseScale _Columns",
-    "plcp.regressors.stacking": "MixedIndex",
+    "plcp.regressors.stacking": "StackedQuantile",
     "plcp.scores": (
         "CumulativeProbability LabelProbability AbsoluteResidual "
         "NormalizedResidual QuantileResidual SignedResidual"

@@ -30,7 +30,7 @@ from plcp.thresholds import PLCP, BatchGCP, Mondrian, Rectified, SplitConformal,
 from plcp.thresholds._plcp_learning import most_groups
 from plcp.thresholds.base import Alpha, check_levels
 
-MOST_GROUPS = 8  # as many as people read; thresholds follow the index, and more gain little
+MOST_GROUPS = 8  # as many as people read; thresholds follow the regressor, and more gain little
 
 
 @dataclass(frozen=True)

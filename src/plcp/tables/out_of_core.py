@@ -178,19 +178,19 @@ class Counting:
     def _plcp(self, rule: PLCP, task: Task) -> Fitted:
         n = len(task.pairs.scores)  # all of them teach, whatever the method
         rule.set_params(n_groups=task.choice.groups or most_groups(n, MOST_GROUPS))
-        taught, index = teach(rule, task.X, task.pairs.scores)
+        taught, predicted = teach(rule, task.X, task.pairs.scores)
         framer = Framer(task.features)
 
         def placed(pairs: Pairs) -> Block:
             X = rule_input(framer, pairs.table)
-            return taught.partition_.predict_index(X), pairs.scores
+            return taught.partition_.predict_quantile(X), pairs.scores
 
         others, counts = self._kept(task, placed, with_drawn=False)
         if counts.used == n:  # no other row is of use
             return replace(fit_in_memory(task), counts=counts)
         if conformal_rank(counts.used, rule.alpha) > counts.used:
             return fit_in_memory(task)  # too few for a finite threshold, however they are used
-        drawn = index, task.pairs.scores
+        drawn = predicted, task.pairs.scores
         rows = others.beside(drawn)
         honest, seen = (others, Held([drawn])) if rule.calibration == "split" else (rows, rows)
         told = warned(lambda: calibrate(taught, seen, honest, min(rows.each(_least))))

@@ -108,7 +108,7 @@ def _sizes(model: TabularModel, table: pa.Table, thresholds: FloatArray) -> Floa
 NAMES = {"plcp": "PLCP", "plcp-split": "PLCP", "rectified": "Rectified", "batch-gcp": "BatchGCP"}
 BY_ROWS = (
     "One group for 200 rows that taught them, at most {}, so that each can be told in words: "
-    "thresholds follow a learned index within groups, and more groups would gain next to nothing."
+    "thresholds follow a learned regressor within groups, and more groups would gain little."
 )
 SAME_ROWS = (
     "The test file is the file that the model was calibrated on (the same SHA-256), so coverage of "

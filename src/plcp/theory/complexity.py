@@ -50,7 +50,8 @@ def log_covering_ordered(
 ) -> FloatArray:
     """Soft ordered partitions: (d + m) ln(1 + 4 G² / (ε τ²)), G = R B.
 
-    One index g = w · x, ‖w‖ ≤ R = ``radius``, ‖x‖ ≤ B = ``bound``, and memberships in proportion to
+    One regressor g = w · x, ‖w‖ ≤ R = ``radius``, ‖x‖ ≤ B = ``bound``, and memberships in
+    proportion to
     exp(-(g - c_i)² / (2 τ²)) with centres |c_i| ≤ G and τ = ``width``. d + m parameters in place of
     the d m of ``log_covering_softmax``. For hard ones (τ = 0) there is no finite net: use
     ``log_growth_ordered``.
@@ -103,7 +104,7 @@ def log_covering_network(
 
 
 def log_growth_ordered(m: ArrayLike, n_features: int, n: int) -> FloatArray:
-    """Ordered partitions by a linear index: about (2d + m) ln n, for d features.
+    """Ordered partitions by a linear regressor: about (2d + m) ln n, for d features.
 
     Groups are {x : c_{i-1} < w · x ≤ c_i}, w in R^d. On n points there are no more of them than
     orders of the points times places of m - 1 cuts,
@@ -112,7 +113,7 @@ def log_growth_ordered(m: ArrayLike, n_features: int, n: int) -> FloatArray:
 
     nor than m^n. The orders are the cells into which the hyperplanes w · (x_j - x_k) = 0 divide
     R^d (Cover 1965); a tie between points allows no grouping that a nearby order does not. It grows
-    with d + m, where that of linear softmax grows with d m. For an index learned on other points,
+    with d + m, where that of linear softmax grows with d m. For a regressor of other points,
     d = 1.
 
     Examples

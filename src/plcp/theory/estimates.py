@@ -9,10 +9,10 @@ from sklearn.utils import check_random_state
 
 from plcp._options import check_alpha, check_count
 from plcp._rows import count
-from plcp._validation import check_index, check_lengths, check_scores
+from plcp._validation import check_lengths, check_predictions, check_scores
 from plcp.partitions.ordered import equal_mass_cuts, interval_of
 from plcp.quantiles import FloatArray
-from plcp.regressors import CrossFitted, MixedIndex
+from plcp.regressors import CrossFitted, StackedQuantile
 from plcp.regressors.base import at_level, seeded
 
 LEAST_IN_BIN = 4  # below this a run of ⌈b^(2/3)⌉ steps does not fit
@@ -38,15 +38,15 @@ def quantile_variance(
     scores: ArrayLike,
     alpha: float = 0.1,
     *,
-    index: Any = None,
+    regressor: Any = None,
     cv: int = 5,
     random_state: Any = None,
 ) -> Estimate:
     """Variance of a cross-fitted estimate of the conditional quantile q_{1-α}(X).
 
     The noise of the fit adds to it, and the smoothing of the fit takes from it: it falls short
-    where the index cannot follow the quantile, to zero where it sees nothing in X. It is refused
-    where scores are so large or small that no float holds it.
+    where the regressor cannot follow the quantile, to zero where it sees nothing in X. It is
+    refused where scores are so large or small that no float holds it.
 
     Parameters
     ----------
@@ -56,23 +56,24 @@ def quantile_variance(
         Scores.
     alpha : float, default=0.1
         Miscoverage rate.
-    index : regressor or None, default=None
-        As in ``OrderedPartition``; None: ``MixedIndex()``.
+    regressor : regressor or None, default=None
+        As in ``OrderedPartition``; None: ``StackedQuantile()``.
     cv : int, default=5
         Folds.
     random_state : int, RandomState or None
-        Seed of the folds and of the index.
+        Seed of the folds and of the regressor.
 
     Examples
     --------
     >>> from plcp.datasets import make_toy
     >>> from plcp.regressors import LinearQuantile
     >>> task = make_toy(2000, random_state=0)
-    >>> estimate = quantile_variance(task.X, task.scores, index=LinearQuantile(), random_state=0)
+    >>> line = LinearQuantile()
+    >>> estimate = quantile_variance(task.X, task.scores, regressor=line, random_state=0)
     >>> round(float(estimate), 2), estimate.bias
     (0.12, 'noise of the fit adds to it, smoothing takes from it')
     """
-    values, _ = _quantiles_out_of_fold(X, scores, alpha, index, cv, random_state)
+    values, _ = _quantiles_out_of_fold(X, scores, alpha, regressor, cv, random_state)
     spread = values - values[0]  # exactly zero where all are alike
     size = int(np.frexp(np.abs(spread).max())[1])
     variance = _within_floats("var q(X)", float(np.ldexp(spread, -size).var()), 2 * size)
@@ -84,7 +85,7 @@ def lipschitz_constant(
     scores: ArrayLike,
     alpha: float = 0.1,
     *,
-    index: Any = None,
+    regressor: Any = None,
     cv: int = 5,
     n_bins: int = 10,
     random_state: Any = None,
@@ -105,11 +106,11 @@ def lipschitz_constant(
     >>> from plcp.regressors import LinearQuantile
     >>> rng = np.random.default_rng(0)
     >>> X, scores = rng.uniform(size=(5000, 1)), rng.uniform(size=5000)
-    >>> estimate = lipschitz_constant(X, scores, index=LinearQuantile(), random_state=0)
+    >>> estimate = lipschitz_constant(X, scores, regressor=LinearQuantile(), random_state=0)
     >>> float(estimate) > 1.0, estimate.bias  # the truth is 1
     (True, 'the largest of noisy slopes is too large, averaging takes from it')
     """
-    values, scores = _quantiles_out_of_fold(X, scores, alpha, index, cv, random_state)
+    values, scores = _quantiles_out_of_fold(X, scores, alpha, regressor, cv, random_state)
     if len(scores) < LEAST_IN_BIN * check_count("n_bins", n_bins, 1):
         raise ValueError(
             f"{len(scores)} rows are too few for {n_bins} bins of {LEAST_IN_BIN} each: lower n_bins"
@@ -126,7 +127,7 @@ def lipschitz_constant(
 
 
 def _quantiles_out_of_fold(
-    X: Any, scores: ArrayLike, alpha: float, index: Any, cv: int, random_state: Any
+    X: Any, scores: ArrayLike, alpha: float, regressor: Any, cv: int, random_state: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Conditional quantile of each row by models that never saw it, and the scores."""
     scores = check_scores(scores)
@@ -135,9 +136,9 @@ def _quantiles_out_of_fold(
     if len(scores) < 2:
         raise ValueError("one row has no spread: give at least 2 rows")
     rng = check_random_state(random_state)
-    template = MixedIndex(cv=cv) if index is None else CrossFitted(index, cv=cv)
+    template = StackedQuantile(cv=cv) if regressor is None else CrossFitted(regressor, cv=cv)
     fitted = seeded(at_level(template, 1 - check_alpha(alpha)), rng).fit(X, scores)
-    return check_index(fitted.out_of_fold_, count(X)), scores
+    return check_predictions(fitted.out_of_fold_, count(X)), scores
 
 
 def _steepest_slope(scores: FloatArray) -> float:

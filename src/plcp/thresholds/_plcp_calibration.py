@@ -49,11 +49,11 @@ class Grouped(ABC):
 
     @abstractmethod
     def conformal(self, alpha: float, follow: bool) -> FloatArray:
-        """Conformal quantile of each group: of scores, or of what they have beyond the index."""
+        """Conformal quantile of each group: of scores, or of their excess over the prediction."""
 
     @abstractmethod
     def common(self, level: float) -> float:
-        """Quantile of what all scores have beyond the index."""
+        """Quantile of what all scores have beyond the prediction."""
 
     @abstractmethod
     def own(self, level: float) -> FloatArray:
@@ -61,15 +61,15 @@ class Grouped(ABC):
 
     @abstractmethod
     def covered(self, level: float) -> FloatArray:
-        """Mass of each group's rows whose score is no more than ``level`` beyond the index."""
+        """Mass of each group's rows whose score exceeds its prediction by at most ``level``."""
 
     @abstractmethod
     def lift(self, levels: FloatArray, alpha: float) -> float:
-        """Conformal quantile of what all scores have beyond index and level."""
+        """Conformal quantile of what all scores have beyond predicted and level."""
 
     @abstractmethod
     def medians(self) -> FloatArray:
-        """Median index of each group; of all rows where a group has none."""
+        """Median predicted of each group; of all rows where a group has none."""
 
 
 class HeldGroups(Grouped):
@@ -86,12 +86,12 @@ class HeldGroups(Grouped):
         )
 
     def conformal(self, alpha: float, follow: bool) -> FloatArray:
-        """Conformal quantile of each group: of scores, or of what they have beyond the index."""
+        """Conformal quantile of each group: of scores, or of their excess over the prediction."""
         values, m = self.evidence.values(follow), len(self.masses)
         return group_conformal_quantiles(values, self.groups, m, alpha, self.evidence.weights)
 
     def common(self, level: float) -> float:
-        """Quantile of what all scores have beyond the index."""
+        """Quantile of what all scores have beyond the prediction."""
         return quantile_at(self.evidence.values(follow=True), self.evidence.weights, level)
 
     def own(self, level: float) -> FloatArray:
@@ -105,20 +105,25 @@ class HeldGroups(Grouped):
         return found
 
     def covered(self, level: float) -> FloatArray:
-        """Mass of each group's rows whose score is no more than ``level`` beyond the index."""
+        """Mass of each group's rows whose score exceeds its prediction by at most ``level``."""
         covered, weights = self.evidence.values(follow=True) <= level, self.evidence.weights
         hits = covered if weights is None else covered * weights
         return group_masses(self.groups, hits, len(self.masses))
 
     def lift(self, levels: FloatArray, alpha: float) -> float:
-        """Conformal quantile of what all scores have beyond index and level."""
+        """Conformal quantile of what all scores have beyond predicted and level."""
         left_over = excess_over(levels[self.groups], self.evidence.values(follow=True))
         return conformal_quantile(left_over, alpha, self.evidence.weights)
 
     def medians(self) -> FloatArray:
-        """Median index of each group; of all rows where a group has none."""
-        index, rows = self.evidence.index, [self.groups == g for g in range(len(self.masses))]
-        return np.array([np.median(index[own]) if own.any() else np.median(index) for own in rows])
+        """Median predicted of each group; of all rows where a group has none."""
+        predicted, rows = (
+            self.evidence.predicted,
+            [self.groups == g for g in range(len(self.masses))],
+        )
+        return np.array(
+            [np.median(predicted[own]) if own.any() else np.median(predicted) for own in rows]
+        )
 
 
 SAFETY = 3  # times the least number of points a finite threshold needs, so that chance keeps it
@@ -155,7 +160,7 @@ def constant_levels(thresholds: FloatArray, masses: FloatArray) -> Levels:
 
 
 def following_levels(levels: FloatArray, grouped: Grouped) -> Levels:
-    """Corrections of the index.
+    """Corrections of the predicted.
 
     Groups stay apart even where their median rows have the same threshold: others do not.
     """
@@ -308,12 +313,12 @@ class Counted(NamedTuple):
 
 
 class CountedGroups(Grouped):
-    """Evidence in blocks of index and score, in groups that are intervals of the index.
+    """Evidence in blocks of predicted and score, in groups that are intervals of the predicted.
 
     Parameters
     ----------
     evidence : Passes
-        Blocks of two columns: the index of rows, and their scores.
+        Blocks of two columns: the predicted of rows, and their scores.
     cuts : ndarray
         Upper ends of all intervals but the last.
     group_of : ndarray
@@ -323,17 +328,17 @@ class CountedGroups(Grouped):
     def __init__(self, evidence: Passes, cuts: FloatArray, group_of: IntArray) -> None:
         self.evidence = evidence
         self._where = cuts, group_of
-        index = Ranks(evidence.then(_index_in_groups, *self._where), group_of.max() + 1)
-        self.masses = self.sizes = index.sizes.astype(float)
-        self._medians = _medians(index)  # now, so that what was sorted for them can go
+        predicted = Ranks(evidence.then(_predictions_in_groups, *self._where), group_of.max() + 1)
+        self.masses = self.sizes = predicted.sizes.astype(float)
+        self._medians = _medians(predicted)  # now, so that what was sorted for them can go
 
     def conformal(self, alpha: float, follow: bool) -> FloatArray:
-        """Conformal quantile of each group: of scores, or of what they have beyond the index."""
+        """Conformal quantile of each group: of scores, or of their excess over the prediction."""
         ranks = self._values(follow)
         return ranks.at([conformal_rank(int(n), alpha) - 1 for n in ranks.sizes])
 
     def common(self, level: float) -> float:
-        """Quantile of what all scores have beyond the index."""
+        """Quantile of what all scores have beyond the prediction."""
         return float(_quantiles(Ranks(self.evidence.then(_excess), 1), level)[0])
 
     def own(self, level: float) -> FloatArray:
@@ -341,17 +346,17 @@ class CountedGroups(Grouped):
         return _quantiles(self._values(follow=True), level)
 
     def covered(self, level: float) -> FloatArray:
-        """Number of each group's rows whose score is no more than ``level`` beyond the index."""
+        """Number of each group's rows whose score exceeds its prediction by at most ``level``."""
         ranks = self._values(follow=True)
         return ranks.at_or_below(np.full(len(ranks.sizes), level)).astype(float)
 
     def lift(self, levels: FloatArray, alpha: float) -> float:
-        """Conformal quantile of what all scores have beyond index and level."""
+        """Conformal quantile of what all scores have beyond predicted and level."""
         ranks = Ranks(self.evidence.then(_left_over, *self._where, levels), 1)
         return float(ranks.at([conformal_rank(int(ranks.sizes[0]), alpha) - 1])[0])
 
     def medians(self) -> FloatArray:
-        """Median index of each group; of all rows where a group has none."""
+        """Median predicted of each group; of all rows where a group has none."""
         found = self._medians
         if np.isnan(found).any():
             of_all = _medians(Ranks(self.evidence.then(_index), 1))
@@ -382,7 +387,7 @@ def read_by_counting(
 ) -> Counted:
     """Cut a fitted partition by the rows it has seen, and read its levels off honest ones.
 
-    Evidence is in blocks of index and score; both may be the same.
+    Evidence is in blocks of predicted and score; both may be the same.
     """
     partition = cut_by_counting(partition, n_groups, seen)
     owner: IntArray = np.arange(partition.n_groups_)
@@ -398,14 +403,14 @@ def read_by_counting(
     return Counted(partition, reading.read(grouped), owner, n)
 
 
-def count_rows(index: FloatArray, scores: FloatArray) -> int:
+def count_rows(predicted: FloatArray, scores: FloatArray) -> int:
     """Return the number of rows of a block."""
     return len(scores)
 
 
-def _equal_mass_cuts(index: Ranks, n_groups: int) -> FloatArray:
-    n = int(index.sizes[0])
-    *cuts, largest = index.at([[*ranks_of_cuts(n, n_groups), n - 1]])[0]
+def _equal_mass_cuts(predicted: Ranks, n_groups: int) -> FloatArray:
+    n = int(predicted.sizes[0])
+    *cuts, largest = predicted.at([[*ranks_of_cuts(n, n_groups), n - 1]])[0]
     cuts = np.unique(cuts)
     return cuts[cuts < largest]
 
@@ -423,33 +428,37 @@ def _medians(ranks: Ranks) -> FloatArray:
     return np.where(ranks.sizes > 0, ranks.at(middle).mean(axis=1), np.nan)
 
 
-def _index(index: FloatArray, scores: FloatArray) -> Block:
-    return index, np.zeros(len(index), dtype=np.intp)
+def _index(predicted: FloatArray, scores: FloatArray) -> Block:
+    return predicted, np.zeros(len(predicted), dtype=np.intp)
 
 
-def _excess(index: FloatArray, scores: FloatArray) -> Block:
-    return excess_over(index, scores), np.zeros(len(index), dtype=np.intp)
+def _excess(predicted: FloatArray, scores: FloatArray) -> Block:
+    return excess_over(predicted, scores), np.zeros(len(predicted), dtype=np.intp)
 
 
-def _index_in_groups(
-    index: FloatArray, scores: FloatArray, cuts: FloatArray, group_of: IntArray
+def _predictions_in_groups(
+    predicted: FloatArray, scores: FloatArray, cuts: FloatArray, group_of: IntArray
 ) -> Block:
-    return index, group_of[interval_of(index, cuts)]
+    return predicted, group_of[interval_of(predicted, cuts)]
 
 
 def _in_groups(
-    index: FloatArray, scores: FloatArray, cuts: FloatArray, group_of: IntArray, follow: bool
+    predicted: FloatArray, scores: FloatArray, cuts: FloatArray, group_of: IntArray, follow: bool
 ) -> Block:
-    values = excess_over(index, scores) if follow else scores
-    return values, group_of[interval_of(index, cuts)]
+    values = excess_over(predicted, scores) if follow else scores
+    return values, group_of[interval_of(predicted, cuts)]
 
 
 def _left_over(
-    index: FloatArray, scores: FloatArray, cuts: FloatArray, group_of: IntArray, levels: FloatArray
+    predicted: FloatArray,
+    scores: FloatArray,
+    cuts: FloatArray,
+    group_of: IntArray,
+    levels: FloatArray,
 ) -> Block:
-    groups = group_of[interval_of(index, cuts)]
-    values = excess_over(levels[groups], excess_over(index, scores))
-    return values, np.zeros(len(index), dtype=np.intp)
+    groups = group_of[interval_of(predicted, cuts)]
+    values = excess_over(levels[groups], excess_over(predicted, scores))
+    return values, np.zeros(len(predicted), dtype=np.intp)
 
 
 def fit_shared(
@@ -506,11 +515,11 @@ def teaching_level(levels: list[float]) -> float:
     return sorted(levels)[(len(levels) - 1) // 2]
 
 
-def factor_between(index: FloatArray, scores: FloatArray, weights: Any, level: float) -> float:
-    """Return what an index must be multiplied by to be a quantile of another level.
+def factor_between(predicted: FloatArray, scores: FloatArray, weights: Any, level: float) -> float:
+    """Return what an predicted must be multiplied by to be a quantile of another level.
 
     If scores were one law times a scale of x, quantiles of two levels would be so; groups mend what
-    is not. One where scores are signed, or the index is, and a factor means nothing.
+    is not. One where scores are signed, or the predicted is, and a factor means nothing.
 
     Examples
     --------
@@ -518,9 +527,9 @@ def factor_between(index: FloatArray, scores: FloatArray, weights: Any, level: f
     >>> factor_between(np.full(9, 9.0), scores, None, level=0.5)
     0.5555555555555556
     """
-    if scores.min() < 0 or index.min() <= 0:
+    if scores.min() < 0 or predicted.min() <= 0:
         return 1.0
-    return quantile_at(scores / index, weights, 1 - level)
+    return quantile_at(scores / predicted, weights, 1 - level)
 
 
 def _at_level(teacher: Any, level: float, learned: Learned, owner: IntArray) -> Any:
@@ -528,9 +537,9 @@ def _at_level(teacher: Any, level: float, learned: Learned, owner: IntArray) -> 
     rule = copy(teacher).set_params(alpha=level)
     if rule._follow and level != teacher.alpha:
         seen = learned.seen  # rows that taught: a factor of honest ones would undo a guarantee
-        rule._factor = factor_between(seen.index, seen.scores, seen.weights, level)
+        rule._factor = factor_between(seen.predicted, seen.scores, seen.weights, level)
     reading = rule._reading()
-    honest = replace(learned.honest, index=rule._factor * learned.honest.index)
+    honest = replace(learned.honest, predicted=rule._factor * learned.honest.predicted)
     found = reading.read_as_learned(reading.grouped(honest, owner))
     rule._settle(learned.partition, learned.history, found, owner)
     rule._count_telling(honest)

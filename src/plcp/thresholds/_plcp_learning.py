@@ -19,7 +19,7 @@ from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import FloatArray, IntArray, excess_over, pinball_loss
 from plcp.regressors.base import at_level, seeded
 from plcp.regressors.crossfit import CrossFitted
-from plcp.regressors.stacking import MixedIndex
+from plcp.regressors.stacking import StackedQuantile
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Place:
-    """Where some rows fell in a partition, and what its index said.
+    """Where some rows fell in a partition, and the prediction of its regressor.
 
     ``memberships`` are None where the partition leaves no doubt, so that n · m numbers are spared.
     """
 
     groups: IntArray
     memberships: FloatArray | None
-    index: FloatArray
+    predicted: FloatArray
 
     def merged(self, owner: IntArray) -> Self:
         """Return the place among merged groups, ``owner`` the new number of each old one."""
@@ -84,29 +84,29 @@ class Evidence(Place):
     weights: FloatArray | None
 
     def values(self, follow: bool) -> FloatArray:
-        """What a level is read off: scores, or what they have beyond the index."""
-        return excess_over(self.index, self.scores) if follow else self.scores
+        """What a level is read off: scores, or what they have beyond the prediction."""
+        return excess_over(self.predicted, self.scores) if follow else self.scores
 
     def take(self, rows: IntArray) -> "Evidence":
         """Return the evidence of some rows."""
         memberships = None if self.memberships is None else self.memberships[rows]
         weights = None if self.weights is None else self.weights[rows]
-        place = self.groups[rows], memberships, self.index[rows]
+        place = self.groups[rows], memberships, self.predicted[rows]
         return Evidence(*place, self.scores[rows], weights)
 
 
 def place_of(partition: Partition, X: Any) -> Place:
     """Place of some rows in a fitted partition."""
     if isinstance(partition, OrderedPartition):
-        index = partition.predict_index(X)
-        return Place(partition.group_of(index), None, index)
+        predicted = partition.predict_quantile(X)
+        return Place(partition.group_of(predicted), None, predicted)
     return soft_place(partition, partition.predict_proba(X))
 
 
 def soft_place(partition: Partition, memberships: FloatArray) -> Place:
     """Place of rows whose memberships are known."""
-    groups, index = likeliest(memberships), memberships @ partition.thresholds_
-    return Place(groups, memberships, index)
+    groups, predicted = likeliest(memberships), memberships @ partition.thresholds_
+    return Place(groups, memberships, predicted)
 
 
 def observe(partition: Partition, pairs: Pairs) -> Evidence:
@@ -114,20 +114,20 @@ def observe(partition: Partition, pairs: Pairs) -> Evidence:
     return evidence_of(place_of(partition, pairs.X), pairs)
 
 
-def ordered_evidence(partition: OrderedPartition, index: FloatArray, pairs: Pairs) -> Evidence:
-    """Evidence of an ordered partition whose index is known."""
-    return evidence_of(Place(partition.group_of(index), None, index), pairs)
+def ordered_evidence(partition: OrderedPartition, predicted: FloatArray, pairs: Pairs) -> Evidence:
+    """Evidence of an ordered partition whose predictions are known."""
+    return evidence_of(Place(partition.group_of(predicted), None, predicted), pairs)
 
 
 def evidence_of(place: Place, pairs: Pairs) -> Evidence:
     """Evidence of pairs whose place is known."""
-    return Evidence(place.groups, place.memberships, place.index, pairs.scores, pairs.weights)
+    return Evidence(place.groups, place.memberships, place.predicted, pairs.scores, pairs.weights)
 
 
 HELD_OUT = 0.2
 ROWS_A_GROUP = 200
 MOST_CONSTANTS = 64  # constants are a staircase: more steps, a closer fit
-MOST_FOLLOWING = 20  # corrections of an index that follows the quantile by itself
+MOST_FOLLOWING = 20  # corrections of a regressor that follows the quantile by itself
 History = list[dict[str, Any]]
 
 
@@ -174,14 +174,14 @@ def choose_by_cutting(
 ) -> tuple[OrderedPartition, History]:
     """Cut a fitted ordered partition anew, into the number of groups of least held-out loss.
 
-    Only the cuts are redone: the index values of the evidence stay as they are. ``sets`` of copies
+    Only the cuts are redone: the predictions of the evidence stay as they are. ``sets`` of copies
     are held out as one.
     """
     learn, hold = split_rows(sets, HELD_OUT, rng)
 
     def loss_of(m: int) -> float:
         trial = recut(partition, m, evidence.take(learn))
-        return held_out_loss(trial, trial.group_of(evidence.index[hold]), evidence.take(hold))
+        return held_out_loss(trial, trial.group_of(evidence.predicted[hold]), evidence.take(hold))
 
     size = int(effective_rows(len(learn), evidence.take(learn).weights))
     best, history = search_n_groups(loss_of, most_groups(size, MOST_CONSTANTS))
@@ -193,7 +193,7 @@ def choose_by_refitting(
 ) -> tuple[int, History]:
     """Number of groups of any partition: fitted anew for each on 80 % of the pairs.
 
-    An ordered partition learns its index once, and is only cut anew.
+    An ordered partition fits its regressor once, and is only cut again.
     """
     learn, hold = pairs.cut(HELD_OUT, rng)
     trial_of = _cut_once_fitted if isinstance(partition, OrderedPartition) else _refitted
@@ -208,7 +208,7 @@ def choose_by_refitting(
 
 def _cut_once_fitted(partition: OrderedPartition, pairs: Pairs) -> Callable[[int], Partition]:
     fitted = clone(partition).fit(pairs.X, pairs.scores, pairs.weights)
-    evidence = ordered_evidence(fitted, fitted.learned_index(pairs.X), pairs)
+    evidence = ordered_evidence(fitted, fitted.learned_quantile(pairs.X), pairs)
     return lambda m: recut(fitted, m, evidence)
 
 
@@ -223,9 +223,9 @@ def _refitted(partition: Partition, pairs: Pairs) -> Callable[[int], Partition]:
 
 
 def recut(partition: OrderedPartition, n_groups: int, evidence: Evidence) -> OrderedPartition:
-    """Return a copy of the partition with other cuts of the same index."""
+    """Return a copy of the partition with other cuts of the same predictions."""
     again = copy(partition).set_params(n_groups=n_groups)
-    return again.cut(evidence.index, evidence.scores, evidence.weights)
+    return again.cut(evidence.predicted, evidence.scores, evidence.weights)
 
 
 def held_out_loss(partition: Partition, groups: IntArray, held: Pairs | Evidence) -> float:
@@ -281,7 +281,7 @@ def learn_partition(
     if search and isinstance(partition, OrderedPartition) and cut_later:
         sets = row_sets(pairs.X, pairs.scores)
         partition, history = choose_by_cutting(partition, seen, sets, rng)
-        seen = ordered_evidence(partition, seen.index, pairs)
+        seen = ordered_evidence(partition, seen.predicted, pairs)
     return Learned(partition, history + partition.history_, seen, seen)
 
 
@@ -299,38 +299,38 @@ def learn_crosswise(
     ``folding``: cv, n_jobs and verbose, as in ``CrossFitted``.
     """
     if isinstance(partition, OrderedPartition):
-        partition = with_cross_fitted_index(partition, rng, **folding)
+        partition = with_cross_fitted_regressor(partition, rng, **folding)
         partition.fit(pairs.X, pairs.scores, pairs.weights)
-        return partition, ordered_evidence(partition, partition.learned_index(pairs.X), pairs)
+        return partition, ordered_evidence(partition, partition.learned_quantile(pairs.X), pairs)
     crossed = CrossFittedPartition(partition, random_state=rng, **folding)
     crossed.fit(pairs.X, pairs.scores, pairs.weights)
     return crossed, evidence_of(soft_place(crossed, crossed.out_of_fold_), pairs)
 
 
-def with_cross_fitted_index(
+def with_cross_fitted_regressor(
     partition: OrderedPartition, rng: np.random.RandomState, **folding: Any
 ) -> OrderedPartition:
-    """Return the partition with an index that knows its own out-of-fold values."""
-    index = seeded(at_level(partition.index_template(), 1 - partition.alpha), rng)
-    if not cross_fits_itself(index):
+    """Return the partition with a regressor that knows its own out-of-fold values."""
+    regressor = seeded(at_level(partition.regressor_template(), 1 - partition.alpha), rng)
+    if not cross_fits_itself(regressor):
         seed = rng.randint(np.iinfo(np.int32).max)
-        n_repeats = getattr(index, "fold_repeats", "auto")
-        index = CrossFitted(index, n_repeats=n_repeats, random_state=seed)
-    return clone(partition).set_params(index=index.set_params(**folding))
+        n_repeats = getattr(regressor, "fold_repeats", "auto")
+        regressor = CrossFitted(regressor, n_repeats=n_repeats, random_state=seed)
+    return clone(partition).set_params(regressor=regressor.set_params(**folding))
 
 
 def with_folding(partition: Partition, **folding: Any) -> Partition:
-    """Return the partition with the folds of an index that cross-fits itself set."""
+    """Return the partition with the folds of a regressor that cross-fits itself set."""
     if not isinstance(partition, OrderedPartition):
         return partition
-    index = clone(partition.index_template())
+    regressor = clone(partition.regressor_template())
     return (
-        partition.set_params(index=index.set_params(**folding))
-        if cross_fits_itself(index)
+        partition.set_params(regressor=regressor.set_params(**folding))
+        if cross_fits_itself(regressor)
         else partition
     )
 
 
-def cross_fits_itself(index: Any) -> bool:
-    """Whether an index offers its own out-of-fold values once fitted."""
-    return isinstance(index, (CrossFitted, MixedIndex))
+def cross_fits_itself(regressor: Any) -> bool:
+    """Whether a regressor offers its own out-of-fold values once fitted."""
+    return isinstance(regressor, (CrossFitted, StackedQuantile))

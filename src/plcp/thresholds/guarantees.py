@@ -38,7 +38,7 @@ def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> str:
         )
     return (
         f"Asymptotic: coverage tends to {target}, overall and in {each.removeprefix('each of ')}, "
-        "as fold models and their average converge to the same index."
+        "as fold models and their average converge to the same regressor."
         f"{'' if weighted else _in_the_sample(rule.alpha, n)}"
     )
 

@@ -67,7 +67,7 @@ from plcp.thresholds.guarantees import plcp_guarantee
 
 CALIBRATIONS = ("joint", "split", "cross")
 ASSIGNMENTS = ("sample", "mode", "mean")
-WITHIN = ("auto", "constant", "index")
+WITHIN = ("auto", "constant", "regressor")
 
 
 def check_options(rule: Any) -> None:
@@ -110,15 +110,15 @@ def template(rule: Any) -> Partition:
     return clone(given_partition(rule)).set_params(alpha=rule.alpha, n_groups=m).spelled_out()
 
 
-def follows_index(rule: Any, partition: Partition) -> bool:
-    """Whether thresholds follow the index of a partition within its groups."""
+def follows_regressor(rule: Any, partition: Partition) -> bool:
+    """Whether thresholds follow the regressor of a partition within its groups."""
     if rule.within != "auto":
-        return bool(rule.within == "index")
+        return bool(rule.within == "regressor")
     return isinstance(partition, OrderedPartition) and rule.calibration != "joint"
 
 
 class LearnedGroups(ThresholdRule):
-    """A fitted partition with one level a group: a threshold, or a correction of the index."""
+    """A fitted partition with one level a group: a threshold, or a correction of the regressor."""
 
     calibration: str
     assignment: str
@@ -126,8 +126,8 @@ class LearnedGroups(ThresholdRule):
     thresholds_: FloatArray
     group_sizes_: FloatArray
     history_: History
-    _follow: bool  # whether thresholds follow the index within groups
-    _factor = 1.0  # of the index, where it was learned at another level
+    _follow: bool  # whether thresholds follow the regressor within groups
+    _factor = 1.0  # of the regressor, where it was learned at another level
     _owner: IntArray  # group that each of the partition's groups joined before calibration
     _rank: IntArray  # number of each calibrated group by rising threshold
 
@@ -150,7 +150,7 @@ class LearnedGroups(ThresholdRule):
 
     def _assign_placed(self, place: Place) -> Assigned:
         groups = self._groups(place)
-        base = self._factor * place.index if self._follow else 0.0
+        base = self._factor * place.predicted if self._follow else 0.0
         if self.assignment == "mean" and place.memberships is not None:
             thresholds = base + mean_level(place.memberships, self.levels_[self._rank])
         else:
@@ -192,7 +192,7 @@ class LearnedGroups(ThresholdRule):
         # No score is negative where none was: a negative threshold would only empty the set.
         self._least, self._factor = 0.0 if least >= 0 else -np.inf, 1.0
         partition = template(self)
-        self._follow = follows_index(self, partition)
+        self._follow = follows_regressor(self, partition)
         # A test row must not share its draw with a calibration row.
         self._seeds = rng.randint(np.iinfo(np.int32).max, size=2)
         return partition
@@ -204,7 +204,7 @@ class LearnedGroups(ThresholdRule):
     def _settle(
         self, partition: Partition, history: History, found: Levels, owner: IntArray
     ) -> None:
-        """Keep one level a group: a threshold, or a correction of the index."""
+        """Keep one level a group: a threshold, or a correction of the regressor."""
         self.partition_, self.history_, self._owner = partition, history, owner
         self.levels_, self.thresholds_ = found.levels, found.thresholds
         self.group_sizes_, self._rank = found.sizes, found.rank
@@ -264,20 +264,21 @@ class PLCP(LearnedGroups):
     """Learn groups of inputs that are alike in uncertainty, and a threshold for each.
 
     Minimises mean_j Σ_i h_i(x_j) ℓ_α(q_i, s_j) over a class of partitions h and thresholds q
-    (Algorithm 1). The default goes beyond the paper: one learned index is cut into ordered groups,
-    thresholds follow the index within each, and all of it is calibrated out of fold. The paper
+    (Algorithm 1). The default goes beyond the paper: one learned regressor is cut into ordered
+    groups,
+    thresholds follow the regressor within each, and all of it is calibrated out of fold. The paper
     exactly: ``PLCP(SoftmaxPartition(), n_groups=25, calibration="joint", assignment="sample")``
     (``SoftmaxPartition(early_stopping=False)`` to descend on all rows until nothing is gained).
 
     Parameters
     ----------
     partition : Partition or None, default=None
-        The class H. None: ``OrderedPartition()``, whose index mixes boosted trees, a sparse line
-        and a constant by out-of-fold loss. Its ``n_groups`` and ``alpha`` are set from here.
+        The class H. None: ``OrderedPartition()``, whose regressor mixes boosted trees, a sparse
+        line and a constant by out-of-fold loss. Its ``n_groups`` and ``alpha`` are set from here.
     n_groups : int or "auto", default="auto"
         Number of groups. "auto" with constant thresholds: doubling, then bisection, on 20 % held
-        out, then all rows; with thresholds that follow the index: one group for 200 rows, at most
-        20, since shrinkage settles how much each of them counts.
+        out, then all rows; with thresholds that follow the regressor: one group for 200 rows, at
+        most 20, since shrinkage settles how much each of them counts.
     alpha : float or list of float, default=0.1
         Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
     calibration : {"cross", "split", "joint"}, default="cross"
@@ -286,9 +287,9 @@ class PLCP(LearnedGroups):
     assignment : {"mode", "sample", "mean"}, default="mode"
         Group of a row: the likeliest, one drawn from h(x) (the paper), or the mean of all
         thresholds weighted by h(x). All the same for ordered partitions, which leave no doubt.
-    within : {"auto", "constant", "index"}, default="auto"
-        Thresholds within a group: one constant (the paper), or the partition's index plus one
-        correction a group. "auto": "index" for ordered partitions unless calibrated jointly.
+    within : {"auto", "constant", "regressor"}, default="auto"
+        Thresholds within a group: one constant (the paper), or the partition's regressor plus one
+        correction a group. "auto": "regressor" for ordered partitions unless calibrated jointly.
     share_partition : bool, default=False
         Of several levels: whether one partition serves all. False: each learns its own, and gives
         the thresholds it would give alone. True: the level in the middle teaches, groups are the
@@ -316,7 +317,7 @@ class PLCP(LearnedGroups):
     partition_ : Partition
         The fitted partition.
     thresholds_ : ndarray of shape (n_groups_,), or (levels, n_groups_) with ``share_partition``
-        Threshold of each group; with ``within="index"`` the one of its median row. They rise,
+        Threshold of each group; with ``within="regressor"`` the one of its median row. They rise,
         except that ``calibration="split"`` keeps the order in which the groups were learned:
         numbers given after a look at the calibration scores would undo its guarantee.
     n_groups_, group_sizes_ : int, ndarray
@@ -336,7 +337,7 @@ class PLCP(LearnedGroups):
     therefore slightly above 1 - alpha where the calibration set is small: at alpha = 0.1, a digit
     classifier of 95 % accuracy and 500 rows, .906 ± .003 (Split .902), with sets 15 % larger than
     Split's since hard rows are given more labels; .911 with a single repeat of the folds
-    (``MixedIndex(n_repeats=1)``).
+    (``StackedQuantile(n_repeats=1)``).
 
     The same data and seed give the same thresholds, whatever ``n_jobs``. Rows are divided by their
     position, copies of a row together: in another order others are held out, which changes
@@ -454,10 +455,10 @@ class PLCP(LearnedGroups):
 
 
 def teach(rule: PLCP, X: Any, scores: FloatArray) -> tuple[PLCP, FloatArray]:
-    """Return a copy of the rule that has learned its partition, and the index of the rows given.
+    """Return a copy of the rule with its learned partition, and the predictions of these rows.
 
-    The index is out of fold with ``calibration="cross"``. The copy keeps nothing of the rows, and
-    has no thresholds before ``calibrate``.
+    The predictions are out of fold with ``calibration="cross"``. The copy keeps nothing of the
+    rows, and has no thresholds before ``calibrate``.
     """
     rule = clone(rule)
     pairs = rule._check(X, scores, None)
@@ -465,21 +466,21 @@ def teach(rule: PLCP, X: Any, scores: FloatArray) -> tuple[PLCP, FloatArray]:
     template = rule._begin(pairs.scores.min(), rng)
     learned = learn_partition(rule, seeded(template, rng), pairs, rule._follow, rng)
     rule.partition_, rule.history_ = learned.partition, learned.history
-    if hasattr(rule.partition_.index_, "forget_rows"):
-        rule.partition_.index_.forget_rows()
-    return rule, learned.seen.index
+    if hasattr(rule.partition_.regressor_, "forget_rows"):
+        rule.partition_.regressor_.forget_rows()
+    return rule, learned.seen.predicted
 
 
-def with_index(rule: PLCP, index: Any) -> PLCP:
-    """Return a copy of the rule that has not to learn its index, as that was taught elsewhere."""
+def with_regressor(rule: PLCP, regressor: Any) -> PLCP:
+    """Return a copy of the rule with a regressor that was fitted elsewhere."""
     rule = clone(rule)
     partition = rule._begin(0.0, check_random_state(rule.random_state))
     if rule.n_groups == "auto" and not rule._follow:
         raise ValueError(
             'n_groups="auto" with within="constant" looks for the best number of groups, which '
-            "needs an index that learns in memory: give a number"
+            "needs a regressor that learns in memory: give a number"
         )
-    partition.index_ = index
+    partition.regressor_ = regressor
     rule.partition_, rule.history_ = partition, []
     return rule
 
@@ -492,7 +493,7 @@ def calibrate(rule: PLCP, seen: Passes, honest: Passes, least: float) -> None:
     rule : PLCP
         Taught, with an ordered partition; it is completed in place.
     seen, honest : Passes
-        Blocks of index and score: of the rows that taught or stand for them, and of those that
+        Blocks of prediction and score: of the rows that taught or stand for them, and of those that
         thresholds are read off. The same for ``calibration="cross"``.
     least : float
         Least of all scores.

@@ -14,18 +14,18 @@ from plcp._parallel import threads_for
 from plcp._rows import count
 from plcp._validation import (
     check_features,
-    check_index,
     check_pairs,
+    check_predictions,
     drop_weightless,
     effective_rows,
-    naming_the_boosted_index,
+    naming_the_boosted_regressor,
     takes_images,
     takes_nan,
 )
 from plcp.quantiles import FloatArray, conformal_quantile, excess_over
 from plcp.regressors.base import at_level, fit_weighted, seeded
 from plcp.regressors.encoding import warning_of_unseen
-from plcp.regressors.stacking import MixedIndex
+from plcp.regressors.stacking import StackedQuantile
 from plcp.thresholds._plcp_learning import Pairs
 from plcp.thresholds.base import (
     Alpha,
@@ -49,9 +49,10 @@ class Rectified(ThresholdRule):
 
     Parameters
     ----------
-    index : regressor or None, default=None
+    regressor : regressor or None, default=None
         The model τ: any regressor of the score; a ``quantile`` left at None is set to 1 - alpha.
-        None: ``MixedIndex()``, trees, a line and a constant mixed by out-of-fold loss, for tables
+        None: ``StackedQuantile()``, trees, a line and a constant mixed by out-of-fold loss, for
+        tables
         with categories and gaps too. One wrapped in ``FrozenEstimator`` is taken as trained, on
         other rows, and all rows calibrate.
     alpha : float or list of float, default=0.1
@@ -61,11 +62,11 @@ class Rectified(ThresholdRule):
     calibration_size : float, default=0.5
         Share of rows that give c.
     random_state : int, RandomState or None
-        Seed of the division, and of what the index draws.
+        Seed of the division, and of what the regressor draws.
 
     Attributes
     ----------
-    index_ : regressor
+    regressor_ : regressor
         The fitted model.
     adjustment_ : str
         "ratio" or "difference".
@@ -95,14 +96,14 @@ class Rectified(ThresholdRule):
 
     def __init__(
         self,
-        index: Any = None,
+        regressor: Any = None,
         alpha: Alpha = 0.1,
         *,
         adjustment: str = "auto",
         calibration_size: float = 0.5,
         random_state: Any = None,
     ) -> None:
-        self.index = index
+        self.regressor = regressor
         self.alpha = alpha
         self.adjustment = adjustment
         self.calibration_size = calibration_size
@@ -112,13 +113,15 @@ class Rectified(ThresholdRule):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the model from some of the scores ``y``, and the constant from the others.
 
-        ``sample_weight`` counts rows, as in ``SplitConformal``; the index must take it, too.
+        ``sample_weight`` counts rows, as in ``SplitConformal``; the regressor must take it, too.
         """
         alpha = check_alpha(self.alpha)
         check_option("adjustment", self.adjustment, ADJUSTMENTS)
         check_share("calibration_size", self.calibration_size)
         if not hasattr(self._template(), "get_params"):
-            raise ValueError(f"index must be a scikit-learn regressor or None, got {self.index!r}")
+            raise ValueError(
+                f"regressor must be a scikit-learn regressor or None, got {self.regressor!r}"
+            )
         checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
         pairs = Pairs(*drop_weightless(*checked))
         # A choice by all signs stays exact: a test score below zero is covered by any ratio.
@@ -135,11 +138,11 @@ class Rectified(ThresholdRule):
     def predict(self, X: Any) -> FloatArray:
         """Thresholds q(x), one a row."""
         check_is_fitted(self)
-        tau = self.predict_index(X)
+        tau = self.predict_quantile(X)
         return tau * self.level_ if self.adjustment_ == "ratio" else tau + self.level_
 
     @asks_any_level
-    def predict_index(self, X: Any) -> FloatArray:
+    def predict_quantile(self, X: Any) -> FloatArray:
         """Modelled quantile τ(x) of each row, kept above ``floor_`` where scores are divided."""
         check_is_fitted(self, "floor_")
         with warning_of_unseen():
@@ -148,15 +151,15 @@ class Rectified(ThresholdRule):
     def _learn(self, pairs: Pairs, alpha: float) -> Pairs:
         """Fit the model on one part; the other part, or all of them if the model is frozen."""
         if self._is_frozen():
-            self.index_, self.floor_ = self.index, LEAST
+            self.regressor_, self.floor_ = self.regressor, LEAST
             return pairs
         if len(pairs.scores) == 1:
             raise ValueError("n_samples=1: one row cannot both teach and calibrate, use two")
         rng = check_random_state(self.random_state)
         learn, held = pairs.cut(self.calibration_size, rng)
-        index = seeded(at_level(self._template(), 1 - alpha), rng)
-        with naming_the_boosted_index():
-            self.index_ = fit_weighted(index, learn.X, learn.scores, learn.weights)
+        regressor = seeded(at_level(self._template(), 1 - alpha), rng)
+        with naming_the_boosted_regressor():
+            self.regressor_ = fit_weighted(regressor, learn.X, learn.scores, learn.weights)
         self.floor_ = max(FLOOR * _typical_size(learn, alpha), LEAST)
         return held
 
@@ -167,8 +170,8 @@ class Rectified(ThresholdRule):
             return excess_over(tau, held.scores)
         if self._is_frozen() and tau.min() == LEAST:
             warnings.warn(
-                f"the frozen index is not positive at {np.sum(tau == LEAST)} of {len(tau)} rows, "
-                'where a ratio to it means nothing: use adjustment="difference"',
+                f"the frozen regressor is not positive at {np.sum(tau == LEAST)} of {len(tau)} rows"
+                ', where a ratio to it means nothing: use adjustment="difference"',
                 UserWarning,
                 stacklevel=3,
             )
@@ -178,28 +181,28 @@ class Rectified(ThresholdRule):
         n = len(held.scores)
         if np.isinf(conformal_quantile(np.zeros(n), alpha, held.weights)):
             return too_few(held.weights, n, alpha)
-        return f"more than {alpha:g} of the scores are infinitely many times the index"
+        return f"more than {alpha:g} of the scores are infinitely many times the regressor"
 
-    @naming_the_boosted_index()
+    @naming_the_boosted_regressor()
     def _ask(self, X: Any) -> FloatArray:
-        with threads_for(X, self.index_):
-            tau = check_index(self.index_.predict(X), count(X))
+        with threads_for(X, self.regressor_):
+            tau = check_predictions(self.regressor_.predict(X), count(X))
         return np.maximum(tau, self.floor_) if self.adjustment_ == "ratio" else tau
 
     def _levels_agree(self) -> bool:
-        return False  # as to the index: each level has its own
+        return False  # as to the regressor: each level has its own
 
     def _is_frozen(self) -> bool:
-        return isinstance(self.index, FrozenEstimator)
+        return isinstance(self.regressor, FrozenEstimator)
 
     def _template(self) -> Any:
-        return MixedIndex() if self.index is None else self.index
+        return StackedQuantile() if self.regressor is None else self.regressor
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        index = self._template()
-        tags.input_tags.allow_nan = takes_nan(index)
-        tags.input_tags.three_d_array = takes_images(index)
+        regressor = self._template()
+        tags.input_tags.allow_nan = takes_nan(regressor)
+        tags.input_tags.three_d_array = takes_images(regressor)
         return tags
 
 
@@ -235,15 +238,15 @@ def _adjustment(given: str, scores: FloatArray) -> str:
 
 
 def _guarantee(alpha: float, weighted: bool, frozen: bool) -> str:
-    unseen = ", none of which the frozen index has seen" if frozen else ""
+    unseen = ", none of which the frozen regressor has seen" if frozen else ""
     if weighted:
         return (
             f"Approximate: P(covered) is about {1 - alpha:g} on average over all inputs, if the "
             "weights are likelihood ratios of test to calibration points, as each test point is "
-            f"given weight one{unseen}; for a kind of input, as far as the index is right there."
+            f"given weight one{unseen}; for a kind of input, if the regressor is right there."
         )
     return (
         f"P(covered) >= {1 - alpha:g} on average over all inputs, in finite samples, if "
         f"calibration and test points are exchangeable{unseen}; for a kind of input only "
-        "approximately, as far as the index is right there."
+        "approximately, as far as the regressor is right there."
     )

@@ -235,10 +235,10 @@ def test_mixed_precision_is_used_and_learns(rng, monkeypatch):
         fitted = estimator.set_params(mixed_precision=mixed).fit(X, scores)
         assert set(Watched.seen) == {dtype}
     fresh, unseen = draw(rng, 1000)
-    index = fitted.predict(fresh)
-    assert np.isfinite(index).all()
+    regressor = fitted.predict(fresh)
+    assert np.isfinite(regressor).all()
     best = min(pinball_loss(q, unseen, 0.1).mean() for q in unseen)  # of any one number
-    assert pinball_loss(index, unseen, 0.1).mean() < best
+    assert pinball_loss(regressor, unseen, 0.1).mean() < best
 
 
 @pytest.mark.parametrize("name", ["quantile", "alternating"])

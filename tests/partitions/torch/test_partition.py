@@ -1,4 +1,4 @@
-"""Groups of a network: intervals of an index in order, or softmax groups that do not collapse."""
+"""Groups of a network: ordered intervals, or softmax groups that do not collapse."""
 
 import numpy as np
 import pytest
@@ -31,9 +31,9 @@ kinds = pytest.mark.parametrize("make", [draw, draw_images])
 @pytest.mark.parametrize("seed", range(3))
 def test_ordered_groups_are_intervals_of_the_index(make, seed):
     partition, X, scores = fitted(np.random.default_rng(seed), make=make)
-    index, groups = partition.predict_index(X), partition.predict(X)
+    regressor, groups = partition.predict_quantile(X), partition.predict(X)
     assert_array_equal(np.unique(groups), np.arange(partition.n_groups_))
-    changes = np.count_nonzero(np.diff(groups[np.argsort(index)]))
+    changes = np.count_nonzero(np.diff(groups[np.argsort(regressor)]))
     assert changes == partition.n_groups_ - 1  # each is one interval, numbered by its threshold
     assert (np.diff(partition.thresholds_) > 0).all()
     assert_array_equal(partition.group_sizes_, np.bincount(groups))
@@ -54,7 +54,7 @@ def test_softmax_groups_are_numbered_by_rising_threshold(make, seed):
     assert_allclose(memberships.sum(axis=1), 1, rtol=4 * eps)
     assert_allclose(partition.group_sizes_, memberships.sum(axis=0), rtol=len(X) * eps)
     assert_array_equal(partition.predict(X), memberships.argmax(axis=1))
-    assert_array_equal(partition.predict_index(X), memberships @ partition.thresholds_)
+    assert_array_equal(partition.predict_quantile(X), memberships @ partition.thresholds_)
 
 
 @pytest.mark.parametrize("ranks", [True, False])
@@ -90,23 +90,23 @@ def test_it_finds_the_two_kinds(rng, structure, make):
 
 def test_short_for_an_ordered_partition(rng):
     partition, X, scores = fitted(rng)
-    index = TorchQuantile(
+    regressor = TorchQuantile(
         mlp(8), epochs=20, learning_rate=0.02, early_stopping=False, random_state=0
     )
-    spelled = OrderedPartition(index, 4).fit(X, scores)
+    spelled = OrderedPartition(regressor, 4).fit(X, scores)
     assert isinstance(partition.spelled_out(), OrderedPartition)
     assert partition.history_ == spelled.history_
     assert_array_equal(partition.thresholds_, spelled.thresholds_)
-    assert_array_equal(partition.predict_index(X), spelled.predict_index(X))
+    assert_array_equal(partition.predict_quantile(X), spelled.predict_quantile(X))
     assert_array_equal(partition.predict(X), spelled.predict(X))
 
 
 def test_every_option_they_share_reaches_the_index():
     shared = TorchQuantile().get_params().keys() - {"quantile"}
     given = {name: object() for name in shared}
-    index = TorchPartition(**given).spelled_out().index
-    assert {name: getattr(index, name) for name in shared} == given
-    assert index.quantile is None
+    regressor = TorchPartition(**given).spelled_out().regressor
+    assert {name: getattr(regressor, name) for name in shared} == given
+    assert regressor.quantile is None
     softmax = TorchPartition(structure="softmax")
     assert softmax.spelled_out() is softmax
 
@@ -172,9 +172,9 @@ def test_a_logit_a_group_where_there_is_no_head(rng):
 def test_the_start_tells(rng):
     X, scores = draw(rng)
 
-    def index(start):
+    def regressor(start):
         options = {"structure": "softmax", "epochs": 2, "random_state": 0}
         partition = TorchPartition(mlp(4), 2, start=start, **options).fit(X, scores)
-        return partition.predict_index(X)
+        return partition.predict_quantile(X)
 
-    assert (index("bins") != index("random")).any()
+    assert (regressor("bins") != regressor("random")).any()

@@ -1,4 +1,4 @@
-"""A network as an index: seeds, rows of any kind, weights, devices, and the quantile it is for."""
+"""A network as a regressor: seeds, rows of any kind, weights, devices, quantiles."""
 
 import pickle
 
@@ -31,7 +31,7 @@ def make(name, **params):
 
 def answers(fitted, X):
     """Everything a fitted estimator says of some rows."""
-    methods = ("predict", "predict_proba", "predict_index")
+    methods = ("predict", "predict_proba", "predict_quantile")
     return [getattr(fitted, method)(X) for method in methods if hasattr(fitted, method)]
 
 
@@ -54,16 +54,16 @@ def test_a_constant_learns_the_quantile(rng, level):
     with torch.no_grad():
         module.bias.fill_(start)  # on a scale where the quantile is at zero
     options = {"optimizer": "sgd", "learning_rate": rate, "schedule": "constant", "epochs": steps}
-    index = TorchQuantile(module, head=False, quantile=level, **options)
-    index.set_params(batch_size=300, early_stopping=False).fit(X, scores)
-    losses = [step["loss"] for step in index.history_]
-    scaled = index.scale_(scores)
+    regressor = TorchQuantile(module, head=False, quantile=level, **options)
+    regressor.set_params(batch_size=300, early_stopping=False).fit(X, scores)
+    losses = [step["loss"] for step in regressor.history_]
+    scaled = regressor.scale_(scores)
     least = min(pinball_loss(q, scaled, 1 - level).mean() for q in scaled)
     bound = (start**2 + steps * rate**2) / (2 * steps * rate)
     assert losses[0] > least + bound
     assert min(losses) <= least + bound + steps * float(np.finfo(np.float32).eps)
-    last = pinball_loss(index.predict(X[:1]), scores, 1 - level).mean()
-    unit = np.ptp(index.scale_.scores)
+    last = pinball_loss(regressor.predict(X[:1]), scores, 1 - level).mean()
+    unit = np.ptp(regressor.scale_.scores)
     assert abs(last / unit - losses[-1]) <= rate  # the loss changes by a step at most
 
 
@@ -84,8 +84,8 @@ def test_identical_seeds_identical_bits(name, rng):
     assert_same(first, second, X)
     other = make(name, random_state=1).fit(X, scores)
     assert other.history_ != first.history_
-    index = "predict" if name == "quantile" else "predict_index"
-    assert (getattr(other, index)(X) != getattr(first, index)(X)).all()
+    regressor = "predict" if name == "quantile" else "predict_quantile"
+    assert (getattr(other, regressor)(X) != getattr(first, regressor)(X)).all()
 
 
 @over
@@ -174,8 +174,8 @@ def test_weights_are_heard(name, rng):
     X, scores = draw(rng)
     plain = make(name).fit(X, scores)
     tilted = make(name).fit(X, scores, np.where(scores > np.median(scores), 3.0, 1.0))
-    index = "predict" if name == "quantile" else "predict_index"
-    assert getattr(tilted, index)(X).mean() > getattr(plain, index)(X).mean()
+    regressor = "predict" if name == "quantile" else "predict_quantile"
+    assert getattr(tilted, regressor)(X).mean() > getattr(plain, regressor)(X).mean()
 
 
 @over
@@ -184,8 +184,8 @@ def test_scores_in_other_units(name, rng):
     X, scores = draw(rng)
     plain, scaled = make(name).fit(X, scores), make(name).fit(X, 1024 * scores)
     assert plain.history_ == scaled.history_
-    index = "predict" if name == "quantile" else "predict_index"
-    assert_array_equal(getattr(scaled, index)(X), 1024 * getattr(plain, index)(X))
+    regressor = "predict" if name == "quantile" else "predict_quantile"
+    assert_array_equal(getattr(scaled, regressor)(X), 1024 * getattr(plain, regressor)(X))
 
 
 @over
@@ -223,8 +223,8 @@ def test_scores_that_are_all_but_alike(name, rng):
     scores = np.full(200, 0.3)
     scores[5] = 0.1 + 0.2
     if name == "quantile":
-        index = make(name).fit(X, scores).predict(X)
-        assert np.isfinite(index).all()
+        regressor = make(name).fit(X, scores).predict(X)
+        assert np.isfinite(regressor).all()
     elif name == "ordered":
         assert set(make(name).fit(X, scores).thresholds_) <= set(scores)
     else:

@@ -54,11 +54,11 @@ def test_the_schedule_ends_where_the_steps_end(n, rng):
 def test_frozen_parts_keep_their_statistics(rng):
     X, scores = draw(rng)
     backbone = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4)).requires_grad_(False)
-    index = TorchQuantile(backbone, **QUICK).fit(X, scores)
-    assert_array_equal(index.network_[1][1].running_mean, backbone[1].running_mean)
+    regressor = TorchQuantile(backbone, **QUICK).fit(X, scores)
+    assert_array_equal(regressor.network_[1][1].running_mean, backbone[1].running_mean)
     learning = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4))
-    index = TorchQuantile(learning, **QUICK).fit(X, scores)
-    assert (index.network_[1][1].running_mean != 0).all()
+    regressor = TorchQuantile(learning, **QUICK).fit(X, scores)
+    assert (regressor.network_[1][1].running_mean != 0).all()
 
 
 def test_one_score_beyond_measure_spoils_nothing(rng):
@@ -86,10 +86,10 @@ def test_tensors_of_any_kind(kind, rng):
     if kind == "bfloat16":
         given = given.to(torch.bfloat16)
     data = TensorDataset(given) if kind == "items" else given
-    index = TorchQuantile(mlp(4), **QUICK).fit(data, torch.tensor(scores).requires_grad_())
+    regressor = TorchQuantile(mlp(4), **QUICK).fit(data, torch.tensor(scores).requires_grad_())
     same = given.detach().float().numpy()
     expected = TorchQuantile(mlp(4), **QUICK).fit(same, scores).predict(same)
-    assert_array_equal(index.predict(data), expected)
+    assert_array_equal(regressor.predict(data), expected)
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ def test_columns_that_are_no_numbers_are_named(values, rng):
 
 def test_other_shapes_than_fitted_are_refused(rng):
     images, scores = draw_images(rng)
-    index = TorchQuantile(one_conv(), **QUICK).fit(Items(images), scores)
+    regressor = TorchQuantile(one_conv(), **QUICK).fit(Items(images), scores)
     wider = np.zeros((2, 1, 6, 8), dtype=np.uint8)
     with pytest.raises(ValueError, match=r"rows have shape \(1, 6, 8\), but .* on \(1, 6, 6\)"):
-        index.predict(Items(wider))
+        regressor.predict(Items(wider))
 
 
 def test_a_module_that_cannot_take_the_rows(rng):
@@ -117,12 +117,14 @@ def test_a_module_that_cannot_take_the_rows(rng):
 
 def test_large_rows_are_read_few_at_a_time(monkeypatch, rng):
     X, scores = draw(rng)
-    index = TorchQuantile(mlp(4), **QUICK).fit(X, scores)
+    regressor = TorchQuantile(mlp(4), **QUICK).fit(X, scores)
     sizes = []
-    hook = index.network_.register_forward_pre_hook(lambda _, given: sizes.append(len(given[0])))
-    whole = index.predict(X)
+    hook = regressor.network_.register_forward_pre_hook(
+        lambda _, given: sizes.append(len(given[0]))
+    )
+    whole = regressor.predict(X)
     monkeypatch.setattr(reading, "BYTES_TO_READ", 7 * 2 * 4)  # seven rows of two floats
-    parts = index.predict(X)
+    parts = regressor.predict(X)
     hook.remove()
     assert sizes[0] == 200
     assert set(sizes[1:]) == {7, 200 % 7}
@@ -145,17 +147,17 @@ def test_streams_are_refused(rng):
 
 def test_a_second_fit_forgets_the_width_of_the_first(rng):
     X, scores = draw(rng)
-    index = TorchQuantile(mlp(4), **QUICK).fit(np.ones((200, 5)), scores)
-    index.fit(Items(X), scores)
-    assert index.predict(X).shape == (200,)
+    regressor = TorchQuantile(mlp(4), **QUICK).fit(np.ones((200, 5)), scores)
+    regressor.fit(Items(X), scores)
+    assert regressor.predict(X).shape == (200,)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 19])
 def test_a_few_rows(n, rng):
     X, scores = draw(rng, n)
-    index = TorchQuantile(mlp(2), **QUICK).fit(X, scores)
-    assert np.isfinite(index.predict(X)).all()
-    assert "held_out" not in index.history_[0]
+    regressor = TorchQuantile(mlp(2), **QUICK).fit(X, scores)
+    assert np.isfinite(regressor.predict(X)).all()
+    assert "held_out" not in regressor.history_[0]
 
 
 class Elsewhere(RegressorMixin, BaseEstimator):
@@ -178,10 +180,10 @@ def test_only_our_networks_are_moved(rng):
     ours = make_pipeline(StandardScaler(), TorchQuantile(mlp(4), **QUICK))
     rule = PLCP(OrderedPartition(ours), 2, **options).fit(X, scores)
     to_device(rule, "cpu:0")
-    assert rule.partition_.index_[-1].device == "cpu:0"
+    assert rule.partition_.regressor_[-1].device == "cpu:0"
     theirs = PLCP(OrderedPartition(Elsewhere()), 2, **options).fit(X, scores)
     to_device(theirs, "cpu:0")
-    assert theirs.partition_.index_.device == "theirs"
+    assert theirs.partition_.regressor_.device == "theirs"
 
 
 def test_an_embedding_needs_weights():

@@ -26,10 +26,10 @@ from strategies import alphas, few, finite
 masses = hnp.arrays(float, st.integers(1, 12), elements=st.integers(0, 200).map(float))
 
 
-def evidence(scores, groups=None, index=None, weights=None):
+def evidence(scores, groups=None, predicted=None, weights=None):
     n = len(scores)
     groups = np.zeros(n, dtype=np.intp) if groups is None else np.asarray(groups)
-    return Evidence(groups, None, np.zeros(n) if index is None else index, scores, weights)
+    return Evidence(groups, None, np.zeros(n) if predicted is None else predicted, scores, weights)
 
 
 def grouped(m, *args):
@@ -63,20 +63,20 @@ rows = st.integers(9, 60)
 @given(rows, st.integers(1, 4), alphas, st.data())
 def test_shrunken_levels_cover_exactly_the_rank(n, m, alpha, data):
     scores = np.array(data.draw(st.permutations(range(n))), dtype=float)
-    index = data.draw(hnp.arrays(float, n, elements=st.integers(0, 3).map(lambda i: i / 1000)))
+    predicted = data.draw(hnp.arrays(float, n, elements=st.integers(0, 3).map(lambda i: i / 1000)))
     groups = data.draw(hnp.arrays(np.intp, n, elements=st.integers(0, m - 1)))
-    levels = shrunken_levels(grouped(m, scores, groups, index), alpha)
-    covered = (scores <= index + levels[groups]).sum()
+    levels = shrunken_levels(grouped(m, scores, groups, predicted), alpha)
+    covered = (scores <= predicted + levels[groups]).sum()
     rank = conformal_rank(n, alpha)
     assert covered == rank if rank <= n else np.isinf(levels).all()
 
 
 @few
 @given(hnp.arrays(float, 40, elements=finite), hnp.arrays(float, 40, elements=finite), alphas)
-def test_shrunken_levels_cover_at_least_the_rank_in_floating_point(scores, index, alpha):
+def test_shrunken_levels_cover_at_least_the_rank_in_floating_point(scores, predicted, alpha):
     groups = np.arange(40) % 2
-    levels = shrunken_levels(grouped(2, scores, groups, index), alpha)
-    assert (scores <= index + levels[groups]).sum() >= min(40, conformal_rank(40, alpha))
+    levels = shrunken_levels(grouped(2, scores, groups, predicted), alpha)
+    assert (scores <= predicted + levels[groups]).sum() >= min(40, conformal_rank(40, alpha))
 
 
 def test_groups_alike_are_drawn_together_and_groups_apart_are_not(rng):
@@ -97,13 +97,13 @@ def test_one_group_shrinks_to_the_conformal_quantile(rng):
 
 @pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, 60)])
 def test_levels_of_a_group_are_read_off_its_own_rows(rng, weights):
-    scores, index, groups = rng.normal(size=60), rng.normal(size=60), np.arange(60) % 2
-    seen = grouped(2, scores, groups, index, weights)
+    scores, predicted, groups = rng.normal(size=60), rng.normal(size=60), np.arange(60) % 2
+    seen = grouped(2, scores, groups, predicted, weights)
     for follow in (False, True):
         levels = seen.conformal(0.1, follow)
         for g in range(2):
             own = None if weights is None else weights[groups == g]
-            values = (scores - index * follow)[groups == g]
+            values = (scores - predicted * follow)[groups == g]
             assert_allclose(levels[g], conformal_quantile(values, 0.1, own), rtol=1e-14)
 
 
@@ -115,10 +115,10 @@ def test_constant_groups_of_equal_threshold_are_one():
 
 
 def test_followed_groups_of_equal_median_keep_their_levels():
-    index = np.array([1.0, 1.0, 2.0, 2.0, 0.0])
+    predicted = np.array([1.0, 1.0, 2.0, 2.0, 0.0])
     groups = np.array([0, 0, 1, 1, 2])
     levels = np.array([1.0, 0.0, np.inf])
-    found = following_levels(levels, grouped(3, np.zeros(5), groups, index))
+    found = following_levels(levels, grouped(3, np.zeros(5), groups, predicted))
     assert_array_equal(found.levels[found.rank], levels)
     assert_array_equal(found.thresholds, [2.0, 2.0, np.inf])
     assert_array_equal(found.sizes, [2, 2, 1])

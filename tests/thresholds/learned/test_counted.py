@@ -21,32 +21,32 @@ tied = st.integers(-2, 3).map(float)
 def evidence_rows(draw):
     n = draw(st.integers(1, 120))
     elements = draw(st.sampled_from([finite, tied]))
-    index, scores = (draw(hnp.arrays(float, n, elements=elements)) for _ in range(2))
+    regressor, scores = (draw(hnp.arrays(float, n, elements=elements)) for _ in range(2))
     cuts = draw(st.lists(st.integers(0, n), max_size=5).map(sorted))
     order = draw(st.permutations(range(n)))
-    return index, scores, cuts, np.array(order)
+    return regressor, scores, cuts, np.array(order)
 
 
-def in_blocks(index, scores, cuts, order):
-    return Held(zip(np.split(index[order], cuts), np.split(scores[order], cuts), strict=True))
+def in_blocks(regressor, scores, cuts, order):
+    return Held(zip(np.split(regressor[order], cuts), np.split(scores[order], cuts), strict=True))
 
 
-def cut_in_memory(index, scores, n_groups, alpha):
+def cut_in_memory(regressor, scores, n_groups, alpha):
     partition = OrderedPartition(n_groups=n_groups, alpha=alpha)
-    partition.index_ = None
-    return partition.cut(index, scores, None)
+    partition.regressor_ = None
+    return partition.cut(regressor, scores, None)
 
 
 @few
 @given(evidence_rows(), st.integers(1, 9), alphas)
 def test_cuts_and_groups_are_those_of_the_rows_in_memory(rows, m, alpha):
-    index, scores, *how = rows
-    expected = cut_in_memory(index, scores, m, alpha)
-    found = cut_by_counting(OrderedPartition(alpha=alpha), m, in_blocks(index, scores, *how))
+    regressor, scores, *how = rows
+    expected = cut_in_memory(regressor, scores, m, alpha)
+    found = cut_by_counting(OrderedPartition(alpha=alpha), m, in_blocks(regressor, scores, *how))
     assert_array_equal(found.cuts_, expected.cuts_)
     assert_array_equal(found.thresholds_, expected.thresholds_)
     assert_array_equal(found.group_sizes_, expected.group_sizes_)
-    assert_array_equal(found.group_of(index), expected.group_of(index))
+    assert_array_equal(found.group_of(regressor), expected.group_of(regressor))
 
 
 @few
@@ -54,13 +54,13 @@ def test_cuts_and_groups_are_those_of_the_rows_in_memory(rows, m, alpha):
     evidence_rows(), st.integers(1, 6), alphas, st.sampled_from(["cross", "split"]), st.booleans()
 )
 def test_levels_are_those_of_the_rows_in_memory(rows, m, alpha, calibration, follow):
-    index, scores, *how = rows
-    partition = cut_in_memory(index, scores, m, alpha)
-    held = ordered_evidence(partition, index, Pairs(None, scores, None))
+    regressor, scores, *how = rows
+    partition = cut_in_memory(regressor, scores, m, alpha)
+    held = ordered_evidence(partition, regressor, Pairs(None, scores, None))
     group_of = partition.interval_groups
     reading = Reading(alpha, calibration, "mode", follow, 0)
     expected = reading.read(HeldGroups(held, held.groups, partition.n_groups_))
-    counted = CountedGroups(in_blocks(index, scores, *how), partition.cuts_, group_of)
+    counted = CountedGroups(in_blocks(regressor, scores, *how), partition.cuts_, group_of)
     found = reading.read(counted)
     assert_array_equal(found.levels, expected.levels)
     assert_array_equal(found.thresholds, expected.thresholds)

@@ -16,18 +16,18 @@ from plcp.thresholds._plcp_learning import Pairs, ordered_evidence
 )
 def test_groups_join_as_they_do_in_memory(n_seen, n_honest, some_join, follow, rng):
     """Three times nine rows are expected in each group that is left, with alpha = 0.1."""
-    index = rng.normal(size=n_seen), rng.normal(size=n_honest)
-    scores = [values + rng.normal(size=len(values)) for values in index]
+    regressor = rng.normal(size=n_seen), rng.normal(size=n_honest)
+    scores = [values + rng.normal(size=len(values)) for values in regressor]
     partition = OrderedPartition(n_groups=10)
-    partition.index_ = None
-    cut = partition.cut(index[0], scores[0], None)
+    partition.regressor_ = None
+    cut = partition.cut(regressor[0], scores[0], None)
     seen, honest = (
         ordered_evidence(cut, values, Pairs(None, own, None))
-        for values, own in zip(index, scores, strict=True)
+        for values, own in zip(regressor, scores, strict=True)
     )
     reading = Reading(0.1, "split", "mode", follow, 0)
     expected, owner = reading.levels(cut, seen, honest)
-    blocks = (Held([pair]) for pair in zip(index, scores, strict=True))
+    blocks = (Held([pair]) for pair in zip(regressor, scores, strict=True))
     found = read_by_counting(reading, OrderedPartition(), 10, *blocks)
     assert_array_equal(found.owner, owner)
     assert_array_equal(found.levels.levels, expected.levels)

@@ -56,7 +56,7 @@ def test_merging_once_is_not_enough(task):
     assert sizes[0] < NEEDED
 
 
-@pytest.mark.parametrize("within", ["constant", "index"])
+@pytest.mark.parametrize("within", ["constant", "regressor"])
 @pytest.mark.parametrize("assignment", ["mode", "mean"])
 @pytest.mark.parametrize("calibration", ["cross", "split"])
 def test_every_group_left_can_be_calibrated(task, calibration, assignment, within):

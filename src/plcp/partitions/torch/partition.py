@@ -176,7 +176,8 @@ REMEDY = 'keep start="bins" and balance=0.1, or take structure="ordered"'
 class TorchPartition(Partition):
     """Groups of inputs, images included, that a network tells apart.
 
-    ``structure="ordered"``: one index, trained on the pinball loss and cut into intervals; short
+    ``structure="ordered"``: one regressor, trained on the pinball loss and cut into intervals;
+    short
     for ``OrderedPartition(TorchQuantile(module, ...), n_groups)``, which is what ``PLCP`` uses.
 
     ``structure="softmax"``: the paper's Algorithm 1. h(x) is the softmax of one output a group, and
@@ -317,20 +318,20 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
             return self._on_device().predict_proba(X)
         return merge_columns(self._raw(as_rows(X)), self._group_of, self.n_groups_)
 
-    def predict_index(self, X: Any) -> FloatArray:
-        """Learned index of each row (ordered), or mean threshold Σ h_i(x) q_i (softmax)."""
+    def predict_quantile(self, X: Any) -> FloatArray:
+        """Learned regressor of each row (ordered), or mean threshold Σ h_i(x) q_i (softmax)."""
         if self.structure == "ordered":
             check_is_fitted(self, "thresholds_")
-            return self._on_device().predict_index(X)
-        return super().predict_index(X)
+            return self._on_device().predict_quantile(X)
+        return super().predict_quantile(X)
 
     def spelled_out(self) -> Partition:
         """Return the partition this one is short for."""
         if self.structure != "ordered":
             return self
         shared = TorchQuantile().get_params().keys() & self.get_params(deep=False).keys()
-        index = TorchQuantile(**{name: getattr(self, name) for name in sorted(shared)})
-        return OrderedPartition(index, self.n_groups, alpha=self.alpha)
+        regressor = TorchQuantile(**{name: getattr(self, name) for name in sorted(shared)})
+        return OrderedPartition(regressor, self.n_groups, alpha=self.alpha)
 
     def _adopt(self, partition: OrderedPartition) -> Self:
         self.partition_ = partition
@@ -340,7 +341,7 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
 
     def _on_device(self) -> OrderedPartition:
         """Return the fitted ordered partition, told where to compute."""
-        self.partition_.index_.set_params(device=self.device)
+        self.partition_.regressor_.set_params(device=self.device)
         return self.partition_
 
     def _learn(

@@ -97,7 +97,7 @@ EPOCHS = 6
 
 
 class TorchQuantile(RegressorMixin, Estimator):
-    """A network that predicts a quantile of the score: an index for ``OrderedPartition``.
+    """A network that predicts a quantile of the score: a regressor for ``OrderedPartition``.
 
     Rows are vectors (n, d) or images (n, c, h, w), as arrays or tensors, or a map-style
     ``torch.utils.data.Dataset``, whose items (or their first parts, where they are pairs) are read

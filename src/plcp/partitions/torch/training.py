@@ -25,7 +25,7 @@ from plcp._folds import row_sets, split_rows
 from plcp._options import check_count, check_option, check_share
 from plcp._parallel import counted
 from plcp._rows import count, is_dataset, is_frame, plain, take
-from plcp._validation import first_not_finite, naming_the_boosted_index
+from plcp._validation import first_not_finite, naming_the_boosted_regressor
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
 
 
@@ -136,7 +136,7 @@ def as_rows(X: Any) -> Any:
         return X
     if is_frame(X):
         _check_numbers(X)
-    with naming_the_boosted_index() if np.ndim(X) <= 2 else nullcontext():
+    with naming_the_boosted_regressor() if np.ndim(X) <= 2 else nullcontext():
         return check_array(plain(X), allow_nd=True, dtype="numeric", input_name="X")
 
 
@@ -145,7 +145,7 @@ def _check_numbers(frame: Any) -> None:
         if np.asarray(frame[name]).dtype.kind not in "biuf":
             raise ValueError(
                 f"column {name!r} of X holds no numbers: encode it first, in a pipeline before the "
-                "network, or use the default index, which takes categories, text and dates"
+                "network, or use the default regressor, which takes categories, text and dates"
             )
 
 
@@ -223,7 +223,7 @@ def batches_in(n: int, batch_size: int) -> int:
 def moments(X: Any) -> tuple[Tensor, Tensor]:
     """Mean and spread of each column, or channel of images, in one pass."""
     scaler = StandardScaler()
-    with naming_the_boosted_index():
+    with naming_the_boosted_regressor():
         for block in in_order(X, torch.device("cpu")):
             scaler.partial_fit(block.movedim(1, -1).flatten(0, -2).double().numpy())
     return torch.tensor(scaler.mean_).float(), torch.tensor(scaler.scale_).float()

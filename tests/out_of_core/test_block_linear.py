@@ -283,7 +283,7 @@ def spoilt(value):
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        (spoilt(np.nan), "column 2 of X contains NaN at row 7: .* boosted index"),
+        (spoilt(np.nan), "column 2 of X contains NaN at row 7: .* boosted regressor"),
         (spoilt(-np.inf), "column 2 of X contains infinity at row 7"),
         (spoilt(1e200), "column 2 of X contains 1e\\+200 at row 7"),
         (

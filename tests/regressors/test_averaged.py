@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from plcp.regressors import CrossFitted, MixedIndex, ScaledQuantile, crossfit as averaged
+from plcp.regressors import CrossFitted, ScaledQuantile, StackedQuantile, crossfit as averaged
 from plcp.regressors.crossfit import MOST_TO_WALK, ROWS_FOR_TABLES, AveragedBoosters
 from plcp.regressors.encoding import MAX_CATEGORIES, CategoryMeans, without_rare
 
@@ -21,7 +21,7 @@ SOME, MANY = np.array([False, True, False, False]), np.array([False, False, True
 QUANTILE = HistGradientBoostingRegressor(
     loss="quantile", quantile=0.9, max_iter=20, categorical_features=SOME
 )
-INDICES = {
+REGRESSORS = {
     "scaled": ScaledQuantile(0.9),
     "scaled with categories": ScaledQuantile(0.9, categorical_features=SOME),
     "quantile": QUANTILE,
@@ -50,10 +50,10 @@ def table(rng, n, n_codes):
     return X
 
 
-def fitted(index, rng):
+def fitted(regressor, rng):
     X = table(rng, 900, 300)
     scores = np.abs(rng.normal(size=900)) * (1 + np.nan_to_num(X[:, 1] % 2 + X[:, 2] % 5))
-    return CrossFitted(index, n_repeats=1, random_state=0).fit(X, scores)
+    return CrossFitted(regressor, n_repeats=1, random_state=0).fit(X, scores)
 
 
 def new_rows(rng):
@@ -64,26 +64,28 @@ def mean_of(models, X):
     return sum(model.predict(X) for model in models) / len(models)
 
 
-@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
-def test_the_mean_is_theirs_to_the_last_bit(rng, index):
-    model, X = fitted(index, rng), new_rows(rng)
+@pytest.mark.parametrize("regressor", REGRESSORS.values(), ids=REGRESSORS)
+def test_the_mean_is_theirs_to_the_last_bit(rng, regressor):
+    model, X = fitted(regressor, rng), new_rows(rng)
     assert AveragedBoosters.of(model.models_).forest is not None
     np.testing.assert_array_equal(model.predict(X), mean_of(model.models_, X))
 
 
-@pytest.mark.parametrize("index", [*INDICES.values(), LARGE_TREES], ids=[*INDICES, "large trees"])
+@pytest.mark.parametrize(
+    "regressor", [*REGRESSORS.values(), LARGE_TREES], ids=[*REGRESSORS, "large trees"]
+)
 @pytest.mark.parametrize("n", [1, 2, MOST_TO_WALK])
-def test_a_few_rows_are_answered_as_by_the_models_to_the_last_bit(rng, index, n):
-    model, X = fitted(index, rng), new_rows(rng)[: 4 * MOST_TO_WALK]
+def test_a_few_rows_are_answered_as_by_the_models_to_the_last_bit(rng, regressor, n):
+    model, X = fitted(regressor, rng), new_rows(rng)[: 4 * MOST_TO_WALK]
     expected = mean_of(model.models_, X)
     found = [model.predict(X[i : i + n]) for i in range(0, len(X), n)]
     assert "forest" not in vars(model._tables)
     np.testing.assert_array_equal(np.concatenate(found), expected)
 
 
-@pytest.mark.parametrize("index", OTHERS.values(), ids=OTHERS)
-def test_what_cannot_be_taken_apart_is_asked_as_a_whole(rng, index):
-    model, X = fitted(index, rng), new_rows(rng)
+@pytest.mark.parametrize("regressor", OTHERS.values(), ids=OTHERS)
+def test_what_cannot_be_taken_apart_is_asked_as_a_whole(rng, regressor):
+    model, X = fitted(regressor, rng), new_rows(rng)
     assert AveragedBoosters.of(model.models_) is None
     np.testing.assert_array_equal(model.predict(X), mean_of(model.models_, X))
 
@@ -102,7 +104,7 @@ def test_more_columns_than_trees_are_not_worth_tables(rng):
 
 
 def test_tables_of_countless_categories_are_not_made(rng, monkeypatch):
-    models = fitted(INDICES["means"], rng).models_
+    models = fitted(REGRESSORS["means"], rng).models_
     n_bytes = sum(
         table.nbytes
         for lanes in AveragedBoosters.of(models).forest.lanes
@@ -157,7 +159,7 @@ def test_frames_and_arrays_of_their_codes_agree(rng):
     codes = table(rng, ROWS_FOR_TABLES, MAX_CATEGORIES + 10)
     frame = pd.DataFrame(codes, columns=[*"abcd"]).astype({"b": "category", "c": "category"})
     scores = np.abs(rng.normal(size=len(frame))) * (1 + (codes[:, 1] > 2))
-    index = MixedIndex(0.9, n_repeats=1, random_state=0).fit(frame[:3000], scores[:3000])
+    regressor = StackedQuantile(0.9, n_repeats=1, random_state=0).fit(frame[:3000], scores[:3000])
     for n in (10, 100):
-        few = [index.predict(frame[i : i + n]) for i in range(0, 1000, n)]
-        np.testing.assert_array_equal(index.predict(frame)[:1000], np.concatenate(few))
+        few = [regressor.predict(frame[i : i + n]) for i in range(0, 1000, n)]
+        np.testing.assert_array_equal(regressor.predict(frame)[:1000], np.concatenate(few))

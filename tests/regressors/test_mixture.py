@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 from plcp.datasets import make_nonlinear, make_synthetic
 from plcp.quantiles import pinball_loss
-from plcp.regressors import MixedIndex
+from plcp.regressors import StackedQuantile
 from plcp.regressors.stacking import compositions, mix, mixing_weights, quantile_at
 
 
@@ -39,9 +39,9 @@ def test_many_rows_give_the_best_mixture_by_brute_force(rng):
 
 def test_noise_is_not_followed_where_scores_do_not_depend_on_x(rng):
     X, scores = rng.normal(size=(2000, 5)), np.abs(rng.normal(size=2000))
-    index = MixedIndex(quantile=0.9, random_state=0).fit(X, scores)
-    trees = index.members_[0].predict(X) * index.adjustments_[0]
-    assert index.predict(X).std() < trees.std()
+    regressor = StackedQuantile(quantile=0.9, random_state=0).fit(X, scores)
+    trees = regressor.members_[0].predict(X) * regressor.adjustments_[0]
+    assert regressor.predict(X).std() < trees.std()
 
 
 @pytest.mark.parametrize(
@@ -49,15 +49,15 @@ def test_noise_is_not_followed_where_scores_do_not_depend_on_x(rng):
 )
 def test_the_class_that_made_the_noise_gets_most_weight(make, favourite):
     task = make(5000, random_state=0)
-    index = MixedIndex(quantile=0.9, random_state=0).fit(task.X, task.scores)
-    assert int(np.argmax(index.weights_)) == favourite
+    regressor = StackedQuantile(quantile=0.9, random_state=0).fit(task.X, task.scores)
+    assert int(np.argmax(regressor.weights_)) == favourite
 
 
 def test_signed_scores_use_shifts_and_move_with_a_constant(rng):
     X = rng.normal(size=(300, 2))
     scores = X[:, 0] + rng.normal(size=300)
     one, other = (
-        MixedIndex(quantile=0.9, random_state=0).fit(X, s) for s in (scores, scores - 50.0)
+        StackedQuantile(quantile=0.9, random_state=0).fit(X, s) for s in (scores, scores - 50.0)
     )
     assert not one.is_scale_
     np.testing.assert_allclose(one.predict(X) - 50.0, other.predict(X), rtol=1e-6)
@@ -66,7 +66,8 @@ def test_signed_scores_use_shifts_and_move_with_a_constant(rng):
 def test_scaling_the_scores_scales_the_index(rng):
     task = make_nonlinear(600, random_state=0)
     one, other = (
-        MixedIndex(quantile=0.9, random_state=0).fit(task.X, c * task.scores) for c in (1, 1024)
+        StackedQuantile(quantile=0.9, random_state=0).fit(task.X, c * task.scores)
+        for c in (1, 1024)
     )
     np.testing.assert_allclose(1024 * one.predict(task.X), other.predict(task.X), rtol=1e-9)
 
@@ -74,28 +75,30 @@ def test_scaling_the_scores_scales_the_index(rng):
 def test_members_of_the_users_own_are_mixed(rng):
     X = rng.normal(size=(400, 2))
     scores = 5 + X[:, 0] + 0.1 * rng.normal(size=400)
-    index = MixedIndex(quantile=0.9, members=[LinearRegression(), DummyRegressor()], random_state=0)
-    index.fit(X, scores)
-    assert int(np.argmax(index.weights_)) == 0
-    assert len(index.weights_) == 3
+    regressor = StackedQuantile(
+        quantile=0.9, members=[LinearRegression(), DummyRegressor()], random_state=0
+    )
+    regressor.fit(X, scores)
+    assert int(np.argmax(regressor.weights_)) == 0
+    assert len(regressor.weights_) == 3
 
 
 def test_members_without_weight_are_not_asked(rng):
     task = make_synthetic(3000, random_state=0)
-    index = MixedIndex(quantile=0.9, random_state=0).fit(task.X, task.scores)
-    expected = index.predict(task.X)
-    for member, weight in zip(index.members_, index.weights_[:-1], strict=True):
+    regressor = StackedQuantile(quantile=0.9, random_state=0).fit(task.X, task.scores)
+    expected = regressor.predict(task.X)
+    for member, weight in zip(regressor.members_, regressor.weights_[:-1], strict=True):
         if weight == 0:
             member.models_ = None
-    np.testing.assert_array_equal(index.predict(task.X), expected)
+    np.testing.assert_array_equal(regressor.predict(task.X), expected)
 
 
 @pytest.mark.parametrize("scores", [np.full(150, 2.0), np.zeros(150), np.arange(20.0)])
 def test_nothing_to_learn_leaves_the_constant(scores):
     X = np.arange(float(len(scores)))[:, None]
-    index = MixedIndex(quantile=0.9).fit(X, scores)
-    np.testing.assert_array_equal(index.predict(X), np.full(len(X), index.constant_))
-    np.testing.assert_array_equal(index.weights_, [1.0])
+    regressor = StackedQuantile(quantile=0.9).fit(X, scores)
+    np.testing.assert_array_equal(regressor.predict(X), np.full(len(X), regressor.constant_))
+    np.testing.assert_array_equal(regressor.weights_, [1.0])
 
 
 def test_whole_weights_are_repeated_rows_for_the_quantile(rng):
@@ -107,8 +110,8 @@ def test_whole_weights_are_repeated_rows_for_the_quantile(rng):
 def test_scales_a_thousand_times_apart_are_told_apart(rng):
     X = rng.uniform(-1, 1, size=(2000, 1))
     scores = np.abs(rng.normal(size=2000)) * np.where(X[:, 0] > 0, 5.0, 0.005)
-    index = MixedIndex(quantile=0.9, random_state=0).fit(X, scores)
-    quiet, loud = index.predict([[-0.5], [0.5]])
+    regressor = StackedQuantile(quantile=0.9, random_state=0).fit(X, scores)
+    quiet, loud = regressor.predict([[-0.5], [0.5]])
     assert 100 < loud / quiet < 10_000
 
 
@@ -119,7 +122,7 @@ def test_rounding_below_zero_does_not_make_scores_signed(rng):
     rounded = scores.copy()
     rounded[0] = -1e-15
     one, other = (
-        MixedIndex(quantile=0.9, random_state=0).fit(task.X, s) for s in (scores, rounded)
+        StackedQuantile(quantile=0.9, random_state=0).fit(task.X, s) for s in (scores, rounded)
     )
     assert other.is_scale_
     np.testing.assert_allclose(one.predict(task.X), other.predict(task.X), rtol=1e-9)
@@ -129,7 +132,8 @@ def test_rounding_below_zero_does_not_make_scores_signed(rng):
 def test_extreme_units_do_no_harm(size):
     task = make_synthetic(300, random_state=0)
     one, other = (
-        MixedIndex(quantile=0.9, random_state=0).fit(task.X, c * task.scores) for c in (1.0, size)
+        StackedQuantile(quantile=0.9, random_state=0).fit(task.X, c * task.scores)
+        for c in (1.0, size)
     )
     np.testing.assert_allclose(one.predict(task.X) * size, other.predict(task.X), rtol=1e-6)
 

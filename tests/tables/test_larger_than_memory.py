@@ -140,12 +140,12 @@ def test_the_sample_teaches_and_all_rows_give_thresholds(file, table):
     scores = np.concatenate([drawn[1], others[1]])
     assert model.split.threshold_ == conformal_quantile(scores, rule.alpha)
     # thresholds leave exactly as many rows below as the conformal rank says
-    taught, index = teach(rule, *drawn)
+    taught, regressor = teach(rule, *drawn)
     assert np.array_equal(
-        taught.partition_.predict_index(others[0]), rule.partition_.predict_index(others[0])
+        taught.partition_.predict_quantile(others[0]), rule.partition_.predict_quantile(others[0])
     )
-    groups = rule._rank[rule._owner[rule.partition_.group_of(index)]]
-    below = drawn[1] <= index + rule.levels_[groups]
+    groups = rule._rank[rule._owner[rule.partition_.group_of(regressor)]]
+    below = drawn[1] <= regressor + rule.levels_[groups]
     hits = below.sum() + (others[1] <= rule.assign(others[0]).thresholds).sum()
     assert hits == conformal_rank(N - 3, rule.alpha)
     assert f"{conformal_rank(N - 3, rule.alpha)} of the {N - 3} calibration scores" in (
@@ -156,11 +156,11 @@ def test_the_sample_teaches_and_all_rows_give_thresholds(file, table):
 def test_rows_that_taught_have_no_say_in_exact_thresholds(file, table):
     model = learned(file, table, "plcp-split", most=N - 1, groups=2, explain=False)
     rule, (drawn, others) = model.rule, rows_of(file, table, model, N // 2)  # no more than half
-    groups, index = rule.groups(others[0]), rule.partition_.predict_index(others[0])
+    groups, regressor = rule.groups(others[0]), rule.partition_.predict_quantile(others[0])
     assert rule.n_groups_ == 2
     for group in range(2):
         rows = groups == group
-        expected = conformal_quantile(excess_over(index[rows], others[1][rows]), rule.alpha)
+        expected = conformal_quantile(excess_over(regressor[rows], others[1][rows]), rule.alpha)
         assert rule.levels_[group] == expected
         assert rule.group_sizes_[group] == rows.sum()
     told, = (note for note in model.notes if "learned" in note)  # fmt: skip

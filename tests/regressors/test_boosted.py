@@ -15,24 +15,24 @@ def test_scaling_the_scores_scales_the_index():
 
 def test_orders_inputs_by_their_noise():
     task, new = make_nonlinear(4000, random_state=0), make_nonlinear(2000, random_state=1)
-    index = ScaledQuantile(0.9, random_state=0).fit(task.X, task.scores).predict(new.X)
+    regressor = ScaledQuantile(0.9, random_state=0).fit(task.X, task.scores).predict(new.X)
     noisy = new.sigma > np.median(new.sigma)
-    assert np.median(index[noisy]) > 1.5 * np.median(index[~noisy])
+    assert np.median(regressor[noisy]) > 1.5 * np.median(regressor[~noisy])
 
 
 @pytest.mark.parametrize("zeros", [0.3, 0.95])
 def test_atoms_at_zero_are_taken(rng, zeros):
     X = rng.normal(size=(400, 2))
     scores = np.abs(rng.normal(size=400)) * (rng.uniform(size=400) > zeros)
-    index = ScaledQuantile(0.9, random_state=0).fit(X, scores).predict(X)
-    assert np.isfinite(index).all()
+    regressor = ScaledQuantile(0.9, random_state=0).fit(X, scores).predict(X)
+    assert np.isfinite(regressor).all()
 
 
 def test_missing_values_are_taken(rng):
     X = rng.normal(size=(200, 2))
     X[::3, 0] = np.nan
-    index = ScaledQuantile(0.9).fit(X, np.abs(rng.normal(size=200)))
-    assert np.isfinite(index.predict(X)).all()
+    regressor = ScaledQuantile(0.9).fit(X, np.abs(rng.normal(size=200)))
+    assert np.isfinite(regressor.predict(X)).all()
 
 
 def test_negative_scores_are_refused_with_the_remedy(rng):

@@ -38,20 +38,22 @@ class KnownScale(RegressorMixin, BaseEstimator):
 def test_weights_are_the_true_density_where_the_quantiles_are_true(rng, level, mixing, delta):
     """The density of an exponential score at its quantile is (1 - level) / mean."""
     X = rng.uniform(1, 3, size=(60, 1))
-    index = ColorfulQuantile(KnownScale(), level, delta=delta, mixing=mixing)
-    index.fit(X, np.ones(60))
+    regressor = ColorfulQuantile(KnownScale(), level, delta=delta, mixing=mixing)
+    regressor.fit(X, np.ones(60))
     density = (1 - level) / X[:, 0]
     expected = 1 - mixing + mixing * density / density.mean()
-    assert_allclose(index.density_weights_, expected, rtol=1e-12)
-    assert_array_equal(index.index_.sample_weight_, index.density_weights_)
-    assert index.index_.quantile == level
+    assert_allclose(regressor.density_weights_, expected, rtol=1e-12)
+    assert_array_equal(regressor.regressor_.sample_weight_, regressor.density_weights_)
+    assert regressor.regressor_.quantile == level
 
 
 def test_given_weights_multiply_the_density(rng):
     X, given = rng.uniform(1, 3, size=(60, 1)), rng.uniform(size=60)
-    index = ColorfulQuantile(KnownScale(), 0.9, mixing=1.0).fit(X, np.ones(60), given)
+    regressor = ColorfulQuantile(KnownScale(), 0.9, mixing=1.0).fit(X, np.ones(60), given)
     expected = 1 / X[:, 0] / np.average(1 / X[:, 0], weights=given)
-    assert_allclose(index.index_.sample_weight_, given / given.mean() * expected, rtol=1e-12)
+    assert_allclose(
+        regressor.regressor_.sample_weight_, given / given.mean() * expected, rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -60,8 +62,8 @@ def test_the_formula_by_brute_force(rng, delta, levels, weighted):
     X = rng.uniform(size=(90, 2))
     scores = (0.5 + X[:, 0]) * rng.exponential(size=90)
     given = rng.uniform(0.1, 2, size=90) if weighted else np.ones(90)
-    index = ColorfulQuantile(LinearQuantile(), 0.8, delta=delta, mixing=1.0, random_state=7)
-    index.fit(X, scores, given if weighted else None)
+    regressor = ColorfulQuantile(LinearQuantile(), 0.8, delta=delta, mixing=1.0, random_state=7)
+    regressor.fit(X, scores, given if weighted else None)
     seed = np.random.RandomState(7).randint(np.iinfo(np.int32).max)
     gaps = np.zeros(90)
     for learn, hold in make_folds(X, scores, 3, 1, np.random.RandomState(seed)):
@@ -73,10 +75,10 @@ def test_the_formula_by_brute_force(rng, delta, levels, weighted):
     least = np.median(gaps[gaps > 0]) / 5
     density = np.array([1 / max(gap, least) for gap in gaps])
     expected = density / (given @ density / given.sum())
-    assert_allclose(index.density_weights_, expected, rtol=1e-9)
+    assert_allclose(regressor.density_weights_, expected, rtol=1e-9)
     shares = given / given.mean()
-    model = LinearQuantile(quantile=0.8).fit(X, scores, shares * index.density_weights_)
-    assert_array_equal(index.predict(X), model.predict(X))
+    model = LinearQuantile(quantile=0.8).fit(X, scores, shares * regressor.density_weights_)
+    assert_array_equal(regressor.predict(X), model.predict(X))
 
 
 def test_levels_go_no_further_than_half_way():
@@ -85,13 +87,13 @@ def test_levels_go_no_further_than_half_way():
     assert neighbours(0.75, 0.5) == (0.375, 0.875)
 
 
-@pytest.mark.parametrize("index", [LinearQuantile(), KnownScale()])
-def test_a_constant_density_is_the_index_itself(rng, index):
+@pytest.mark.parametrize("regressor", [LinearQuantile(), KnownScale()])
+def test_a_constant_density_is_the_index_itself(rng, regressor):
     """Nothing in X tells the rows apart, so all gaps of a fold are one."""
     X, scores = np.ones((64, 1)), np.tile([1.0, 2.0, 5.0, 9.0], 16)
-    colorful = ColorfulQuantile(index, 0.9, cv=2, mixing=1.0).fit(X, scores)
-    plain = clone(index).set_params(quantile=0.9).fit(X, scores)
-    if isinstance(index, KnownScale):
+    colorful = ColorfulQuantile(regressor, 0.9, cv=2, mixing=1.0).fit(X, scores)
+    plain = clone(regressor).set_params(quantile=0.9).fit(X, scores)
+    if isinstance(regressor, KnownScale):
         assert_array_equal(colorful.density_weights_, np.ones(64))
     assert_array_equal(colorful.predict(X), plain.predict(X))
 
@@ -112,17 +114,17 @@ def test_no_row_rules_and_crossing_quantiles_weigh_the_most():
 
 def test_scale_of_the_scores_does_not_matter(rng):
     X, scores = rng.uniform(size=(120, 2)), rng.exponential(size=120)
-    index = ColorfulQuantile(LinearQuantile(), 0.9, random_state=0)
-    weights = index.fit(X, scores).density_weights_
-    assert_allclose(index.fit(X, 1024 * scores).density_weights_, weights, rtol=1e-9)
+    regressor = ColorfulQuantile(LinearQuantile(), 0.9, random_state=0)
+    weights = regressor.fit(X, scores).density_weights_
+    assert_allclose(regressor.fit(X, 1024 * scores).density_weights_, weights, rtol=1e-9)
 
 
 def test_rows_without_weight_are_not_there(rng):
     X, scores = rng.uniform(size=(120, 2)), rng.exponential(size=120)
     weights = np.r_[np.zeros(40), np.full(80, 2.0)]
-    index = ColorfulQuantile(LinearQuantile(), 0.9, random_state=0)
-    kept = clone(index).fit(X[40:], scores[40:], weights[40:])
-    assert_array_equal(index.fit(X, scores, weights).predict(X), kept.predict(X))
+    regressor = ColorfulQuantile(LinearQuantile(), 0.9, random_state=0)
+    kept = clone(regressor).fit(X[40:], scores[40:], weights[40:])
+    assert_array_equal(regressor.fit(X, scores, weights).predict(X), kept.predict(X))
 
 
 def test_levels_and_pipelines_reach_the_index(rng):
@@ -130,7 +132,7 @@ def test_levels_and_pipelines_reach_the_index(rng):
     colorful = ColorfulQuantile(make_pipeline(StandardScaler(), LinearQuantile(quantile=0.3)))
     assert at_level(colorful, 0.9).quantile == 0.9
     fitted = at_level(colorful, 0.9).fit(X, scores)
-    assert fitted.index_[-1].quantile == 0.9
+    assert fitted.regressor_[-1].quantile == 0.9
 
 
 RULES = [
@@ -152,14 +154,14 @@ def test_frames_with_gaps_and_categories(rng):
     frame = pd.DataFrame({"age": rng.uniform(size=300), "kind": rng.choice(["a", "b"], 300)})
     frame.loc[::7, "kind"] = None
     frame.loc[::5, "age"] = np.nan
-    index = ColorfulQuantile(quantile=0.9).fit(frame, rng.exponential(size=300))
-    assert np.isfinite(index.predict(frame)).all()
+    regressor = ColorfulQuantile(quantile=0.9).fit(frame, rng.exponential(size=300))
+    assert np.isfinite(regressor.predict(frame)).all()
 
 
 @pytest.mark.parametrize(
-    ("index", "message"),
+    ("regressor", "message"),
     [
-        (ColorfulQuantile(LinearRegression()), "parameter called quantile, got LinearRegression"),
+        (ColorfulQuantile(LinearRegression()), "parameter quantile, got LinearRegression"),
         (ColorfulQuantile(quantile=1.0), "quantile must lie in"),
         (ColorfulQuantile(delta=0.0), "delta must lie in"),
         (ColorfulQuantile(mixing=1.5), r"mixing must lie in \[0, 1\], got 1.5"),
@@ -167,9 +169,9 @@ def test_frames_with_gaps_and_categories(rng):
         (ColorfulQuantile(cv=1), "cv must be a whole number, at least 2"),
     ],
 )
-def test_bad_options(rng, index, message):
+def test_bad_options(rng, regressor, message):
     with pytest.raises(ValueError, match=message):
-        index.fit(rng.normal(size=(60, 1)), np.arange(60.0))
+        regressor.fit(rng.normal(size=(60, 1)), np.arange(60.0))
 
 
 @pytest.mark.parametrize("n", [1, 2])

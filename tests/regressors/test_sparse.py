@@ -67,17 +67,17 @@ def test_scaling_the_scores_scales_the_index(rng):
 
 def test_finds_the_linear_variance_better_than_a_constant():
     task, new = make_synthetic(3000, random_state=0), make_synthetic(3000, random_state=1)
-    index = SparseScale().fit(task.X, task.scores).predict(new.X)
-    assert np.log(index / new.sigma).std() < np.log(new.sigma).std()
+    regressor = SparseScale().fit(task.X, task.scores).predict(new.X)
+    assert np.log(regressor / new.sigma).std() < np.log(new.sigma).std()
 
 
 def test_missing_values_count_as_the_mean_and_categories_as_levels(rng):
     X = np.column_stack([rng.normal(size=500), rng.integers(0, 3, 500).astype(float)])
     scores = np.abs(rng.normal(size=500)) * (1 + 3 * (X[:, 1] == 2))
-    index = SparseScale(categorical_features=[False, True]).fit(X, scores)
+    regressor = SparseScale(categorical_features=[False, True]).fit(X, scores)
     gap, mean = np.array([[np.nan, 1.0]]), np.array([[X[:, 0].mean(), 1.0]])
-    np.testing.assert_allclose(index.predict(gap), index.predict(mean))
-    assert index.predict([[0.0, 2.0]])[0] > 2 * index.predict([[0.0, 0.0]])[0]
+    np.testing.assert_allclose(regressor.predict(gap), regressor.predict(mean))
+    assert regressor.predict([[0.0, 2.0]])[0] > 2 * regressor.predict([[0.0, 0.0]])[0]
 
 
 def test_tuned_clone_keeps_its_penalties(rng):
@@ -90,8 +90,8 @@ def test_columns_that_say_the_same_are_no_reason_to_warn(rng):
     """Coordinate descent parts them slowly, and warns; warnings are errors here."""
     z = rng.uniform(size=300)
     X, scores = np.vander(z, 80), abs((1 + z) * rng.normal(size=300))
-    index = SparseScale().fit(X, scores)
-    assert np.isfinite(index.predict(X)).all()
+    regressor = SparseScale().fit(X, scores)
+    assert np.isfinite(regressor.predict(X)).all()
 
 
 def test_folds_of_the_user(rng):

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from programs.cases import random_program
 from scipy.optimize import linprog
 
 from plcp.exceptions import ProgramError
 from plcp.quantile_programs import vertex as module
 from plcp.quantile_programs.vertex import fit_vertex, span_of
 from plcp.quantiles import pinball_loss
-from programs.cases import random_program
 
 FEASIBLE = 1e-7  # HiGHS's own tolerance
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from programs.cases import random_program
 from scipy.optimize import linprog
 
 from plcp.exceptions import ProgramError
 from plcp.quantile_programs import path as module
 from plcp.quantile_programs.path import thresholds_along, track_of
 from plcp.quantile_programs.vertex import fit_vertex
-from programs.cases import random_program
 
 NEAR = 1e-6  # of a score: either side of a threshold, far above HiGHS's tolerance on the duals
 FEASIBLE = 1e-6

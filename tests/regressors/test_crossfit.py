@@ -1,4 +1,4 @@
-"""Out-of-fold values come from models that never saw the row; the served index is their mean."""
+"""Out-of-fold values come from models fitted without the row; predict is their mean."""
 
 import numpy as np
 import pytest
@@ -28,9 +28,9 @@ class Memory(RegressorMixin, BaseEstimator):
 @pytest.mark.parametrize("n_repeats", [1, 3])
 def test_no_model_knows_the_row_it_speaks_of(cv, n_repeats):
     X, y = np.arange(31.0)[:, None], np.zeros(31)
-    index = CrossFitted(Memory(), cv=cv, n_repeats=n_repeats, random_state=0).fit(X, y)
-    assert index.out_of_fold_.max() == 0
-    np.testing.assert_allclose(index.predict(X), (cv - 1) / cv)  # all but one model of a repeat
+    regressor = CrossFitted(Memory(), cv=cv, n_repeats=n_repeats, random_state=0).fit(X, y)
+    assert regressor.out_of_fold_.max() == 0
+    np.testing.assert_allclose(regressor.predict(X), (cv - 1) / cv)  # all but one model of a repeat
 
 
 class Mean(RegressorMixin, BaseEstimator):
@@ -48,9 +48,9 @@ class Mean(RegressorMixin, BaseEstimator):
 def test_models_that_differ_by_a_constant_do_not_tell_folds_apart(rng, n_repeats):
     """A model without the largest scores predicts less: its fold must not be known by that."""
     X, scores = rng.normal(size=(50, 1)), rng.exponential(size=50)
-    index = CrossFitted(Mean(), n_repeats=n_repeats, random_state=0).fit(X, scores)
-    assert np.ptp(index.out_of_fold_) == 0
-    np.testing.assert_allclose(index.out_of_fold_, index.predict(X))
+    regressor = CrossFitted(Mean(), n_repeats=n_repeats, random_state=0).fit(X, scores)
+    assert np.ptp(regressor.out_of_fold_) == 0
+    np.testing.assert_allclose(regressor.out_of_fold_, regressor.predict(X))
 
 
 @pytest.mark.parametrize("is_scale", [False, True])
@@ -74,10 +74,10 @@ def test_given_folds_are_used_as_they_are(rng):
     X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
     sites = np.repeat(np.arange(5), 6)
     folds = list(GroupKFold(5).split(X, groups=sites))
-    index = CrossFitted(LinearQuantile(quantile=0.5), cv=folds).fit(X, y)
+    regressor = CrossFitted(LinearQuantile(quantile=0.5), cv=folds).fit(X, y)
     for learn, hold in folds:
         model = LinearQuantile(quantile=0.5).fit(X[learn], y[learn])
-        np.testing.assert_allclose(index.out_of_fold_[hold], model.predict(X[hold]))
+        np.testing.assert_allclose(regressor.out_of_fold_[hold], model.predict(X[hold]))
     same = CrossFitted(LinearQuantile(quantile=0.5), cv=KFold(3)).fit(X, y)
     listed = CrossFitted(LinearQuantile(quantile=0.5), cv=[*KFold(3).split(X)]).fit(X, y)
     np.testing.assert_array_equal(same.out_of_fold_, listed.out_of_fold_)
@@ -92,13 +92,13 @@ def test_every_row_is_held_out_once_a_repeat():
 def test_mean_of_linear_models_is_one_linear_model(rng):
     X = rng.normal(size=(90, 3))
     y = X @ [1, 2, 3] + rng.normal(size=90)
-    index = CrossFitted(LinearQuantile(quantile=0.7), n_repeats=2, random_state=0).fit(X, y)
-    assert len(index.models_) == 1
+    regressor = CrossFitted(LinearQuantile(quantile=0.7), n_repeats=2, random_state=0).fit(X, y)
+    assert len(regressor.models_) == 1
     apart = [
         LinearQuantile(quantile=0.7).fit(X[learn], y[learn]).predict(X)
         for learn, _ in make_folds(X, y, 3, 2, np.random.RandomState(0))
     ]
-    np.testing.assert_allclose(index.predict(X), np.mean(apart, axis=0))
+    np.testing.assert_allclose(regressor.predict(X), np.mean(apart, axis=0))
 
 
 @pytest.mark.parametrize("gaps", [False, True])
@@ -108,21 +108,21 @@ def test_mean_of_sparse_scales_is_one_scale_of_the_mean_variance(rng, gaps):
     if gaps:
         X[::7, 1] = np.nan
     penalised = SparseScale(penalties=(0.1, 0.1))
-    index = CrossFitted(penalised, n_repeats=2, random_state=0).fit(X, scores)
+    regressor = CrossFitted(penalised, n_repeats=2, random_state=0).fit(X, scores)
     folds = make_folds(X, scores, 3, 2, np.random.RandomState(0))
     apart = [SparseScale(penalties=(0.1, 0.1)).fit(X[a], scores[a]) for a, _ in folds]
-    assert len(index.models_) == 1
+    assert len(regressor.models_) == 1
     lines = [model.unit_**2 * model._line(X) for model in apart]
     least = np.mean([model.unit_**2 * model.least_ for model in apart])
     whole = ~np.isnan(X).any(axis=1)  # gaps are filled by each fold's own mean
     expected = np.sqrt(np.maximum(np.mean(lines, axis=0), least))
-    np.testing.assert_allclose(index.predict(X)[whole], expected[whole])
+    np.testing.assert_allclose(regressor.predict(X)[whole], expected[whole])
 
 
-@pytest.mark.parametrize("index", [SparseScale(), HistGradientBoostingRegressor(max_iter=5)])
-def test_threads_do_not_change_the_answer(rng, index):
+@pytest.mark.parametrize("regressor", [SparseScale(), HistGradientBoostingRegressor(max_iter=5)])
+def test_threads_do_not_change_the_answer(rng, regressor):
     X, y = rng.normal(size=(150, 2)), np.abs(rng.normal(size=150))
-    one, two = (CrossFitted(index, n_jobs=k, random_state=0).fit(X, y) for k in (1, 2))
+    one, two = (CrossFitted(regressor, n_jobs=k, random_state=0).fit(X, y) for k in (1, 2))
     np.testing.assert_array_equal(one.out_of_fold_, two.out_of_fold_)
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
 

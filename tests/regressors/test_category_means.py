@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from plcp.regressors import MixedIndex
+from plcp.regressors import StackedQuantile
 from plcp.regressors.encoding import CategoryMeans, category_means
 
 CODES = np.array([0, 1, 1, np.nan, 3, 3, 3, 0, np.nan, 1])
@@ -25,8 +25,8 @@ class Recorder(RegressorMixin, BaseEstimator):
 
 def shown(codes, scores, weights=None, **parameters):
     X = np.column_stack([codes, np.arange(len(codes))])
-    index = CategoryMeans(Recorder(), [True, False], random_state=0, **parameters)
-    return index.fit(X, scores, weights)
+    regressor = CategoryMeans(Recorder(), [True, False], random_state=0, **parameters)
+    return regressor.fit(X, scores, weights)
 
 
 def test_means_are_those_of_the_rows_and_one_more(rng):
@@ -40,7 +40,7 @@ def test_means_are_those_of_the_rows_and_one_more(rng):
 
 def test_new_rows_are_told_the_means_of_all(rng):
     scores = rng.uniform(size=10)
-    index = shown(CODES, scores)
+    regressor = shown(CODES, scores)
     new = np.array([0, 1, 3, np.nan, 2, 9])
 
     def mean_of(rows):
@@ -48,22 +48,22 @@ def test_new_rows_are_told_the_means_of_all(rng):
 
     known = [mean_of(c == CODES) for c in (0, 1, 3)]
     expected = [*known, mean_of(np.isnan(CODES)), scores.mean(), scores.mean()]
-    told = index.predict(np.column_stack([new, new]))
+    told = regressor.predict(np.column_stack([new, new]))
     np.testing.assert_allclose(told, expected)
 
 
 def test_no_row_that_teaches_is_told_of_its_own_score(rng):
     scores = rng.uniform(size=10)
-    told = shown(CODES, scores).index_.X_
+    told = shown(CODES, scores).regressor_.X_
     for row in range(10):
-        other = shown(CODES, np.where(np.arange(10) == row, 50.0, scores)).index_.X_
+        other = shown(CODES, np.where(np.arange(10) == row, 50.0, scores)).regressor_.X_
         assert other[row, 0] == told[row, 0]
         assert (other[:, 0] != told[:, 0]).any()
 
 
 def test_with_one_row_a_fold_each_is_told_of_all_others(rng):
     scores, weights = rng.uniform(size=10), rng.uniform(size=10)
-    told = shown(CODES, scores, weights, cv=10).index_.X_[:, 0]
+    told = shown(CODES, scores, weights, cv=10).regressor_.X_[:, 0]
     places = np.where(np.isnan(CODES), 0, CODES + 1).astype(int)
     for row, value in enumerate(told):
         others = np.arange(10) != row
@@ -75,21 +75,23 @@ def test_with_one_row_a_fold_each_is_told_of_all_others(rng):
 def test_other_columns_and_the_rows_given_are_left_alone(rng):
     X = np.column_stack([CODES, rng.normal(size=10)])
     given = X.copy()
-    index = CategoryMeans(Recorder(), [True, False]).fit(X, rng.uniform(size=10))
-    index.predict(X)
+    regressor = CategoryMeans(Recorder(), [True, False]).fit(X, rng.uniform(size=10))
+    regressor.predict(X)
     np.testing.assert_array_equal(X, given)
-    np.testing.assert_array_equal(index.index_.X_[:, 1], X[:, 1])
+    np.testing.assert_array_equal(regressor.regressor_.X_[:, 1], X[:, 1])
 
 
 def test_each_column_has_means_of_its_own(rng):
     scores, codes = rng.uniform(size=10), np.column_stack([np.arange(10.0), CODES, CODES[::-1]])
-    index = CategoryMeans(Recorder(), [False, True, True], random_state=0).fit(codes, scores)
-    for column, means in index.means_.items():
+    regressor = CategoryMeans(Recorder(), [False, True, True], random_state=0).fit(codes, scores)
+    for column, means in regressor.means_.items():
         alone = CategoryMeans(Recorder(), np.arange(3) == column, random_state=0)
         alone.fit(codes, scores)
         np.testing.assert_array_equal(means, alone.means_[column])
-        np.testing.assert_array_equal(index.index_.X_[:, column], alone.index_.X_[:, column])
-    assert list(index.means_) == [1, 2]
+        np.testing.assert_array_equal(
+            regressor.regressor_.X_[:, column], alone.regressor_.X_[:, column]
+        )
+    assert list(regressor.means_) == [1, 2]
 
 
 def test_a_weight_counts_rows(rng):
@@ -97,11 +99,11 @@ def test_a_weight_counts_rows(rng):
     weighted = shown(CODES, scores, counts)
     repeated = shown(np.repeat(CODES, counts), np.repeat(scores, counts))
     np.testing.assert_allclose(weighted.means_[0], repeated.means_[0])
-    np.testing.assert_array_equal(weighted.index_.weight_, counts[counts > 0])
+    np.testing.assert_array_equal(weighted.regressor_.weight_, counts[counts > 0])
 
 
-def kinds(index):
-    return [type(member.index).__name__ for member in index.members_]
+def kinds(regressor):
+    return [type(member.regressor).__name__ for member in regressor.members_]
 
 
 @pytest.mark.parametrize(
@@ -113,8 +115,8 @@ def kinds(index):
 )
 def test_only_many_categories_are_known_by_their_means_too(n_categories, expected, rng):
     frame = pd.DataFrame({"town": [f"t{i % n_categories}" for i in range(200)]})
-    index = MixedIndex(quantile=0.9, n_repeats=1, random_state=0)
-    assert kinds(index.fit(frame, rng.uniform(size=200))) == expected
+    regressor = StackedQuantile(quantile=0.9, n_repeats=1, random_state=0)
+    assert kinds(regressor.fit(frame, rng.uniform(size=200))) == expected
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -125,7 +127,8 @@ def test_categories_beyond_those_that_trees_can_sort_are_told_apart(signed, rng)
     scores = level[codes] * rng.uniform(0.9, 1.1, len(codes)) - 5.0 * signed
     frames = [library.DataFrame({"town": towns[codes]}) for library in (pd, pl)]
     one, other = (
-        MixedIndex(quantile=0.9, n_repeats=1, random_state=0).fit(frame, scores) for frame in frames
+        StackedQuantile(quantile=0.9, n_repeats=1, random_state=0).fit(frame, scores)
+        for frame in frames
     )
     value = one.predict(frames[0])
     np.testing.assert_array_equal(value, other.predict(frames[1]))

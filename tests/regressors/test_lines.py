@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
-from plcp.regressors import LinearQuantile, MixedIndex, ScaledQuantile, SparseScale, base as lines
+from plcp.regressors import (
+    LinearQuantile,
+    ScaledQuantile,
+    SparseScale,
+    StackedQuantile,
+    base as lines,
+)
 from plcp.regressors.base import line
 from strategies import few
 
@@ -61,30 +67,32 @@ def test_no_rows_have_no_values():
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 @pytest.mark.parametrize(
-    "index",
+    "regressor",
     [
         LinearQuantile(0.9),
         SparseScale(),
         SparseScale(categorical_features=[False] * 8 + [True]),
         ScaledQuantile(0.9, random_state=0),
-        MixedIndex(0.9, random_state=0),
+        StackedQuantile(0.9, random_state=0),
     ],
 )
-def test_an_index_predicts_each_row_by_itself(index, kind, rng):
+def test_an_index_predicts_each_row_by_itself(regressor, kind, rng):
     X = rng.standard_normal((400, 9))
     X[:, 8] = rng.integers(0, 4, 400)
     X = X.astype(kind)
-    index.fit(X, np.abs(X[:, 0] * rng.standard_normal(400)))
-    if not isinstance(index, LinearQuantile):
+    regressor.fit(X, np.abs(X[:, 0] * rng.standard_normal(400)))
+    if not isinstance(regressor, LinearQuantile):
         X[::50, 1] = np.nan  # a gap in one row is no matter of the others
-    alone = np.concatenate([index.predict(row[None]) for row in X[:101]])
+    alone = np.concatenate([regressor.predict(row[None]) for row in X[:101]])
     for layout in LAYOUTS.values():
-        assert_array_equal(index.predict(layout(X[:101])), alone)
+        assert_array_equal(regressor.predict(layout(X[:101])), alone)
 
 
 def test_tables_of_trees_predict_each_row_as_trees_do(rng):
     X = rng.standard_normal((11_000, 5))
-    index = MixedIndex(0.9, n_repeats=1, random_state=0)
-    index.fit(X[:1000], np.abs(X[:1000, 0] * rng.standard_normal(1000)))
-    by_trees = np.concatenate([index.predict(X[start : start + 7]) for start in range(0, 70, 7)])
-    assert_array_equal(index.predict(X)[:70], by_trees)
+    regressor = StackedQuantile(0.9, n_repeats=1, random_state=0)
+    regressor.fit(X[:1000], np.abs(X[:1000, 0] * rng.standard_normal(1000)))
+    by_trees = np.concatenate(
+        [regressor.predict(X[start : start + 7]) for start in range(0, 70, 7)]
+    )
+    assert_array_equal(regressor.predict(X)[:70], by_trees)
