@@ -2,12 +2,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo test test-slow lint bench docs-results clean
 
 demo: .venv/demo  ## Split beside PLCP on the paper's synthetic task: a table and a plot
 	$(BIN)/plcp demo
 
-# One thread a worker: two pools of threads on the same cores stall each other.
+# One thread per worker: two pools of threads on the same cores stall each other.
 test: .venv/dev  ## every test but the slow ones, doctests included
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto -m "not slow"
 
@@ -31,7 +31,12 @@ bench: .venv/rivals  ## the measured claims of the README; needs the data direct
 	$(BIN)/python benchmarks/cli.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/trust.py
+	$(MAKE) docs-results
+
+docs-results: .venv/dev  ## the pages and tables of results, drawn from the committed JSON
 	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/scale_page.py
+	$(BIN)/python benchmarks/trust_page.py
 
 .venv/demo: pyproject.toml constraints.txt | .venv
 	$(PIP) -e '.[cli,plot]'

@@ -7,6 +7,8 @@ from plcp import PLCP, OrderedPartition, SoftmaxPartition, SplitConformal
 from plcp.datasets import make_nonlinear, make_synthetic, make_toy
 from plcp.metrics import msce
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(2)
 
 

@@ -52,6 +52,7 @@ def is_picture(path):
     return path.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_images_prints_coverage_by_blur_and_draws_the_groups(tmp_path):
     text = run("plot_images.py", tmp_path, "--output", str(tmp_path / "figures"))
     assert "scikit-learn's digits" in text
@@ -62,6 +63,7 @@ def test_images_prints_coverage_by_blur_and_draws_the_groups(tmp_path):
     assert is_picture(tmp_path / "figures" / "coverage_by_blur.png")
 
 
+@pytest.mark.slow
 def test_images_reads_mnist_where_it_is(tmp_path):
     digits = load_digits()
     (tmp_path / "mnist").mkdir()
@@ -73,6 +75,7 @@ def test_images_reads_mnist_where_it_is(tmp_path):
     assert is_picture(tmp_path / "learned_groups.png")
 
 
+@pytest.mark.slow
 def test_skorch_predictor_prints_coverage_by_sensor(tmp_path):
     text = run("skorch_predictor.py", tmp_path, "--rows", "6000")
     assert len(rows_of("(?:new|worn) sensor", 2, text)) == 2
@@ -80,6 +83,7 @@ def test_skorch_predictor_prints_coverage_by_sensor(tmp_path):
     assert "true label" in text
 
 
+@pytest.mark.slow
 def test_diagnostics_prints_tables_and_hands_on_a_certificate(tmp_path):
     text = run("plot_diagnostics.py", tmp_path, "--output", str(tmp_path / "results"))
     assert text.count("coverage by noise") == 2
@@ -106,6 +110,7 @@ def test_onnx_serving_covers_as_python_does(tmp_path):
 COVERED = r"0\.\d{3} \(\d+\.\d{2}\)$"
 
 
+@pytest.mark.slow
 def test_dask_cluster_prints_coverage_by_noise(tmp_path):
     text = run("dask_cluster.py", tmp_path, "--rows", "4000")
     found = re.findall(rf"^(\w+) +(\w+) {COVERED}", text, flags=re.M)
@@ -113,6 +118,7 @@ def test_dask_cluster_prints_coverage_by_noise(tmp_path):
     assert len(re.findall(r"^\[? ?\[ ?\S+ +\S+ *\]\]?$", text, flags=re.M)) == 2
 
 
+@pytest.mark.slow
 def test_spark_udf_prints_coverage_by_rain(tmp_path, monkeypatch):
     if shutil.which("java") is None:
         (pytest.fail if "CI" in os.environ else pytest.skip)("install a Java runtime, 17 or later")

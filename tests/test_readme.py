@@ -24,6 +24,7 @@ def test_a_block_of_the_readme_runs_as_pasted(block, tmp_path, monkeypatch):
     exec(compile(block, str(README), "exec"), {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("commands", COMMANDS)
 def test_commands_of_the_readme_run_as_pasted(commands, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

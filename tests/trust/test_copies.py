@@ -34,6 +34,7 @@ def ask_all(estimators):
     return [answer(each, X) for each in estimators]
 
 
+@pytest.mark.slow
 def test_a_spawned_process_answers_alike(fitted):
     expected = ask_all(fitted.values())
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:

@@ -26,6 +26,7 @@ ELSEWHERE = {
 SEEDS = range(10)
 
 
+@pytest.mark.slow
 def test_other_hashes_and_other_numbers_of_threads_change_nothing():
     names = [name for name in CASES if name not in NETWORKS]
     script = Path(__file__).with_name("told_answers.py")
