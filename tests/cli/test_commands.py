@@ -127,7 +127,7 @@ def test_audit_finds_whom_split_fails(folder):
     worst = summary["learned"]["groups"][0]
     assert "age" in worst["rule"]
     assert "school" in worst["rule"]
-    assert worst["cells"]["audited"]["verdict"] == "falls short"
+    assert worst["cells"]["audited"]["verdict"] == "below"
     assert "doctorate" in failed.stderr
     run(*known, "--fail-under", "0.1", folder=folder)
 

@@ -22,7 +22,7 @@ def cell(hits, n, size=None, of=1):
         "low_all": low_all,
         "high_all": high_all,
         "size": size,
-        "verdict": "above" if above else "falls short" if short else "in keeping",
+        "verdict": "above" if above else "below" if short else "on target",
     }
 
 

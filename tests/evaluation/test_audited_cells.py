@@ -37,7 +37,7 @@ def test_bounds_are_exact_for_each_and_for_all_at_once(counts, alpha, confidence
         assert group["share"] == n / len(covered)
         if n == 0:
             assert cell["coverage"] is None
-            assert (cell["low"], cell["high"], cell["verdict"]) == (0, 1, "too few rows")
+            assert (cell["low"], cell["high"], cell["verdict"]) == (0, 1, "undecided")
             continue
         assert cell["coverage"] == hits / n
         each, both = (binomtest(hits, n).proportion_ci(c, "exact") for c in (confidence, together))
@@ -45,11 +45,11 @@ def test_bounds_are_exact_for_each_and_for_all_at_once(counts, alpha, confidence
         assert (cell["low_all"], cell["high_all"]) == pytest.approx(tuple(both))
         twice_the_misses = max(2 * summary["target"] - 1, 0)
         is_told = cell["low_all"] >= twice_the_misses and cell["low_all"] > 0
-        expected = "in keeping" if is_told else "too few rows"
+        expected = "on target" if is_told else "undecided"
         if cell["low_all"] >= summary["target"]:
             expected = "above"
         elif cell["high_all"] < summary["target"]:
-            expected = "falls short"
+            expected = "below"
         assert cell["verdict"] == expected
 
 

@@ -7,8 +7,10 @@ from scipy.stats import binom, binomtest
 
 from bands import binomial_band
 from plcp import SplitConformal, certify
-from plcp.evaluation.verdict import CHANCE, MOST_ROWS, reaches, rounded, rows_to_decide
+from plcp._verdict import CHANCE, MOST_ROWS, Verdict, in_words, rounded, rows_to_decide, verdict_of
 from strategies import few
+
+DECIDED = (Verdict.ABOVE, Verdict.BELOW)
 
 
 def at_level(threshold):
@@ -78,7 +80,7 @@ def test_false_verdicts_are_as_rare_as_promised(rng):
     """At the very target both verdicts are wrong: of 50 groups and all, hardly ever one."""
     groups = np.repeat(np.arange(50), 60)
     certificates = [certified(rng, 3000, groups, confidence=0.8).groups for _ in range(60)]
-    wrong = sum(any(group.covers is not None for group in found) for found in certificates)
+    wrong = sum(any(group.verdict in DECIDED for group in found) for found in certificates)
     assert wrong <= binomial_band(60, 0.2)[1]
 
 
@@ -88,9 +90,9 @@ def test_verdict_is_an_exact_test(n, data, target):
     """A lower bound reaches the target where so many hits would be too rare at the target."""
     hits, tail = data.draw(st.integers(0, n)), 1 / 97  # met exactly by no probability at hand
     interval = binomtest(hits, n).proportion_ci(1 - 2 * tail, "exact")
-    covers = reaches(interval.low, interval.high, target)
-    assert (covers is True) == (binom.sf(hits - 1, n, target) <= tail)
-    assert (covers is False) == (binom.cdf(hits, n, target) < tail)
+    verdict = verdict_of(interval.low, interval.high, target)
+    assert (verdict == "above") == (binom.sf(hits - 1, n, target) <= tail)
+    assert (verdict == "below") == (binom.cdf(hits, n, target) < tail)
 
 
 def test_rows_needed_decide_as_often_as_said():
@@ -117,10 +119,9 @@ def test_rows_needed_are_those_of_bounds_for_all_at_once(rng):
     *found, _ = certified(rng, 100, masks, threshold=0.95, confidence=0.9).groups
     counts = [[group.hits for group in found], [group.n for group in found]]
     needed = rows_to_decide(*counts, 0.9, 0.1 / 3 / 2)
-    open_ = [group for group in found if group.covers is None]
-    assert open_
+    assert any(group.verdict not in DECIDED for group in found)
     for group, rows in zip(found, needed, strict=True):
-        assert group.rows_needed == (int(rows) or None if group.covers is None else None)
+        assert group.rows_needed == (None if group.verdict in DECIDED else int(rows) or None)
 
 
 def test_no_number_of_rows_tells_a_share_from_itself():
@@ -138,18 +139,22 @@ def test_rounded_is_at_most_a_tenth_more(rows):
     assert rounded(rounded(rows)) == rounded(rows)
 
 
+def words(group, target):
+    return in_words(group.verdict, target, (group.low_all, group.high_all), group.rows_needed)
+
+
 def test_verdicts_in_words(rng):
     def verdict(threshold, n, target=0.9):
-        return certified(rng, n, threshold=threshold, target=target).groups[0].verdict
+        return words(certified(rng, n, threshold=threshold, target=target).groups[0], target)
 
-    assert verdict(1.0, 200) == "covers at least 0.9"
-    assert verdict(0.5, 200) == "falls short of 0.9"
-    assert verdict(0.9, 200, target=0.7) == "covers at least 0.7"
+    assert verdict(1.0, 200) == "above 0.9"
+    assert verdict(0.5, 200) == "below 0.9"
+    assert verdict(0.9, 200, target=0.7) == "above 0.7"
     # 0.025^(1/3) = 0.2924, and 0.9^36 < 0.025 < 0.9^35
     assert verdict(1.0, 3) == "undecided, between 0.292 and 1.000: needs about 36 rows"
     scores = np.r_[np.full(90, 0.4), np.full(10, 0.6)]
     even = certify(at_level(0.5), np.zeros((100, 1)), scores, target=0.9).groups[0]
-    assert even.verdict.endswith(": too close to 0.9 to decide")
+    assert words(even, 0.9).endswith(": too close to 0.9 to decide")
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1, 0.2, 0.5])
@@ -166,7 +171,7 @@ def test_five_thousand_rows_decide_by_default(rng, alpha):
         assert binom.sf(enough - 1, rows, 1 - alpha) > 0.9
     for group in certificate.groups:
         tested = binomtest(group.hits, group.n, certificate.target, alternative="greater")
-        assert (group.covers is True) == (tested.pvalue <= tail)
+        assert (group.verdict == "above") == (tested.pvalue <= tail)
 
 
 def test_a_margin_hides_no_group_that_surely_covers_less_than_meant():
@@ -174,12 +179,12 @@ def test_a_margin_hides_no_group_that_surely_covers_less_than_meant():
     scores, groups = np.arange(100_000) % 100 + 0.5, np.arange(100_000) // 50_000
     rule = at_level(88.0)
     certificate = certify(rule, np.zeros((100_000, 1)), scores, groups=groups)
-    assert [group.covers for group in certificate.groups] == [True] * 3
+    assert [group.verdict for group in certificate.groups] == ["above"] * 3
     page = " ".join(str(certificate).split())
     assert "Groups that surely cover less than 0.9: 0; 1." in page
     assert "That is 0.03 less than the 0.9 meant" in page
     strict = certify(rule, np.zeros((100_000, 1)), scores, groups=groups, target=0.9)
-    assert [group.covers for group in strict.groups] == [False] * 3
+    assert [group.verdict for group in strict.groups] == ["below"] * 3
     assert "surely cover less" not in str(strict)
 
 
@@ -188,7 +193,7 @@ def test_a_group_without_rows_says_nothing(rng):
     nobody = certified(rng, 30, masks).groups[1]
     assert (nobody.n, nobody.hits, nobody.coverage, nobody.size) == (0, 0, None, None)
     assert (nobody.low, nobody.high, nobody.low_all, nobody.high_all) == (0, 1, 0, 1)
-    assert nobody.verdict == "undecided, holds no row"
+    assert words(nobody, 0.9) == "undecided, holds no row"
 
 
 @pytest.mark.parametrize(("threshold", "low", "high"), [(2.0, 0.025**0.1, 1.0), (-1.0, 0.0, None)])

@@ -32,7 +32,7 @@ def test_sets_that_fail_at_random_are_seldom_accused(rng, monkeypatch):
         X, covered = features(rng, 800), rng.random(800) < 1 - ALPHA
         groups = learn_failures(X, covered, alpha=ALPHA, confidence=CONFIDENCE, seed=seed)
         parted += len(groups.groups) > 1
-        alarms += "falls short" in verdicts(groups, covered, ALPHA, CONFIDENCE).values()
+        alarms += "below" in verdicts(groups, covered, ALPHA, CONFIDENCE).values()
     assert parted == RUNS
     # upper bounds err on one side only: half of 1 - confidence
     assert alarms <= binom.isf(FALSE_ALARM, RUNS, (1 - CONFIDENCE) / 2)
@@ -43,7 +43,7 @@ def test_a_hidden_failing_region_is_found_and_named(rng):
     hidden = (X["age"] >= 60) & (X["sex"] == "m")
     covered = rng.random(8000) < np.where(hidden, 0.6, 0.93)
     groups = learn_failures(X, covered)
-    assert verdicts(groups, covered)["age ≥ 60 and sex is m"] == "falls short"
+    assert verdicts(groups, covered)["age ≥ 60 and sex is m"] == "below"
     assert groups.groups[0].name == groups.groups[0].rule == "age ≥ 60 and sex is m"
     found = groups.rows[groups.codes == 0]
     np.testing.assert_array_equal(found, groups.rows[hidden[groups.rows]])

@@ -154,9 +154,9 @@ def test_the_first_lines_say_it_all():
     found = certify(rule, np.zeros((603, 1)), scores, groups=groups)
     flat = " ".join(found.to_text().split())
     assert "Here 303 of 603 did. With 95 % confidence the true probability lies between" in flat
-    assert "Verdict on all rows together: falls short of 0.87." in flat
-    assert "Of 3 groups, 1 sure to cover at least 0.87, 1 sure to fall short of it, 1 un" in flat
-    assert "Groups that fall short: bad." in flat
+    assert "Verdict on all rows together: below 0.87." in flat
+    assert "Of 3 groups, beside the target 0.87: 1 above, 1 below, 1 undecided." in flat
+    assert "Groups below the target: bad." in flat
     kept = groups != "bad"
     without = certify(rule, np.zeros((303, 1)), scores[kept], groups=groups[kept])
     least = np.floor(1000 * without.groups[1].low_all) / 1000

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from plcp._files import find_column
 from plcp._options import check_alpha, check_count, check_share
 from plcp._validation import check_lengths
+from plcp._verdict import MOST_ROWS, rows_to_decide
 from plcp.evaluation.columns import as_pandas, choose_features, holds_lists
 from plcp.evaluation.formatting import asked, rows, rows as rows_text
 from plcp.evaluation.groups import LABELS, Described, GroupList
 from plcp.evaluation.outcome import Judged, judge_covered, judge_intervals, judge_sets
 from plcp.evaluation.roles import By, audited_columns, parse_by
 from plcp.evaluation.summary import summarise
-from plcp.evaluation.verdict import MOST_ROWS, rows_to_decide
 from plcp.explain import RuleTree
 from plcp.metrics import ert
 from plcp.metrics.measure import check_covered

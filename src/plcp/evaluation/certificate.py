@@ -9,6 +9,7 @@ import platform
 import re
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -28,17 +29,19 @@ from sklearn.utils.validation import check_is_fitted
 from plcp._options import Told, check_same_rows, check_share
 from plcp._rows import count, is_dataset, is_frame, is_missing, plain
 from plcp._validation import check_labels, check_scores
-from plcp.conformal import Conformal, check_one_level
-from plcp.evaluation.verdict import (
+from plcp._verdict import (
     CHANCE,
+    Verdict,
     default_target,
     down,
-    reaches,
+    explain_verdicts,
+    in_words,
     rounded,
     rows_to_decide,
-    sentence,
     up,
+    verdict_of,
 )
+from plcp.conformal import Conformal, check_one_level
 from plcp.groups.groups import label_text
 from plcp.metrics import coverage_by_group
 from plcp.metrics.groups import Grouping, as_grouping, column_groups
@@ -333,7 +336,7 @@ def check_rule_groups(rule: Any, rule_groups: ArrayLike | None) -> dict[str, Arr
 
 
 WIDTH = 100
-WORDS = {True: "covers", False: "falls short", None: "undecided"}
+DECIDED = (Verdict.ABOVE, Verdict.BELOW)
 
 
 def page(certificate: Certificate) -> str:
@@ -362,17 +365,15 @@ def _found(c: Certificate) -> list[str]:
         f"{everybody.hits:,} of {everybody.n:,} did. With {100 * c.confidence:g} % confidence the "
         f"true probability lies between {down(everybody.low_all)} and {up(everybody.high_all)}"
         f"{lowest if groups and least.low_all >= 0.001 else ''}.",
-        f"Verdict on all rows together: {everybody.verdict}.",
+        f"Verdict on all rows together: {_in_words(everybody, c.target)}.",
     ]
     if groups:
-        sure, short, open_ = (sum(g.covers is key for g in groups) for key in WORDS)
-        found.append(
-            f"Of {len(groups)} groups, {sure} sure to cover at least {c.target:g}, {short} sure to "
-            f"fall short of it, {open_} undecided."
-        )
-    if names := [_name(group) for group in groups if group.covers is False]:
-        found.append(f"Groups that fall short: {'; '.join(names)}.")
-    below = [g for g in groups if g.covers is not False and g.high_all < 1 - c.alpha]
+        counts = Counter(group.verdict for group in groups)
+        listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
+        found.append(f"Of {len(groups)} groups, beside the target {c.target:g}: {listed}.")
+    if names := [_name(group) for group in groups if group.verdict == Verdict.BELOW]:
+        found.append(f"Groups below the target: {'; '.join(names)}.")
+    below = [g for g in groups if g.verdict != Verdict.BELOW and g.high_all < 1 - c.alpha]
     if below:
         names = [_name(group) for group in below]
         found.append(f"Groups that surely cover less than {1 - c.alpha:g}: {'; '.join(names)}.")
@@ -404,10 +405,14 @@ def _columns(c: Certificate) -> Iterator[list[str]]:
         yield ["all at once", *(_between(g.low_all, g.high_all) for g in groups)]
     if _has_sizes(c):
         yield ["mean size", *(_size(g.size) for g in groups)]
-    yield ["verdict", *(WORDS[g.covers] for g in groups)]
+    yield ["verdict", *(g.verdict for g in groups)]
     if _needs_rows(c):
         needed = (g.rows_needed for g in groups)
         yield ["rows needed", *("" if rows is None else f"{rounded(rows):,}" for rows in needed)]
+
+
+def _in_words(group: GroupBounds, target: float) -> str:
+    return in_words(group.verdict, target, (group.low_all, group.high_all), group.rows_needed)
 
 
 def _name(group: GroupBounds) -> str:
@@ -443,10 +448,9 @@ def _explanations(c: Certificate) -> Iterator[str]:
     )
     if several:
         yield f"of its own, and the pairs of all at once hold all {len(c.groups)} together with it."
-    yield (
-        f"A group covers if its {'wider ' * several}lower bound reaches {c.target:g}, and falls "
-        "short if its upper bound is below."
-    )
+    verdicts = [verdict for verdict in Verdict if any(g.verdict == verdict for g in c.groups)]
+    wider = ", with the bounds of all at once" * several
+    yield f"Verdicts beside the target {c.target:g}{wider}: {explain_verdicts(*verdicts)}"
     if c.target < 1 - c.alpha:
         yield (
             f"That is {1 - c.alpha - c.target:g} less than the {1 - c.alpha:g} meant: no number of "
@@ -456,8 +460,8 @@ def _explanations(c: Certificate) -> Iterator[str]:
         yield "Size is the length of an interval, or the number of labels in a set."
     if _needs_rows(c):
         yield (
-            "Rows needed: with so many rows of the group a verdict would be "
-            f"{100 * CHANCE:g} % likely, if its coverage is what was seen."
+            "Rows needed: with so many rows of the group the verdict would be above or below with "
+            f"probability {CHANCE:g}, if its coverage is the share observed."
         )
 
 
@@ -504,14 +508,12 @@ class GroupBounds:
     size : float or None
         Mean size of the sets, infinite if one of them is; None of no rows or of a bare threshold
         rule, which knows no sets.
-    covers : bool or None
-        Whether the bounds of all at once lie above the target (True), below it (False), or leave
-        it open (None).
+    verdict : Verdict
+        What the bounds of all at once say of the target: above, below, on target or undecided.
     rows_needed : int or None
-        Where they leave it open: the number of rows of the group that would settle it with
-        probability 0.8, if its coverage is the share seen. None: too close to the target to tell.
-    verdict : str
-        ``covers`` in words.
+        Where they contain the target: the number of rows of the group that would decide between
+        above and below with probability 0.8, if its coverage is the share observed. None: too
+        close to the target.
     """
 
     group: str
@@ -523,9 +525,8 @@ class GroupBounds:
     low_all: float
     high_all: float
     size: float | None
-    covers: bool | None
+    verdict: Verdict
     rows_needed: int | None
-    verdict: str
 
 
 @dataclass(frozen=True)
@@ -628,7 +629,13 @@ class Certificate:
 def _group(values: Mapping[str, Any]) -> GroupBounds:
     DICT.check_keys(values, {field.name for field in fields(GroupBounds)})
     size = values["size"]
-    return GroupBounds(**{**values, "size": None if size is None else float(size)})
+    return GroupBounds(
+        **{
+            **values,
+            "size": None if size is None else float(size),
+            "verdict": Verdict(values["verdict"]),
+        }
+    )
 
 
 def _listed(value: Any) -> Any:
@@ -726,9 +733,9 @@ def certify(
     >>> certificate = certify(rule, new.X, new.scores)
     >>> for row in certificate.groups:
     ...     print(f"{row.group:5} {row.n:5} rows: {row.low:.2f} to {row.high:.2f}, {row.verdict}")
-    all    5000 rows: 0.88 to 0.90, covers at least 0.87
-    False  2485 rows: 0.88 to 0.91, covers at least 0.87
-    True   2515 rows: 0.88 to 0.90, covers at least 0.87
+    all    5000 rows: 0.88 to 0.90, above
+    False  2485 rows: 0.88 to 0.91, above
+    True   2515 rows: 0.88 to 0.90, above
     """
     check_kind(rule)
     check_is_fitted(rule, "guarantee_")
@@ -780,8 +787,8 @@ def _bounds(
     found = []
     for i, name in enumerate(table.group):
         rows = int(table.n[i])
-        covers = reaches(table.low_all[i], table.high_all[i], target)
-        rows_needed = int(needed[i]) if covers is None and needed[i] > 0 else None
+        verdict = verdict_of(table.low_all[i], table.high_all[i], target)
+        is_open = verdict not in DECIDED and needed[i] > 0
         found.append(
             GroupBounds(
                 group=str(name),
@@ -793,11 +800,8 @@ def _bounds(
                 low_all=float(table.low_all[i]),
                 high_all=float(table.high_all[i]),
                 size=float(table.size[i]) if rows and outcome.size is not None else None,
-                covers=covers,
-                rows_needed=rows_needed,
-                verdict=sentence(
-                    covers, target, (table.low_all[i], table.high_all[i]), rows_needed
-                ),
+                verdict=verdict,
+                rows_needed=int(needed[i]) if is_open else None,
             )
         )
     return found

@@ -11,6 +11,7 @@ from unicodedata import combining, east_asian_width
 import numpy as np
 
 from plcp._files import printable
+from plcp._verdict import Verdict
 from plcp.explain.columns import MOST_DECIMALS, percent as exact_at_ends
 from plcp.groups.groups import label_text
 
@@ -173,10 +174,6 @@ def columns(head: Sequence[str], body: Sequence[Sequence[str]], width: int = WID
     return lines
 
 
-# A verdict is told by a sign and its word, never by its colour alone.
-SIGNS = {"in keeping": "✓", "above": "▲", "falls short": "▼", "too few rows": "○"}
-
-
 def count(n: int) -> str:
     """Rows, with thousands apart.
 
@@ -204,10 +201,10 @@ def signed(verdict: str) -> str:
 
     Examples
     --------
-    >>> signed("in keeping")
-    '✓ in keeping'
+    >>> signed("on target")
+    '✓ on target'
     """
-    return f"{SIGNS[verdict]} {verdict}"
+    return Verdict(verdict).signed
 
 
 WORDS = (count, signed, thousandths)  # what templates may say

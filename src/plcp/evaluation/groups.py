@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from plcp._files import find_column
+from plcp._verdict import verdict_of
 from plcp.evaluation.columns import Scale, holds_lists, scale_of
 from plcp.evaluation.formatting import label
 from plcp.evaluation.outcome import Outcome
 from plcp.evaluation.roles import By
-from plcp.evaluation.verdict import reaches
 from plcp.metrics import GroupCoverage, Grouping, coverage_by_group
 from plcp.quantiles import IntArray
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 LABELS = "number of labels"  # what the sizes of label sets are
-ABOVE, IN_KEEPING, SHORT, TOO_FEW = "above", "in keeping", "falls short", "too few rows"
 
 
 class Described(NamedTuple):
@@ -103,25 +102,8 @@ def cell(table: GroupCoverage, i: int, target: float) -> dict[str, Any]:
         "low_all": low,
         "high_all": high,
         "size": number(table.size[i]),
-        "verdict": verdict(low, high, target),
+        "verdict": str(verdict_of(low, high, target)),
     }
-
-
-def verdict(low: float, high: float, target: float) -> str:
-    """What bounds on the coverage say of the coverage asked for.
-
-    Rows are too few where twice as many misses as promised could not be told from the promise.
-
-    Examples
-    --------
-    >>> [verdict(*bounds, 0.9) for bounds in ((0.91, 0.95), (0.85, 0.95), (0.7, 0.95), (0.7, 0.8))]
-    ['above', 'in keeping', 'too few rows', 'falls short']
-    """
-    known = reaches(low, high, target)
-    if known is not None:
-        return ABOVE if known else SHORT
-    is_told = low > 0 and low >= 2 * target - 1
-    return IN_KEEPING if is_told else TOO_FEW
 
 
 def number(value: float | None) -> float | str | None:

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from plcp._files import write_atomically
+from plcp._verdict import Verdict
 from plcp.evaluation import charts, formatting as words
 from plcp.evaluation.charts import series_of
 from plcp.evaluation.formatting import asked, between, number, percent, rate
@@ -71,6 +72,7 @@ def render_page(summary: Mapping[str, Any]) -> str:
             style=_part("style.css"),
             script=_part("script.js"),
             policy=_policy(),
+            verdicts=[verdict for verdict in Verdict if verdict is not Verdict.DRIFTING],
         )
     )
 

@@ -10,14 +10,11 @@ import numpy as np
 
 from plcp._options import check_alpha, check_share
 from plcp._validation import check_lengths
+from plcp._verdict import Verdict, explain_verdicts
 from plcp.evaluation.columns import as_pandas
 from plcp.evaluation.formatting import asked, between, percent, rows
 from plcp.evaluation.groups import (
-    ABOVE,
-    IN_KEEPING,
     LABELS,
-    SHORT,
-    TOO_FEW,
     GroupList,
     cell,
     group_by,
@@ -138,16 +135,16 @@ def _step(width: float, whole: bool) -> float:
 
 Group = Mapping[str, Any]
 ENDINGS = {
-    ABOVE: "at least the {} asked for",
-    IN_KEEPING: "in keeping with the {} asked for",
-    SHORT: "short of the {} asked for",
-    TOO_FEW: "too few rows to tell it from the {} asked for",
+    Verdict.ABOVE: "above the {} requested",
+    Verdict.ON_TARGET: "on target, {} requested",
+    Verdict.BELOW: "below the {} requested",
+    Verdict.UNDECIDED: "undecided, too few rows to compare with the {} requested",
 }
 MOST_FAILED = 5  # groups shown first of all; the lists have the others
 
 
 def what_holds(overall: Mapping[str, Any], target: float, confidence: float) -> str:
-    """Coverage of all rows, its interval, and what that says of the coverage asked for."""
+    """Coverage of all rows, its interval, and its verdict."""
     interval = between(overall["low"], overall["high"], target)
     return (
         f"Covers {percent(overall['coverage'])} of {rows(overall['n'])} ({asked(confidence)} "
@@ -156,28 +153,28 @@ def what_holds(overall: Mapping[str, Any], target: float, confidence: float) -> 
 
 
 def failed_before(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Groups in which the first of several methods falls short, from the surest shortfall."""
+    """Groups in which the first of several methods is below the target, the surest first."""
     first, *others = summary["methods"]
     found = [
         {key: group[key] for key in ("name", "rule", "n", "cells")}
         for group in places_of(summary)
-        if others and group["cells"][first]["verdict"] == SHORT
+        if others and group["cells"][first]["verdict"] == Verdict.BELOW
     ]
     return sorted(found, key=lambda group: group["cells"][first]["high_all"])
 
 
 def what_changes(summary: Mapping[str, Any], failed: Sequence[Group]) -> str | None:
-    """Say in how many groups the first method falls short and the last does; None of one method."""
+    """Count the groups in which the first method and the last are below; None of one method."""
     first, subject = summary["methods"][0], summary["methods"][-1]
     cells = [group["cells"] for group in places_of(summary)]
     if first == subject or not cells:
         return None
-    short = sum(cell[subject]["verdict"] == SHORT for cell in cells)
-    told = f"{first} falls short of {asked(summary['target'])} in {len(failed) or 'none'} of "
+    short = sum(cell[subject]["verdict"] == Verdict.BELOW for cell in cells)
+    told = f"{first} is below {asked(summary['target'])} in {len(failed) or 'none'} of "
     told += f"{len(cells):,} groups"
     if not failed:
-        return f"{told}, {subject} in {short}." if short else f"{told}, nor does {subject}."
-    still = sum(group["cells"][subject]["verdict"] == SHORT for group in failed)
+        return f"{told}, {subject} in {short or 'none'}."
+    still = sum(group["cells"][subject]["verdict"] == Verdict.BELOW for group in failed)
     told += f"; {subject} in {still or 'none'} of these"
     if other := short - still:
         told += f" and in {other} other{'' if other == 1 else 's'}"
@@ -204,7 +201,7 @@ def worst_place(summary: Mapping[str, Any]) -> str:
     )
     i = int(np.argmin(high))
     if cells[i]["coverage"] == 1:
-        return "No group falls short: none has a row that is missed."
+        return "No group is below the target: none has a row that is missed."
     told = (
         f"{places[i]['name']}: {percent(cells[i]['coverage'])} of {rows(cells[i]['n'])} "
         f"({between(low[i], high[i], target)}, all {len(places):,} groups at once)"
@@ -215,13 +212,13 @@ def worst_place(summary: Mapping[str, Any]) -> str:
     told += f"; {beside}." if beside else "."
     if high[i] < target:
         return f"Worst place: {told}"
-    short = sum(cell["verdict"] == "falls short" for cell in cells)
+    short = sum(cell["verdict"] == Verdict.BELOW for cell in cells)
     if short:
         return (
-            f"No group falls short of {asked(target)} beyond chance among all of them, {short} "
+            f"No group is below {asked(target)} beyond chance among all of them, {short} "
             f"within {'its list' if short == 1 else 'their lists'}; closest to it, {told}"
         )
-    return f"No group falls short of {asked(target)} beyond chance; closest to it, {told}"
+    return f"No group is below {asked(target)} beyond chance; closest to it, {told}"
 
 
 def places_of(summary: Mapping[str, Any]) -> Iterator[Group]:
@@ -244,6 +241,7 @@ BOUNDS = (
     "that hold for all groups of a list at once; each list of groups stands by itself. The worst "
     "place is picked from all lists, and its interval holds for all their groups at once."
 )
+VERDICTS = f"Verdicts: {explain_verdicts()}"
 
 
 def summarise(
@@ -340,7 +338,7 @@ def summarise(
         "provenance": [
             {"name": str(name), "value": str(value)} for name, value in (provenance or {}).items()
         ],
-        "notes": [*notes, BOUNDS],
+        "notes": [*notes, BOUNDS, VERDICTS],
     }
     subject = list(outcomes)[-1]
     failed = failed_before(told)

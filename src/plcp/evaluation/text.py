@@ -27,7 +27,7 @@ def to_text(summary: Summary) -> str:
     >>> sets = Outcome(np.arange(500) % 5 > 0)
     >>> text = to_text(summarise({"ours": sets}, alpha=0.1, title="An example"))
     >>> print("\n".join(text.splitlines()[3:5]))
-    Covers 80.0 % of 500 rows (95 % interval 76.2 to 83.5 %): short of the 90 % asked for.
+    Covers 80.0 % of 500 rows (95 % interval 76.2 to 83.5 %): below the 90 % requested.
     There are no groups to compare.
     """
     return "\n\n".join("\n".join(part) for part in _parts(summary) if part) + "\n"
@@ -37,7 +37,7 @@ def _parts(summary: Summary) -> Iterator[list[str]]:
     yield _head(summary)
     if failed := summary["failed"]["groups"]:
         more = summary["failed"]["count"] - len(failed)
-        title = f"Failed by {summary['methods'][0]}"
+        title = f"Below target by {summary['methods'][0]}"
         title += f", and {more:,} groups more below" if more else ""
         yield [*fold(title), "", *_table(summary, failed)]
     yield _table(summary, [{"name": "all rows", "cells": summary["overall"]}])

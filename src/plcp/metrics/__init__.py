@@ -1,5 +1,6 @@
 """Where prediction sets fail, and how sure we are."""
 
+from plcp._verdict import Verdict
 from plcp.metrics.compare import Comparison, compare
 from plcp.metrics.coverage import coverage, interval_score, mean_size
 from plcp.metrics.dependence import hsic, improvement, size_correlation
@@ -25,6 +26,7 @@ __all__ = [
     "Grouping",
     "Measure",
     "Slab",
+    "Verdict",
     "WorstSlab",
     "column_groups",
     "compare",

@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 
 from plcp._options import check_alpha, check_count, check_same_rows, check_share, shortened
 from plcp._rows import is_frame, is_missing, plain
+from plcp._verdict import verdict_of
 from plcp.groups.groups import MAX_LABELS, Groups, check_indicators, check_sortable
 from plcp.metrics.binomial import (
     clopper_pearson,
@@ -429,8 +430,15 @@ class GroupCoverage:
         """
         return self.group[self.p_holm <= 1 - self.confidence]
 
+    @property
+    def verdict(self) -> NDArray[Any]:
+        """What the bounds of all at once say of 1 - alpha: the words of `plcp.metrics.Verdict`."""
+        target = round(1 - self.alpha, 12)
+        pairs = zip(self.low_all.tolist(), self.high_all.tolist(), strict=True)
+        return np.array([str(verdict_of(low, high, target)) for low, high in pairs])
+
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the columns as a pandas frame, one row a group."""
+        """Return the columns as a pandas frame, one row per group."""
         import pandas
 
         return pandas.DataFrame(self._columns())
@@ -442,21 +450,22 @@ class GroupCoverage:
 
     def _columns(self) -> Table:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        return {**arrays, "verdict": self.verdict}
 
     def __str__(self) -> str:
         names = [str(name) for name in self.group]
         width = max(5, *map(len, names))
         level = f"{100 * self.confidence:g} % each"
         head = f"{'group':{width}s}{'n':>9s}{'coverage':>10s}{level:>18s}{'all at once':>18s}"
-        lines = [f"{head}{'size':>11s}  p (Holm)"]
-        for i, name in enumerate(names):
+        lines = [f"{head}{'size':>11s}  p (Holm)  verdict"]
+        for i, (name, verdict) in enumerate(zip(names, self.verdict, strict=True)):
             each = f"[{self.low[i]:.4f}, {self.high[i]:.4f}]"
             together = f"[{self.low_all[i]:.4f}, {self.high_all[i]:.4f}]"
             line = (
                 f"{name:{width}s}{self.n[i]:9d}{self.coverage[i]:10.4f}{each:>18s}{together:>18s}"
             )
-            lines.append(f"{line}{self.size[i]:11.4g}{self.p_holm[i]:10.2g}")
+            lines.append(f"{line}{self.size[i]:11.4g}{self.p_holm[i]:10.2g}  {verdict}")
         return "\n".join(lines)
 
 
@@ -504,9 +513,9 @@ def coverage_by_group(
     >>> covered = [True] * 95 + [False] * 5 + [True] * 80 + [False] * 20
     >>> table = coverage_by_group(covered, [2.0] * 200, ["a"] * 100 + ["b"] * 100, alpha=0.1)
     >>> print(table)
-    group        n  coverage         95 % each       all at once       size  p (Holm)
-    a          100    0.9500  [0.8872, 0.9836]  [0.8772, 0.9863]          2      0.98
-    b          100    0.8000  [0.7082, 0.8733]  [0.6948, 0.8819]          2     0.004
+    group        n  coverage         95 % each       all at once       size  p (Holm)  verdict
+    a          100    0.9500  [0.8872, 0.9836]  [0.8772, 0.9863]          2      0.98  on target
+    b          100    0.8000  [0.7082, 0.8733]  [0.6948, 0.8819]          2     0.004  below
     >>> table.failing.tolist()
     ['b']
     """

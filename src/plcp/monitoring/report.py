@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plcp._verdict import Verdict, explain_verdicts, verdict_of
 from plcp.monitoring.bounds import anytime_bounds
 from plcp.monitoring.martingale import Alarm, Stream, log_start
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     import pandas
 
 
-DRIFTS, SHORT, ABOVE = "drifts", "falls short", "above"
-IN_KEEPING, TOO_FEW = "in keeping", "too few rows"
 SHOWN = 5  # names in a headline
 
 
@@ -74,10 +73,10 @@ class GroupReport:
         How many times as likely the rows have been, at most, under a drift as under none.
     p_value : float
         Bound on the probability that evidence of any group ever gets so high if nothing drifts.
-    verdict : str
-        "drifts": misses are more than calibration and chance explain. Else what the bounds say of
-        the target: "falls short", "above", "in keeping", or "too few rows" to tell it from twice
-        the misses. A group may fall short without a drift, from an unlucky calibration.
+    verdict : Verdict
+        "drifting": misses are more than calibration and chance explain. Else what the bounds say
+        of the target: "below", "above", "on target", or "undecided". A group may be below without
+        a drift, from an unlucky calibration.
     drift : Drift or None
         Of a group that drifts.
     """
@@ -91,7 +90,7 @@ class GroupReport:
     target: float
     evidence: float
     p_value: float
-    verdict: str
+    verdict: Verdict
     drift: Drift | None
 
     def __str__(self) -> str:
@@ -146,7 +145,8 @@ class Report:
         width = max(5, *(len(group.group) for group in self.groups))
         head = f"{'group':{width}}{'rows':>12}{'covered':>9}{'between':>16}{'p':>9}  verdict"
         table = [head, *(f"{group.group:{width}}{group}" for group in self.groups)]
-        return "\n".join([self._headline(), "", *table])
+        verdicts = [v for v in Verdict if any(group.verdict == v for group in self.groups)]
+        return "\n".join([self._headline(), "", *table, "", explain_verdicts(*verdicts)])
 
     def _headline(self) -> str:
         """Return what somebody reads who reads one line."""
@@ -157,24 +157,6 @@ class Report:
         rest = f" and {len(drifting) - SHOWN} more" if len(drifting) > SHOWN else ""
         verb = "drifts" if len(drifting) == 1 else "drift"
         return f"{seen}: {len(drifting)} of {len(self.groups)} groups {verb}: {first}{rest}"
-
-
-def verdict_of(low: float, high: float, target: float, drifts: bool) -> str:
-    """Return the verdict on a group, in the words of an audit.
-
-    Examples
-    --------
-    >>> [verdict_of(*ends, 0.9, False) for ends in ((0.91, 0.95), (0.85, 0.95), (0.7, 0.95))]
-    ['above', 'in keeping', 'too few rows']
-    >>> verdict_of(0.7, 0.8, 0.9, False), verdict_of(0.85, 0.95, 0.9, True)
-    ('falls short', 'drifts')
-    """
-    if drifts:
-        return DRIFTS
-    if low >= target or high < target:
-        return ABOVE if low >= target else SHORT
-    is_told = low > 0 and low >= 2 * target - 1
-    return IN_KEEPING if is_told else TOO_FEW
 
 
 def _dated(row: int, at: str | None) -> str:
@@ -198,7 +180,7 @@ def judged(name: str, target: float, stream: Stream, rate: float, n_groups: int)
         target=target,
         evidence=math.exp(min(stream.height, LARGEST)),
         p_value=min(1.0, n_groups * math.exp(-stream.height)),
-        verdict=verdict_of(low, high, target, stream.alarm is not None),
+        verdict=verdict_of(low, high, target) if stream.alarm is None else Verdict.DRIFTING,
         drift=None if stream.alarm is None else _drift(stream, stream.alarm, tail),
     )
 

@@ -1,5 +1,6 @@
-"""Whether coverage reaches a target, and how many rows it takes to decide."""
+"""The verdict on a coverage: what bounds say of the target, and how many rows decide."""
 
+from enum import StrEnum
 from math import ceil, floor, sqrt
 
 import numpy as np
@@ -8,8 +9,82 @@ from scipy.stats import binom
 
 from plcp.quantiles import FloatArray, IntArray
 
-CHANCE = 0.8  # of a verdict, among the rows asked for, if coverage is what was seen
-MOST_ROWS = 10**9  # nobody has more: the coverage is too close to the target to tell
+
+class Verdict(StrEnum):
+    """What bounds on a coverage say of the target; equal to its word, as in JSON.
+
+    Examples
+    --------
+    >>> Verdict.BELOW == "below", Verdict.BELOW.explanation
+    (True, 'the upper bound lies below the target')
+    >>> print(Verdict.ON_TARGET.signed)
+    ✓ on target
+    """
+
+    ON_TARGET = "on target"
+    ABOVE = "above"
+    BELOW = "below"
+    UNDECIDED = "undecided"
+    DRIFTING = "drifting"
+
+    @property
+    def explanation(self) -> str:
+        """What the verdict means, in a clause."""
+        return EXPLANATIONS[self]
+
+    @property
+    def signed(self) -> str:
+        """The word after a sign, so that it never depends on a colour alone."""
+        return f"{SIGNS[self]} {self}"
+
+
+SIGNS = dict(zip(Verdict, "✓▲▼○◆", strict=True))
+EXPLANATIONS = dict(
+    zip(
+        Verdict,
+        (
+            "the bounds contain the target and exclude twice the promised misses",
+            "the lower bound reaches the target",
+            "the upper bound lies below the target",
+            "the bounds contain the target and twice the promised misses too",
+            "there are more misses than calibration and chance explain",
+        ),
+        strict=True,
+    )
+)
+
+
+def verdict_of(low: float, high: float, target: float) -> Verdict:
+    """Return what bounds on the coverage say of the target.
+
+    Examples
+    --------
+    >>> bounds = (0.91, 0.95), (0.85, 0.95), (0.7, 0.95), (0.7, 0.8)
+    >>> [str(verdict_of(*pair, 0.9)) for pair in bounds]
+    ['above', 'on target', 'undecided', 'below']
+    """
+    if low >= target:
+        return Verdict.ABOVE
+    if high < target:
+        return Verdict.BELOW
+    excludes_twice_the_misses = low > 0 and low >= 2 * target - 1
+    return Verdict.ON_TARGET if excludes_twice_the_misses else Verdict.UNDECIDED
+
+
+def explain_verdicts(*verdicts: Verdict) -> str:
+    """Return a legend of verdicts, those of an audit unless others are named.
+
+    Examples
+    --------
+    >>> explain_verdicts(Verdict.ABOVE, Verdict.BELOW)
+    'above: the lower bound reaches the target; below: the upper bound lies below the target.'
+    """
+    named = verdicts or tuple(v for v in Verdict if v is not Verdict.DRIFTING)
+    return "; ".join(f"{verdict}: {verdict.explanation}" for verdict in named) + "."
+
+
+CHANCE = 0.8  # of a decision with that many rows, if coverage is the share observed
+MOST_ROWS = 10**9  # beyond it, coverage is too close to the target to decide
 
 
 def default_target(alpha: float) -> float:
@@ -53,18 +128,11 @@ def chance_to_decide(
     return np.asarray(binom.sf(binom.isf(tail, rows, target), rows, coverage))
 
 
-def reaches(low: float, high: float, target: float) -> bool | None:
-    """Whether a probability between two bounds reaches the target; None if they leave it open."""
-    if low >= target:
-        return True
-    return False if high < target else None
-
-
 def rows_to_decide(hits: ArrayLike, n: ArrayLike, target: float, tail: float) -> IntArray:
-    """Number of rows by which exact bounds decide, if coverage is what n undecided rows show.
+    """Number of rows by which exact bounds exclude the target, if coverage is the share of n rows.
 
     With that many rows a bound that errs with probability ``tail`` is on one side of the target
-    with probability `CHANCE`. Zero: there is no row to go by, or the share is too close to the
+    with probability `CHANCE`. Zero: there is no row, or the share is too close to the
     target.
 
     Examples
@@ -91,21 +159,23 @@ def rows_to_decide(hits: ArrayLike, n: ArrayLike, target: float, tail: float) ->
     return np.where(found, many, 0)
 
 
-def sentence(
-    covers: bool | None, target: float, bounds: tuple[float, float], needed: int | None
+def in_words(
+    verdict: Verdict, target: float, bounds: tuple[float, float], needed: int | None
 ) -> str:
-    """Return the verdict in words; where it is open, what is certain all the same.
+    """Return a verdict with what is certain, and with the rows that would decide an open one.
 
     Examples
     --------
-    >>> sentence(None, 0.87, (0.8412, 0.9199), 1402)
-    'undecided, between 0.841 and 0.920: needs about 1,500 rows'
+    >>> in_words(Verdict.UNDECIDED, 0.87, (0.7412, 0.9199), 1402)
+    'undecided, between 0.741 and 0.920: needs about 1,500 rows'
+    >>> in_words(Verdict.ABOVE, 0.87, (0.8812, 0.9199), None)
+    'above 0.87'
     """
-    if covers is not None:
-        return f"covers at least {target:g}" if covers else f"falls short of {target:g}"
+    if verdict in (Verdict.ABOVE, Verdict.BELOW):
+        return f"{verdict} {target:g}"
     if bounds == (0, 1):
-        return "undecided, holds no row"
-    certain = f"undecided, between {down(bounds[0])} and {up(bounds[1])}"
+        return f"{verdict}, holds no row"
+    certain = f"{verdict}, between {down(bounds[0])} and {up(bounds[1])}"
     if needed is None:
         return f"{certain}: too close to {target:g} to decide"
     return f"{certain}: needs about {rounded(needed):,} rows"
