@@ -73,7 +73,7 @@ def correlation_of_law(coverage: np.ndarray) -> float:
 def exact_cases(sample: Sample, seed: int) -> Iterator[tuple[str, Held | list[Held]]]:
     covered, kind, size = sample.covered, sample.kind, LENGTH[sample.kind]
     yield "coverage", within(metrics.coverage(covered), COVERED.mean())
-    table = metrics.coverage_by_group(covered, size, kind)
+    table = metrics.coverage_by_group(covered, kind, size)
     truths = COVERED[table.group]
     yield "coverage of one group", Held(table.low[0], table.high[0], truths[0])
     ends = zip(table.low_all, table.high_all, truths, strict=True)

@@ -42,15 +42,15 @@ def coverage_table() -> dict[str, float]:
         "mean_of_each_part": lambda: [np.mean(part) for part in parts],
         "mean_of_each_group": lambda: [np.mean(covered[labels == g]) for g in range(GROUPS)],
     }
-    seconds = best_time(lambda: coverage_by_group(covered, size, labels, alpha=0.1), repeats=50)
+    seconds = best_time(lambda: coverage_by_group(covered, labels, size, alpha=0.1), repeats=50)
     ratios = {f"in_{name}": seconds / best_time(mean, repeats=50) for name, mean in means.items()}
     masks = rng.random((ROWS, GROUPS)) < 0.3
     names = np.array([f"group {i}" for i in range(GROUPS)])[labels]
     return {
         "seconds": seconds,
         **ratios,
-        "seconds_overlapping": best_time(lambda: coverage_by_group(covered, size, masks)),
-        "seconds_text_labels": best_time(lambda: coverage_by_group(covered, size, names)),
+        "seconds_overlapping": best_time(lambda: coverage_by_group(covered, masks, size)),
+        "seconds_text_labels": best_time(lambda: coverage_by_group(covered, names, size)),
     }
 
 

@@ -146,7 +146,7 @@ def masses(rule: Any) -> list[float]:
 
 def measure(sets: LabelSets, sample: Sample) -> dict[str, Any]:
     covered, size = sets.contains(sample.y), sets.size
-    by_level = coverage_by_group(covered, size, sample.level)
+    by_level = coverage_by_group(covered, sample.level, size)
     return {
         "coverage_by_level": by_level.coverage.tolist(),
         "size_by_level": by_level.size.tolist(),

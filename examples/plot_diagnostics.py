@@ -55,7 +55,7 @@ covered = {name: intervals.contains(test.y) for name, intervals in sets.items()}
 
 noise = metrics.quantile_bins(test.sigma, 8)
 tables = {
-    name: metrics.coverage_by_group(covered[name], sets[name].size, noise, alpha=ALPHA)
+    name: metrics.coverage_by_group(covered[name], noise, sets[name].size, alpha=ALPHA)
     for name in sets
 }
 for name, table in tables.items():

@@ -147,7 +147,7 @@ covered = {rule: found.contains(y_test) for rule, found in sets.items()}
 # likeliest label in every set, and covers more of the sharp images in return. On the few digits of
 # scikit-learn all three rules are a few per cent off by chance: the oracle has 180 for each level.
 
-tables = {rule: coverage_by_group(covered[rule], sets[rule].size, blur_test) for rule in sets}
+tables = {rule: coverage_by_group(covered[rule], blur_test, sets[rule].size) for rule in sets}
 hit = p_test.argmax(axis=1) == y_test
 
 print(f"{'coverage (size)':18s}{'accuracy':>10s}" + "".join(f"{rule:>16s}" for rule in sets))
@@ -181,7 +181,7 @@ figure.savefig(options.output / "coverage_by_blur.png", dpi=120)
 # A label lacks at most all of the probability, so a threshold of one lets every label in.
 
 groups = plcp.groups(X_test)
-table = coverage_by_group(covered["PLCP"], sets["PLCP"].size, groups)
+table = coverage_by_group(covered["PLCP"], groups, sets["PLCP"].size)
 print("learned group  threshold  test images  mean blur  coverage (size)")
 for group, count, coverage, size in zip(
     table.group, table.n, table.coverage, table.size, strict=True

@@ -81,7 +81,7 @@ for name, rule in rules.items():
 # Neither rule was told of sensors.
 
 sensor = np.where(worn, "worn", "new")[test]
-tables = [coverage_by_group(s.contains(y[test]), s.size, sensor) for s in sets.values()]
+tables = [coverage_by_group(s.contains(y[test]), sensor, s.size) for s in sets.values()]
 hit = network.predict(X[test]) == y[test]
 
 print(f"{'coverage (size)':18s}{'accuracy':>10s}" + "".join(f"{name:>16s}" for name in sets))

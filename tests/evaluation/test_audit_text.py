@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from hypothesis import given, strategies as st
 
+from plcp._formatting import WIDTH, fold, room
 from plcp.evaluation import Described, GroupList, Outcome, audit, summarise, to_text
-from plcp.evaluation.formatting import WIDTH, fold, room
 from strategies import few
 
 names = st.text(min_size=1, max_size=150)

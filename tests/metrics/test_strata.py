@@ -32,7 +32,7 @@ def rows(rng):
 
 def test_the_worst_stratum_is_that_of_the_table(rows):
     covered, size, groups = rows
-    table = coverage_by_group(covered, size, groups)
+    table = coverage_by_group(covered, groups, size)
     measure = feature_stratified_coverage(covered, groups)
     assert measure.estimate == min(covered[groups == g].mean() for g in range(4))
     assert (measure.low, measure.high) == (table.low_all.min(), table.high_all.min())
@@ -86,7 +86,7 @@ def test_overlapping_groups_have_the_gap_of_their_bounds(drawn):
     assume((masks.sum(axis=1) > 1).any())
     covered = values % 2 == 0
     measure = gap(covered, masks)
-    table = coverage_by_group(covered, np.ones(len(values)), masks)
+    table = coverage_by_group(covered, masks)
     held = table.n > 0
     ends = np.stack([table.low_all, table.high_all])[:, held]
     inside = (ends[0] <= 0.9) & (ends[1] >= 0.9)

@@ -174,7 +174,7 @@ def test_a_feature_of_dates_or_of_nothing_is_refused():
 
 def test_tables_of_different_groups_are_refused():
     tables = {
-        name: coverage_by_group([True, False], [1, 1], groups)
+        name: coverage_by_group([True, False], groups)
         for name, groups in (("Split", ["a", "b"]), ("PLCP", ["a", "c"]))
     }
     for display in (CoverageDisplay, ComparisonDisplay):

@@ -33,7 +33,7 @@ def job(people):
 
 
 def table_of(covered, sets, name, groups, **options):
-    return coverage_by_group(covered[name], sets[name].size, groups, alpha=0.1, **options)
+    return coverage_by_group(covered[name], groups, sets[name].size, alpha=0.1, **options)
 
 
 def test_points_and_intervals_are_those_of_the_table(covered, sets, people):
@@ -111,11 +111,11 @@ def test_a_threshold_rule_is_drawn_with_scores(people):
     rule = Mondrian("job").fit(X[:300], scores[:300])
     display = CoverageDisplay.from_estimator(rule, X[300:], scores[300:])
     hits = scores[300:] <= rule.predict(X[300:])
-    table = coverage_by_group(hits, np.zeros(300), job(people)[300:])
+    table = coverage_by_group(hits, job(people)[300:])
     assert_array_equal(display.points_["Mondrian"].get_xdata(), table.coverage)
     assert np.isnan(display.tables["Mondrian"].size).all()  # a rule makes no sets
     sized = SizeDisplay.from_estimator(rule, X[300:], scores[300:])
-    thresholds = coverage_by_group(hits, rule.predict(X[300:]), job(people)[300:]).size
+    thresholds = coverage_by_group(hits, job(people)[300:], rule.predict(X[300:])).size
     assert_array_equal(sized.points_["Mondrian"].get_offsets()[:, 1], thresholds)
     assert sized.ax_.get_ylabel() == "mean threshold"
 
@@ -189,7 +189,7 @@ def test_a_comparison_joins_before_and_after(models, covered, people):
     )
     assert list(display.points_) == ["Split", "PLCP"]
     groups = column_groups(people[0], "job")
-    before, after = (coverage_by_group(covered[n], np.zeros(600), groups) for n in covered)
+    before, after = (coverage_by_group(covered[n], groups) for n in covered)
     assert_array_equal(spans(display.joins_), np.column_stack([before.coverage, after.coverage]))
     assert_array_equal(display.points_["Split"].get_xdata(), before.coverage)
     assert_array_equal(display.points_["PLCP"].get_xdata(), after.coverage)

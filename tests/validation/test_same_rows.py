@@ -164,8 +164,8 @@ ASKED = {
     "contains": lambda rule, model, X, y: model.predict_set(X).contains(y),
     "ert": lambda rule, model, X, y: ert(X, y > 0),
     "worst_slab": lambda rule, model, X, y: worst_slab(X, y > 0, mass=0.5, n_directions=1),
-    "size": lambda rule, model, X, y: coverage_by_group(X["a"] > 0, y.abs(), np.ones(N)),
-    "groups": lambda rule, model, X, y: coverage_by_group(X["a"] > 0, np.ones(N), y > 0),
+    "size": lambda rule, model, X, y: coverage_by_group(X["a"] > 0, np.ones(N), y.abs()),
+    "groups": lambda rule, model, X, y: coverage_by_group(X["a"] > 0, y > 0, np.ones(N)),
     "hsic": lambda rule, model, X, y: hsic(X["a"] > 0, y.abs()),
     "interval_score": lambda rule, model, X, y: interval_score(model.predict_set(X), y),
 }

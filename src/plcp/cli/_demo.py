@@ -52,7 +52,7 @@ def run_demo(
         outcomes.append(
             Outcome(
                 name,
-                coverage_by_group(covered, sets.size, fifths),
+                coverage_by_group(covered, fifths, sets.size),
                 float(covered.mean()),
                 float(sets.size.mean()),
                 float(msce(test.conditional_coverage(q, model.predict(test.X)), alpha)),

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
+from plcp._formatting import WIDTH, text_table
 from plcp._options import Told, check_same_rows, check_share
 from plcp._rows import count, is_dataset, is_frame, is_missing, plain
 from plcp._validation import check_labels, check_scores
@@ -335,7 +336,6 @@ def check_rule_groups(rule: Any, rule_groups: ArrayLike | None) -> dict[str, Arr
     return {}
 
 
-WIDTH = 100
 DECIDED = (Verdict.ABOVE, Verdict.BELOW)
 
 
@@ -382,17 +382,8 @@ def _found(c: Certificate) -> list[str]:
 
 def _table(c: Certificate) -> list[str]:
     """One line a group, more for a long name; columns that would say nothing are left out."""
-    columns = [*_columns(c)]
-    widths = [max(map(len, column)) for column in columns]
-    names = [_name(group) for group in c.groups]
-    room = WIDTH - sum(widths) - 2 * len(widths)
-    room = min(room, max(len("group"), *map(len, names)))
-    lines = []
-    for name, *cells in zip(["group", *names], *columns, strict=True):
-        first, *rest = wrap(name, room)
-        padded = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
-        lines += ["  ".join([first.ljust(room), *padded]).rstrip(), *rest]
-    return lines
+    head, *body = zip(["group", *map(_name, c.groups)], *_columns(c), strict=True)
+    return text_table(head, body, WIDTH)
 
 
 def _columns(c: Certificate) -> Iterator[list[str]]:
@@ -779,9 +770,8 @@ def _bounds(
     outcome: Outcome, groups: Grouping, target: float, confidence: float
 ) -> list[GroupBounds]:
     """Exact bounds and a verdict for all rows together and for each group."""
-    size = np.zeros(groups.n_rows) if outcome.size is None else outcome.size
     everybody = with_everybody(groups)
-    table = coverage_by_group(outcome.covered, size, everybody, confidence=confidence)
+    table = coverage_by_group(outcome.covered, everybody, outcome.size, confidence=confidence)
     tail = (1 - confidence) / (table.n > 0).sum() / 2  # of one end of bounds for all at once
     needed = rows_to_decide(table.hits, table.n, target, tail)
     found = []

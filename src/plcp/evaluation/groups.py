@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -83,11 +83,9 @@ class GroupList:
 
 
 def measure(outcome: Outcome, codes: IntArray, n_groups: int, confidence: float) -> GroupCoverage:
-    """Measure an outcome in groups given by their numbers; sizes nobody knows are NaN."""
-    size = np.zeros(len(codes)) if outcome.size is None else outcome.size
+    """Measure an outcome in groups given by their numbers; sizes that are not known are NaN."""
     groups = Grouping(np.arange(n_groups), codes, None, len(codes))
-    table = coverage_by_group(outcome.covered, size, groups, confidence=confidence)
-    return replace(table, size=np.full(n_groups, np.nan)) if outcome.size is None else table
+    return coverage_by_group(outcome.covered, groups, outcome.size, confidence=confidence)
 
 
 def cell(table: GroupCoverage, i: int, target: float) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from plcp.evaluation.formatting import WIDTH, between, columns, fold, number, percent, rate, room
+from plcp._formatting import WIDTH, fold, room, text_table
+from plcp.evaluation.formatting import between, number, percent, rate
 from plcp.evaluation.groups import LABELS
 from plcp.explain.explanation import what_was_considered
 
@@ -74,7 +75,7 @@ def _table(summary: Summary, groups: Sequence[Mapping[str, Any]]) -> list[str]:
     size = "labels" if summary["size_name"] == LABELS else summary["size_name"]
     head += [f"mean {size}"] * sized + ["", "verdict"]
     span = _span(groups, subject, summary["target"])
-    return columns(head, [_line(group, summary, span, sized) for group in groups])
+    return text_table(head, [_line(group, summary, span, sized) for group in groups], WIDTH)
 
 
 def _line(

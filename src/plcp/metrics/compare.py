@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plcp._formatting import text_table
 from plcp._options import check_share
 from plcp.metrics.binomial import holm
 from plcp.metrics.measure import Difference, Measure, Table, paired_difference, paired_terms
@@ -82,15 +83,7 @@ class Comparison:
     def __str__(self) -> str:
         level = f"{100 * self.confidence:g} % interval"
         head = ["method", self.metric, f"minus {self.reference}", level, "p (Holm)"]
-        rows = [head, *(self._cells(name) for name in self.measures)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
-            "  ".join(
-                [name.ljust(widths[0])]
-                + [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
-            ).rstrip()
-            for name, *cells in rows
-        )
+        return "\n".join(text_table(head, [self._cells(name) for name in self.measures]))
 
     def _cells(self, name: str) -> list[str]:
         """Return the row of one method in the printed table."""

@@ -312,7 +312,7 @@ def _calibration(
     """Coverage seen in bins of coverage foretold."""
     bins = quantile_bins(p, sample_weight=counts)
     # the mean of p in each bin is asked for as if it were a size
-    seen = coverage_by_group(covered, p, bins, confidence=confidence, sample_weight=counts)
+    seen = coverage_by_group(covered, bins, p, confidence=confidence, sample_weight=counts)
     return {
         "foretold": seen.size,
         "n": seen.n,

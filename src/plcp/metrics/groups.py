@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from itertools import pairwise
+from itertools import pairwise, repeat
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from plcp._formatting import text_table
 from plcp._options import check_alpha, check_count, check_same_rows, check_share, shortened
 from plcp._rows import is_frame, is_missing, plain
 from plcp._verdict import verdict_of
@@ -399,7 +400,8 @@ class GroupCoverage:
     low_all, high_all : array of shape (k,)
         The same after Bonferroni: all pairs hold at once with the confidence, overlap or not.
     size, size_error : array of shape (k,)
-        Mean size, infinite where a set is, and its standard error, NaN where there is none.
+        Mean size, infinite where a set is, and its standard error, NaN where there is none or no
+        size was given.
     p_value, p_holm : array of shape (k,)
         Probability of so few covered rows or fewer if coverage were 1 - alpha; and corrected by
         Holm for the number of groups.
@@ -454,25 +456,28 @@ class GroupCoverage:
         return {**arrays, "verdict": self.verdict}
 
     def __str__(self) -> str:
-        names = [str(name) for name in self.group]
-        width = max(5, *map(len, names))
-        level = f"{100 * self.confidence:g} % each"
-        head = f"{'group':{width}s}{'n':>9s}{'coverage':>10s}{level:>18s}{'all at once':>18s}"
-        lines = [f"{head}{'size':>11s}  p (Holm)  verdict"]
-        for i, (name, verdict) in enumerate(zip(names, self.verdict, strict=True)):
-            each = f"[{self.low[i]:.4f}, {self.high[i]:.4f}]"
-            together = f"[{self.low_all[i]:.4f}, {self.high_all[i]:.4f}]"
-            line = (
-                f"{name:{width}s}{self.n[i]:9d}{self.coverage[i]:10.4f}{each:>18s}{together:>18s}"
-            )
-            lines.append(f"{line}{self.size[i]:11.4g}{self.p_holm[i]:10.2g}  {verdict}")
-        return "\n".join(lines)
+        sized = not np.isnan(self.size).all()
+        head = ["group", "n", "coverage", f"{100 * self.confidence:g} % each", "all at once"]
+        head += ["size"] * sized + ["p (Holm)", "verdict"]
+        return "\n".join(text_table(head, [*map(self._cells, range(len(self.n)), repeat(sized))]))
+
+    def _cells(self, i: int, sized: bool) -> list[str]:
+        return [
+            str(self.group[i]),
+            str(self.n[i]),
+            f"{self.coverage[i]:.4f}",
+            f"[{self.low[i]:.4f}, {self.high[i]:.4f}]",
+            f"[{self.low_all[i]:.4f}, {self.high_all[i]:.4f}]",
+            *[f"{self.size[i]:.4g}"] * sized,
+            f"{self.p_holm[i]:.2g}",
+            str(self.verdict[i]),
+        ]
 
 
 def coverage_by_group(
     covered: ArrayLike,
-    size: ArrayLike,
     groups: Any,
+    size: ArrayLike | None = None,
     *,
     alpha: float = 0.1,
     confidence: float = 0.95,
@@ -487,13 +492,13 @@ def coverage_by_group(
     ----------
     covered : array of bool, shape (n,)
         Whether each set holds its label: ``sets.contains(y)``.
-    size : array of shape (n,)
-        Size of each set: ``sets.size``.
     groups : labels, masks, mapping or Grouping
         Labels of shape (n,), such as a column, or a learned partition's ``rule.groups(X)``; a
         boolean matrix or frame of shape (n, k), one column a group; a mapping of names to masks of
         shape (n,); or what `column_groups`, `quantile_bins` and `cut_bins` give. Rows without a
         label (None, NaN) are the group "missing", the last.
+    size : array of shape (n,), optional
+        Size of each set: ``sets.size``. None: the table has no sizes, NaN in their place.
     alpha : float, default=0.1
         Miscoverage rate the sets were made for: tests find who falls short of 1 - alpha.
     confidence : float, default=0.95
@@ -511,31 +516,33 @@ def coverage_by_group(
     Examples
     --------
     >>> covered = [True] * 95 + [False] * 5 + [True] * 80 + [False] * 20
-    >>> table = coverage_by_group(covered, [2.0] * 200, ["a"] * 100 + ["b"] * 100, alpha=0.1)
+    >>> table = coverage_by_group(covered, ["a"] * 100 + ["b"] * 100, [2.0] * 200, alpha=0.1)
     >>> print(table)
-    group        n  coverage         95 % each       all at once       size  p (Holm)  verdict
-    a          100    0.9500  [0.8872, 0.9836]  [0.8772, 0.9863]          2      0.98  on target
-    b          100    0.8000  [0.7082, 0.8733]  [0.6948, 0.8819]          2     0.004  below
+    group    n  coverage         95 % each       all at once  size  p (Holm)  verdict
+    a      100    0.9500  [0.8872, 0.9836]  [0.8772, 0.9863]     2      0.98  on target
+    b      100    0.8000  [0.7082, 0.8733]  [0.6948, 0.8819]     2     0.004  below
     >>> table.failing.tolist()
     ['b']
     """
     confidence = check_share("confidence", confidence)
     check_same_rows(covered, size=size)
     counted = count_groups(covered, groups, sample_weight)
-    sizes = check_size(size, counted.groups.n_rows)
     alpha = check_alpha(alpha)
     return GroupCoverage(
         **coverage_columns(counted, confidence),
-        **_sizes(counted, sizes),
+        **_sizes(counted, size),
         **_tests(counted, alpha),
         confidence=confidence,
         alpha=alpha,
     )
 
 
-def _sizes(counted: GroupCounts, size: FloatArray) -> Table:
-    """Mean size of each group and its standard error."""
+def _sizes(counted: GroupCounts, given: ArrayLike | None) -> Table:
+    """Mean size of each group and its standard error; NaN where sizes are not known."""
     groups, weights = counted.groups, counted.weights
+    if given is None:
+        return dict.fromkeys(("size", "size_error"), np.full(len(groups), np.nan))
+    size = check_size(given, groups.n_rows)
     if weights is not None:
         size = np.where(weights > 0, size, 0)  # 0 · inf is not 0
     with np.errstate(invalid="ignore", divide="ignore"):  # empty groups, and inf - inf

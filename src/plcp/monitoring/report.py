@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plcp._formatting import text_table
 from plcp._verdict import Verdict, explain_verdicts, verdict_of
 from plcp.monitoring.bounds import anytime_bounds
 from plcp.monitoring.martingale import Alarm, Stream, log_start
@@ -93,11 +94,12 @@ class GroupReport:
     verdict: Verdict
     drift: Drift | None
 
-    def __str__(self) -> str:
-        told = self.verdict if self.drift is None else f"{self.verdict} {self.drift}"
+    def cells(self) -> list[str]:
+        """Return the group as a line of the printed table."""
         covered = "–" if self.coverage is None else f"{self.coverage:.3f}"
         bounds = f"{self.low:.3f} to {self.high:.3f}"
-        return f"{self.n:>12,}{covered:>9}{bounds:>16}{self.p_value:>9.2g}  {told}"
+        verdict = self.verdict if self.drift is None else f"{self.verdict} {self.drift}"
+        return [self.group, f"{self.n:,}", covered, bounds, f"{self.p_value:.2g}", verdict]
 
 
 @dataclass(frozen=True)
@@ -142,9 +144,8 @@ class Report:
         return pandas.DataFrame(rows)
 
     def __str__(self) -> str:
-        width = max(5, *(len(group.group) for group in self.groups))
-        head = f"{'group':{width}}{'rows':>12}{'covered':>9}{'between':>16}{'p':>9}  verdict"
-        table = [head, *(f"{group.group:{width}}{group}" for group in self.groups)]
+        head = ["group", "rows", "covered", "between", "p", "verdict"]
+        table = text_table(head, [group.cells() for group in self.groups])
         verdicts = [v for v in Verdict if any(group.verdict == v for group in self.groups)]
         return "\n".join([self._headline(), "", *table, "", explain_verdicts(*verdicts)])
 

@@ -1,7 +1,6 @@
 """Coverage by group of one method or several: the numbers of the displays that draw groups."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -90,9 +89,10 @@ def tabulate(
     sample_weight: ArrayLike | None,
 ) -> Tables:
     """Coverage by group of each method; a single one goes by ``name``."""
-    options = {"alpha": alpha, "confidence": confidence, "sample_weight": sample_weight}
+    options: Any = {"alpha": alpha, "confidence": confidence, "sample_weight": sample_weight}
     if not isinstance(covered, Mapping):
-        return {name: _table(covered, size, groups, options)}
+        one_size: Any = size
+        return {name: coverage_by_group(covered, groups, one_size, **options)}
     if not covered:
         raise ValueError("covered names no method, got {}: give sets.contains(y) for each name")
     if size is not None and (not isinstance(size, Mapping) or size.keys() != covered.keys()):
@@ -100,18 +100,11 @@ def tabulate(
             f"size must name the methods that covered names, {list(covered)}: give sets.size for "
             "each"
         )
+    sizes = dict.fromkeys(covered) if size is None else size
     return {
-        str(method): _table(hits, None if size is None else size[method], groups, options)
+        str(method): coverage_by_group(hits, groups, sizes[method], **options)
         for method, hits in covered.items()
     }
-
-
-def _table(covered: ArrayLike, size: Any, groups: Any, options: dict[str, Any]) -> GroupCoverage:
-    if size is not None:
-        return coverage_by_group(covered, size, groups, **options)
-    table = coverage_by_group(covered, np.zeros(np.shape(covered)), groups, **options)
-    unknown = np.full(len(table.n), np.nan)
-    return replace(table, size=unknown, size_error=unknown)
 
 
 def check_tables(tables: Mapping[str, GroupCoverage]) -> Tables:
