@@ -5,7 +5,8 @@ import pandas as pd
 from hypothesis import given, strategies as st
 
 from plcp._formatting import WIDTH, fold, room
-from plcp.evaluation import Described, GroupList, Outcome, audit, summarise, to_text
+from plcp.evaluation import Described, GroupList, Outcome, audit, summarise
+from plcp.evaluation.report import to_text
 from strategies import few
 
 names = st.text(min_size=1, max_size=150)
@@ -44,7 +45,7 @@ def test_every_group_has_its_figures(rng):
     frame = pd.DataFrame(
         {"y": rng.normal(size=n), "lo": -1.7, "hi": 1.7, "sex": rng.choice(["f", "m"], size=n)}
     )
-    summary = audit(frame, target="y", lower="lo", upper="hi", by="sex")
+    summary = audit(frame, target="y", lower="lo", upper="hi", by="sex").to_dict()
     lines = to_text(summary).splitlines()
     for group in summary["named"][0]["groups"]:
         cell = group["cells"]["audited"]

@@ -8,8 +8,8 @@ import pytest
 import summaries
 from playwright.sync_api import sync_playwright
 
+from plcp.evaluation import CoverageReport
 from plcp.evaluation.formatting import count, number, percent, rate, signed
-from plcp.evaluation.html import write_page
 
 HANG = 1_800_000  # milliseconds: only a browser that hangs is waited for so long
 KINDS = {"report": summaries.report, "audit": summaries.audit, "hostile": summaries.hostile}
@@ -32,7 +32,7 @@ def browser():
 def addresses(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     for kind, summary in KINDS.items():
-        write_page(summary(), folder / f"{kind}.html")
+        CoverageReport(summary()).to_html(folder / f"{kind}.html")
     return {kind: (folder / f"{kind}.html").as_uri() for kind in KINDS}
 
 

@@ -18,7 +18,7 @@ from plcp import (
     SplitConformal,
     certify,
 )
-from plcp.evaluation.certificate import Outcome, cautions_of, rows_met
+from plcp.evaluation.outcome import Outcome, cautions_of, rows_met
 from test_estimator_checks import sign
 
 KNOWN_BY_THEIR_THRESHOLD = [
@@ -49,7 +49,7 @@ def test_rows_that_calibrated_are_noticed(rng, rule):
 def test_one_open_side_is_enough_for_a_caution():
     scores = np.array([[0.1, 0.2], [0.3, 0.4]])
     thresholds = np.array([[1.0, np.inf], [1.0, 1.0]])
-    (caution,) = cautions_of(Outcome(np.ones(2, dtype=bool), None, scores, thresholds))
+    (caution,) = cautions_of(Outcome(np.ones(2, dtype=bool), scores=scores, thresholds=thresholds))
     assert caution.startswith("1 of 2 rows have an infinite threshold")
 
 

@@ -31,7 +31,7 @@ from plcp import (
 )
 from plcp.exceptions import CollapseWarning
 from plcp.thresholds import ThresholdRule
-from test_estimator_checks import RULES, sign
+from test_estimator_checks import ESTIMATORS, sign
 
 TREE = TreePartition(n_groups=3, min_samples_leaf=5)
 
@@ -41,11 +41,11 @@ def pairs(rng, n):
     return X, (2 + X[:, 0]) * rng.exponential(size=n)
 
 
-# a certificate is one of one level, and says so
-OF_ONE_LEVEL = [rule for rule in RULES if not isinstance(rule.alpha, list)]
+RULES = [rule for rule in ESTIMATORS if isinstance(rule, ThresholdRule)]
+ONE_ALPHA = [rule for rule in RULES if not isinstance(rule.alpha, list)]
 
 
-@pytest.mark.parametrize("rule", OF_ONE_LEVEL, ids=lambda rule: type(rule).__name__)
+@pytest.mark.parametrize("rule", ONE_ALPHA, ids=lambda rule: type(rule).__name__)
 def test_every_rule(rng, rule):
     """All rows are counted as the rule's own thresholds say, and groups come one after another."""
     X, scores = pairs(rng, 400)

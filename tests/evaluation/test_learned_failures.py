@@ -125,14 +125,14 @@ def test_an_audit_searches_only_columns_that_can_tell_kinds_of_rows(rng):
         empty=None,
         tags=[["a"]] * 4000,
     )
-    summary = audit(frame, covered="covered")
+    summary = audit(frame, covered="covered").to_dict()
     notes = " ".join(summary["notes"])
     for name in ("name", "empty", "tags"):
         assert f"Column '{name}' was not searched" in notes
     assert summary["learned"]["groups"][0]["name"] == "age ≥ 61"
     for other in (
-        audit(frame, covered="covered", exclude=["age"]),
-        audit(frame, covered="covered", features=["sex"]),
+        audit(frame, covered="covered", exclude=["age"]).to_dict(),
+        audit(frame, covered="covered", features=["sex"]).to_dict(),
     ):
         assert not any("age" in group["name"] for group in other["learned"]["groups"])
 
@@ -141,9 +141,9 @@ def test_an_audit_searches_only_columns_that_can_tell_kinds_of_rows(rng):
 def test_copied_rows_are_told_and_warned_of_where_they_are_many(rng, copies):
     X = features(rng, 200).assign(y=rng.normal(size=200), low=-1.7, high=1.7, tags=[["a"]] * 200)
     frame = pd.concat([X, *[X] * (copies // 200), X.head(copies % 200)])
-    summary = audit(frame, target="y", lower="low", upper="high")
+    summary = audit(frame, target="y", lower="low", upper="high").to_dict()
     warning, notes = summary["headline"]["warning"] or "", " ".join(summary["notes"])
     told = f"{copies} row{'' if copies == 1 else 's'} of {200 + copies} are copies"
     assert (told in warning, told in notes) == (copies >= 23, 0 < copies < 23)  # a tenth of all
     judged = frame.assign(covered=True).drop(columns=["y", "low", "high"])
-    assert "copies" not in str(audit(judged, covered="covered"))
+    assert "copies" not in str(audit(judged, covered="covered").to_dict())

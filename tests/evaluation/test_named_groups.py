@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from plcp.evaluation import By, parse_by
+from plcp.evaluation.columns import check_by
 from plcp.evaluation.groups import group_by
-from plcp.evaluation.roles import check_by
 from strategies import few
 
 NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"

@@ -13,9 +13,9 @@ import summaries
 from hypothesis import example, given, settings, strategies as st
 from markup import parse
 
-from plcp.evaluation import By, audit
+from plcp.evaluation import By, CoverageReport, audit
 from plcp.evaluation.formatting import rate
-from plcp.evaluation.html import MOST_DRAWN, drawn, render_page, write_page
+from plcp.evaluation.html import MOST_DRAWN, drawn, render_page
 
 KINDS = {"report": summaries.report, "audit": summaries.audit, "hostile": summaries.hostile}
 OURS = {"kind", "format", "size_name", "verdict"}  # words that come from us, not from data
@@ -128,7 +128,7 @@ def test_who_was_failed_stands_before_all_else():
     assert places == sorted(places)
     assert places[-1] < texts.index("Where it covers")
     assert any("; 1 more are below" in text for text in texts)
-    assert "Failed by " not in parse(render_page(summaries.audit())).texts
+    assert "Below target by " not in parse(render_page(summaries.audit())).texts
 
 
 def test_a_summary_without_any_group_still_has_its_headline():
@@ -182,17 +182,18 @@ def test_every_dot_says_what_the_summary_says():
 
 def test_written_page_is_the_rendered_one(tmp_path):
     summary, path = summaries.report(), tmp_path / "report.html"
-    write_page(summary, path)
+    CoverageReport(summary).to_html(path)
     assert path.read_text(encoding="utf-8") == render_page(summary)
     with pytest.raises(FileExistsError, match=r"report\.html exists"):
-        write_page(summaries.audit(), path)
-    write_page(summaries.audit(), path, force=True)
+        CoverageReport(summaries.audit()).to_html(path)
+    CoverageReport(summaries.audit()).to_html(path, force=True)
     assert parse(path.read_text(encoding="utf-8")).summary == summaries.audit()
 
 
 def test_a_file_name_that_is_no_text_loses_no_page(tmp_path):
     path = tmp_path / "report.html"
-    write_page(summaries.audit() | {"title": "audit of caf\udce9.csv"}, path)
+    named = summaries.audit() | {"title": "audit of caf\udce9.csv"}
+    CoverageReport(named).to_html(path)
     page = parse(path.read_text(encoding="utf-8"))
     assert r"audit of caf\udce9.csv" in page.texts
 
@@ -215,7 +216,7 @@ def audited():
     half = rng.uniform(1.5, 1.9, size=len(y))
     frame |= {"lo": -half, "hi": half}
     by = [By("<script>", 4), By("kind", None)]
-    return audit(frame, target="y", lower="lo", upper="hi", by=by)
+    return audit(frame, target="y", lower="lo", upper="hi", by=by).to_dict()
 
 
 def test_a_real_audit_is_shown_whole(audited):

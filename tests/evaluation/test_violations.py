@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from bands import FALSE_ALARM
-from plcp.evaluation import Described, GroupList, Outcome, summarise, violations
+from plcp.evaluation import Described, GroupList, Outcome, summarise
+from plcp.evaluation.report import violations
 
 RUNS = 400
 

@@ -33,12 +33,12 @@ def audited(y=None, low=None, high=None, table=TABLE, by="c", **options):
     if isinstance(table, pd.DataFrame):
         columns = {name: values for name, values in columns.items() if values is not None}
         table = table.assign(**columns) if columns else table
-    return told(audit(table, **ENDS, by=by, **options))
+    return told(audit(table, **ENDS, by=by, **options).to_dict())
 
 
 def judged(covered):
     table = data.pandas(data.X).assign(covered=covered)
-    return told(audit(table, covered="covered", by="c"))
+    return told(audit(table, covered="covered", by="c").to_dict())
 
 
 def counted(entry, name, bad, given, answer):

@@ -8,29 +8,22 @@ from .certificate import (
     certify as certify,
 )
 from .columns import (
+    By as By,
     choose_features as choose_features,
+    parse_by as parse_by,
 )
 from .groups import (
     Described as Described,
     GroupList as GroupList,
     model_groups as model_groups,
 )
-from .html import (
-    render_page as render_page,
-    write_page as write_page,
-)
 from .outcome import (
     Outcome as Outcome,
 )
-from .roles import (
-    By as By,
-    parse_by as parse_by,
+from .report import (
+    CoverageReport as CoverageReport,
 )
 from .summary import (
     choice_of as choice_of,
     summarise as summarise,
-    violations as violations,
-)
-from .text import (
-    to_text as to_text,
 )

@@ -13,11 +13,18 @@ from plcp._files import find_column
 from plcp._options import check_alpha, check_count, check_share
 from plcp._validation import check_lengths
 from plcp._verdict import MOST_ROWS, rows_to_decide
-from plcp.evaluation.columns import as_pandas, choose_features, holds_lists
+from plcp.evaluation.columns import (
+    By,
+    as_pandas,
+    audited_columns,
+    choose_features,
+    holds_lists,
+    parse_by,
+)
 from plcp.evaluation.formatting import asked, rows, rows as rows_text
 from plcp.evaluation.groups import LABELS, Described, GroupList
-from plcp.evaluation.outcome import Judged, judge_covered, judge_intervals, judge_sets
-from plcp.evaluation.roles import By, audited_columns, parse_by
+from plcp.evaluation.outcome import Outcome, judge_covered, judge_intervals, judge_sets
+from plcp.evaluation.report import CoverageReport
 from plcp.evaluation.summary import summarise
 from plcp.explain import RuleTree
 from plcp.metrics import ert
@@ -248,7 +255,7 @@ def audit(
     title: str = "Audit of coverage",
     provenance: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> CoverageReport:
     """Audit prediction sets of any origin on rows that they were not made from.
 
     Give the names of columns: ``target`` with ``lower`` and ``upper``, or ``target`` with ``sets``,
@@ -292,8 +299,8 @@ def audit(
 
     Returns
     -------
-    dict
-        The summary (`summarise`), for `write_page`, `to_text` and `violations`.
+    CoverageReport
+        Prints as text; ``to_html``, ``to_dict``, ``violations``.
 
     Examples
     --------
@@ -302,8 +309,8 @@ def audit(
     >>> age = rng.integers(18, 80, size=4000)
     >>> y = rng.normal(scale=np.where(age < 60, 1, 2))
     >>> table = {"age": age, "y": y, "low": y * 0 - 1.96, "high": y * 0 + 1.96}
-    >>> summary = audit(table, target="y", lower="low", upper="high", by="age:4")
-    >>> print(summary["headline"]["worst"])
+    >>> report = audit(table, target="y", lower="low", upper="high", by="age:4")
+    >>> print(report.headline["worst"])
     Worst place: age ≥ 60: 63.0 % of 656 rows (57.8 to 67.9 %, all 6 groups at once).
     """
     check_count("seed", seed, 0)
@@ -317,16 +324,15 @@ def audit(
         covered=covered,
         size=size,
     )
-    judged, size_name = _judge(table, roles)
-    kept = table if judged.kept.all() else table[judged.kept]
+    outcome, size_name = _outcome(table, roles)
+    kept = table if outcome.kept is None or outcome.kept.all() else table[outcome.kept]
     hidden = [*roles.values(), *(find_column(name, list(table.columns)) for name in exclude)]
     X, unfit = choose_features(kept, features, hidden)
-    outcome = judged.outcome
     found = learn_failures(X, outcome.covered, alpha=alpha, confidence=confidence, seed=seed)
     told = what_is_foretold(X, outcome.covered, alpha, confidence, seed)
     # outcomes and ends seldom agree by chance; whether a row is covered does
     copies = Copies() if covered else find_copies(kept)
-    return summarise(
+    summary = summarise(
         {METHOD: outcome},
         alpha=alpha,
         confidence=confidence,
@@ -339,14 +345,15 @@ def audit(
         size_name=size_name,
         warning=copies.warning,
         provenance=provenance,
-        notes=[*notes, *judged.notes, *copies.notes, *unfit, *told],
+        notes=[*notes, *outcome.notes, *copies.notes, *unfit, *told],
     )
+    return CoverageReport(summary)
 
 
-def _judge(table: pd.DataFrame, roles: Mapping[str, str]) -> tuple[Judged, str | None]:
+def _outcome(table: pd.DataFrame, roles: Mapping[str, str]) -> tuple[Outcome, str | None]:
     if "lower" in roles:
         return judge_intervals(table, roles["target"], roles["lower"], roles["upper"]), "length"
     if "sets" in roles:
         return judge_sets(table, roles["target"], roles["sets"]), LABELS
-    judged = judge_covered(table, roles["covered"], roles.get("size"))
-    return judged, "size" if "size" in roles else None
+    outcome = judge_covered(table, roles["covered"], roles.get("size"))
+    return outcome, "size" if "size" in roles else None

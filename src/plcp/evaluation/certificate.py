@@ -8,7 +8,6 @@ import os
 import platform
 import re
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -19,7 +18,7 @@ from inspect import signature
 from numbers import Real
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,9 +26,8 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from plcp._formatting import WIDTH, text_table
-from plcp._options import Told, check_same_rows, check_share
+from plcp._options import Told, check_share
 from plcp._rows import count, is_dataset, is_frame, is_missing, plain
-from plcp._validation import check_labels, check_scores
 from plcp._verdict import (
     CHANCE,
     Verdict,
@@ -42,12 +40,19 @@ from plcp._verdict import (
     up,
     verdict_of,
 )
-from plcp.conformal import Conformal, check_one_level
+from plcp.conformal import Conformal
+from plcp.evaluation.outcome import (
+    Outcome,
+    alpha_of,
+    cautions_of,
+    check_kind,
+    draws,
+    outcome_of,
+)
 from plcp.groups.groups import label_text
 from plcp.metrics import coverage_by_group
 from plcp.metrics.groups import Grouping, as_grouping, column_groups
-from plcp.quantiles import FloatArray, IntArray
-from plcp.thresholds import ThresholdRule
+from plcp.quantiles import IntArray
 from plcp.thresholds.base import distinct
 
 if TYPE_CHECKING:
@@ -212,99 +217,6 @@ def _by_row(names: NDArray[Any], codes: IntArray, rows: IntArray, n: int) -> Gro
     """List memberships by rising row, as a grouping wants them."""
     order = np.argsort(rows, kind="stable")
     return Grouping(names, codes[order], rows[order], n)
-
-
-MOST_TIED = 0.05  # share of scores that may tie, and about the chance of a false alarm
-ROUNDING = 4 * np.finfo(float).eps  # of a threshold that is put together from parts
-
-
-class Outcome(NamedTuple):
-    """Covered or not, sizes if there are sets, and scores beside thresholds, a column a tail."""
-
-    covered: NDArray[np.bool_]
-    size: FloatArray | None
-    scores: FloatArray
-    thresholds: FloatArray
-
-
-def outcome_of(rule: Any, X: Any, y: ArrayLike, given: Mapping[str, ArrayLike]) -> Outcome:
-    """Ask a rule for the sets of the rows, and whether they cover."""
-    if isinstance(rule, Conformal):
-        sets, *made_of = rule.examine(X, y)
-        return Outcome(sets.contains(check_labels(y)), sets.size.astype(float), *made_of)
-    check_same_rows(X, y=y)
-    scores, thresholds = check_scores(y), rule.predict(X, **given)
-    return Outcome(scores <= thresholds, None, scores[:, None], thresholds[:, None])
-
-
-def cautions_of(outcome: Outcome) -> list[str]:
-    """Sentences about what speaks against the bounds, or makes them worth little."""
-    cautions = []
-    n, met = len(outcome.covered), rows_met(outcome.scores, outcome.thresholds)
-    if met:
-        cautions.append(
-            f"{met} of {n} scores equal their threshold, though hardly two rows have the same "
-            "score: rows that calibrated the rule seem to be among these, and if they are, no "
-            "bound here holds."
-        )
-        warnings.warn(cautions[0], UserWarning, stacklevel=3)
-    unbounded = int(np.isposinf(outcome.thresholds).any(axis=1).sum())
-    if unbounded:  # of which the rule itself has warned
-        cautions.append(
-            f"{unbounded} of {n} rows have an infinite threshold: their sets "
-            "hold every outcome, to one side at least, and cover for that alone."
-        )
-    return cautions
-
-
-def rows_met(scores: FloatArray, thresholds: FloatArray) -> int:
-    """Number of rows whose score is their threshold and no other row's, where few scores tie.
-
-    A conformal threshold is the score of a calibration row, which a new score of a continuous law
-    meets with probability zero, and one with atoms about as often as scores tie: where more than
-    one in twenty does, a threshold met says nothing. Neither does no row met, ever.
-
-    Examples
-    --------
-    >>> thresholds = np.full((3, 1), 2.0)
-    >>> rows_met(np.array([[1.0], [2.0], [3.0]]), thresholds)
-    1
-    >>> rows_met(np.array([[2.0], [2.0], [3.0]]), thresholds)
-    0
-    """
-    single = np.column_stack([_is_single(column) for column in scores.T])
-    telling = single.mean(axis=0) >= 1 - MOST_TIED
-    met = single & telling & np.isclose(scores, thresholds, rtol=ROUNDING, atol=0.0)
-    return int(met.any(axis=1).sum())
-
-
-def _is_single(scores: FloatArray) -> NDArray[np.bool_]:
-    """Whether each score is that of one row alone."""
-    _, codes, times = np.unique(scores, return_inverse=True, return_counts=True)
-    return np.asarray(times[codes] == 1)
-
-
-def alpha_of(rule: Any) -> float:
-    """Miscoverage rate of the sets, which is shared out among tails."""
-    check_one_level(rule)
-    tails = rule.thresholds_ if isinstance(rule, Conformal) else [rule]
-    return float(sum(tail.alpha for tail in tails))
-
-
-def draws(rule: Any) -> bool:
-    """Whether a rule's sets depend on random draws."""
-    parts = [rule.conformity_, *rule.thresholds_] if isinstance(rule, Conformal) else [rule]
-    return any(part.draws for part in parts)
-
-
-def check_kind(rule: Any) -> None:
-    """Refuse what is neither a threshold rule nor a conformal estimator."""
-    if not isinstance(rule, Conformal | ThresholdRule):
-        raise ValueError(
-            "rule must be a fitted threshold rule, ConformalRegressor or ConformalClassifier, "
-            f"got {type(rule).__name__}: of a pipeline or a search give the rule within, and X as "
-            "it sees it; for sets of another library use plcp.metrics.coverage_by_group"
-        )
 
 
 def check_rows(X: Any, y: Any) -> int:

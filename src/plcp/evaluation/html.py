@@ -5,13 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from plcp._files import write_atomically
 from plcp._verdict import Verdict
 from plcp.evaluation import charts, formatting as words
 from plcp.evaluation.charts import series_of
@@ -21,26 +19,6 @@ from plcp.explain.explanation import what_was_considered
 
 PAGE_WORDS = (asked, between, number, percent, rate, runs, what_was_considered, *words.WORDS)
 MOST_DRAWN = 60  # groups of one chart; the table has all
-
-
-def write_page(summary: Mapping[str, Any], path: str | Path, *, force: bool = False) -> None:
-    """Write the page of a summary; nothing is left under the name when it fails half way.
-
-    Parameters
-    ----------
-    summary : mapping
-        What ``plcp.evaluation`` found.
-
-    path : path
-        Name of the HTML file.
-
-    force : bool, default=False
-        Whether a file of that name may be replaced.
-    """
-    content = render_page(summary)
-    with write_atomically(path, force=force) as temporary:
-        # a file name that is no text, in the provenance, must not lose the page
-        temporary.write_bytes(content.encode("utf-8", "backslashreplace"))
 
 
 def render_page(summary: Mapping[str, Any]) -> str:

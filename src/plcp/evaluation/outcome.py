@@ -1,21 +1,25 @@
-"""What happened to each row: whether its set holds the outcome, and how large the set is."""
+"""The outcome of each row: whether its set covers it and how large the set is, from any source."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from plcp._options import shortened
+from plcp._options import check_same_rows, shortened
+from plcp._validation import check_labels, check_scores
+from plcp.conformal import Conformal, check_one_level
 from plcp.evaluation.columns import holds_lists
 from plcp.evaluation.formatting import label, rows
 from plcp.metrics.measure import check_size
 from plcp.quantiles import FloatArray, IntArray
 from plcp.sets import Intervals
+from plcp.thresholds import ThresholdRule
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,11 +34,21 @@ class Outcome:
     covered : array of bool, shape (n,)
         Whether each set holds its outcome.
     size : array of shape (n,), optional
-        Length of each interval or number of labels of each set; None if nobody knows.
+        Length of each interval or number of labels of each set; None if it is not known.
+    kept : array of bool, optional
+        Rows of the table that the outcomes are of; None: all.
+    notes : tuple of str
+        Rows left out, and what is odd about the others.
+    scores, thresholds : array of shape (n, tails), optional
+        Of a fitted rule: what its thresholds were compared with, one column per tail.
     """
 
     covered: NDArray[np.bool_]
     size: FloatArray | None = None
+    kept: NDArray[np.bool_] | None = None
+    notes: tuple[str, ...] = ()
+    scores: FloatArray | None = None
+    thresholds: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.covered)
@@ -97,15 +111,7 @@ SWAPPED = 0.9  # share of crossed intervals that is no accident
 TRUTHS = {"true": True, "false": False, "1": True, "0": False}
 
 
-class Judged(NamedTuple):
-    """What happened to the rows that can be judged, which they are, and what is odd about them."""
-
-    outcome: Outcome
-    kept: NDArray[np.bool_]
-    notes: list[str]
-
-
-def judge_intervals(frame: pd.DataFrame, target: str, lower: str, upper: str) -> Judged:
+def judge_intervals(frame: pd.DataFrame, target: str, lower: str, upper: str) -> Outcome:
     """Judge intervals by their ends, which belong to them.
 
     Rows without an outcome, or without an end, are left out and counted; an end that is not there
@@ -121,7 +127,7 @@ def judge_intervals(frame: pd.DataFrame, target: str, lower: str, upper: str) ->
         notes.append(
             f"{rows(empty)} with {lower!r} above {upper!r}: such a set is empty and covers nothing."
         )
-    return Judged(Outcome(intervals.contains(y[kept]), intervals.size), kept, notes)
+    return Outcome(intervals.contains(y[kept]), intervals.size, kept, tuple(notes))
 
 
 def _check_order(y: FloatArray, low: FloatArray, high: FloatArray, lower: str, upper: str) -> None:
@@ -134,7 +140,7 @@ def _check_order(y: FloatArray, low: FloatArray, high: FloatArray, lower: str, u
         )
 
 
-def judge_sets(frame: pd.DataFrame, target: str, sets: str) -> Judged:
+def judge_sets(frame: pd.DataFrame, target: str, sets: str) -> Outcome:
     """Judge sets of labels: lists, text such as ``a|b``, or JSON lists.
 
     Labels are compared by their text. Rows without an outcome, or without a set, are left out and
@@ -153,11 +159,11 @@ def judge_sets(frame: pd.DataFrame, target: str, sets: str) -> Judged:
     if empty := sum(not members for _, members in pairs):
         notes.append(f"{rows(empty)} with an empty set, which covers nothing.")
     size = np.array([len(members) for _, members in pairs], dtype=float)
-    return Judged(Outcome(covered, size), kept, notes)
+    return Outcome(covered, size, kept, tuple(notes))
 
 
-def judge_covered(frame: pd.DataFrame, covered: str, size: str | None = None) -> Judged:
-    """Take what somebody else has judged: true or false, 1 or 0; rows without it are left out."""
+def judge_covered(frame: pd.DataFrame, covered: str, size: str | None = None) -> Outcome:
+    """Take what is judged already: true or false, 1 or 0; rows without it are left out."""
     import pandas as pd
 
     if holds_lists(frame[covered]):
@@ -179,7 +185,7 @@ def judge_covered(frame: pd.DataFrame, covered: str, size: str | None = None) ->
     kept, notes = _kept(covered, present, has_set)
     indicator = np.array([*truths, False], dtype=bool)[codes[kept]]
     checked = None if sizes is None or not kept.any() else check_size(sizes[kept])
-    return Judged(Outcome(indicator, checked), kept, notes)
+    return Outcome(indicator, checked, kept, tuple(notes))
 
 
 def numbers(frame: pd.DataFrame, name: str) -> FloatArray:
@@ -220,4 +226,91 @@ def _check_spelling(target: str, sets: str, pairs: list[tuple[str, Any]]) -> Non
         raise ValueError(
             f"{target!r} holds {shortened(sorted(outcomes))}, but sets in {sets!r} hold "
             f"{shortened(sorted(labels))}: spell labels alike in both"
+        )
+
+
+MOST_TIED = 0.05  # share of scores that may tie, and about the chance of a false alarm
+ROUNDING = 4 * np.finfo(float).eps  # of a threshold that is put together from parts
+
+
+def outcome_of(rule: Any, X: Any, y: ArrayLike, given: Mapping[str, ArrayLike]) -> Outcome:
+    """Return whether the sets of a fitted rule, or its thresholds, cover the rows."""
+    if isinstance(rule, Conformal):
+        sets, scores, thresholds = rule.examine(X, y)
+        size = sets.size.astype(float)
+        return Outcome(sets.contains(check_labels(y)), size, scores=scores, thresholds=thresholds)
+    check_same_rows(X, y=y)
+    scores, thresholds = check_scores(y), rule.predict(X, **given)
+    return Outcome(scores <= thresholds, scores=scores[:, None], thresholds=thresholds[:, None])
+
+
+def cautions_of(outcome: Outcome) -> list[str]:
+    """Sentences about what speaks against the bounds, or makes them worth little."""
+    cautions: list[str] = []
+    if outcome.scores is None or outcome.thresholds is None:
+        return cautions
+    n, met = len(outcome.covered), rows_met(outcome.scores, outcome.thresholds)
+    if met:
+        cautions.append(
+            f"{met} of {n} scores equal their threshold, though hardly two rows have the same "
+            "score: rows that calibrated the rule seem to be among these, and if they are, no "
+            "bound here holds."
+        )
+        warnings.warn(cautions[0], UserWarning, stacklevel=3)
+    unbounded = int(np.isposinf(outcome.thresholds).any(axis=1).sum())
+    if unbounded:  # of which the rule itself has warned
+        cautions.append(
+            f"{unbounded} of {n} rows have an infinite threshold: their sets "
+            "hold every outcome, to one side at least, and cover for that alone."
+        )
+    return cautions
+
+
+def rows_met(scores: FloatArray, thresholds: FloatArray) -> int:
+    """Number of rows whose score is their threshold and no other row's, where few scores tie.
+
+    A conformal threshold is the score of a calibration row, which a new score of a continuous law
+    meets with probability zero, and one with atoms about as often as scores tie: where more than
+    one in twenty does, a threshold met says nothing. Neither does no row met, ever.
+
+    Examples
+    --------
+    >>> thresholds = np.full((3, 1), 2.0)
+    >>> rows_met(np.array([[1.0], [2.0], [3.0]]), thresholds)
+    1
+    >>> rows_met(np.array([[2.0], [2.0], [3.0]]), thresholds)
+    0
+    """
+    single = np.column_stack([_is_single(column) for column in scores.T])
+    telling = single.mean(axis=0) >= 1 - MOST_TIED
+    met = single & telling & np.isclose(scores, thresholds, rtol=ROUNDING, atol=0.0)
+    return int(met.any(axis=1).sum())
+
+
+def _is_single(scores: FloatArray) -> NDArray[np.bool_]:
+    """Whether each score is that of one row alone."""
+    _, codes, times = np.unique(scores, return_inverse=True, return_counts=True)
+    return np.asarray(times[codes] == 1)
+
+
+def alpha_of(rule: Any) -> float:
+    """Miscoverage rate of the sets, which is shared out among tails."""
+    check_one_level(rule)
+    tails = rule.thresholds_ if isinstance(rule, Conformal) else [rule]
+    return float(sum(tail.alpha for tail in tails))
+
+
+def draws(rule: Any) -> bool:
+    """Whether a rule's sets depend on random draws."""
+    parts = [rule.conformity_, *rule.thresholds_] if isinstance(rule, Conformal) else [rule]
+    return any(part.draws for part in parts)
+
+
+def check_kind(rule: Any) -> None:
+    """Refuse what is neither a threshold rule nor a conformal estimator."""
+    if not isinstance(rule, Conformal | ThresholdRule):
+        raise ValueError(
+            "rule must be a fitted threshold rule, ConformalRegressor or ConformalClassifier, "
+            f"got {type(rule).__name__}: of a pipeline or a search give the rule within, and X as "
+            "it sees it; for sets of another library use plcp.metrics.coverage_by_group"
         )

@@ -8,17 +8,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from plcp._options import check_alpha
-from plcp.evaluation.certificate import (
-    Outcome,
-    alpha_of,
-    cautions_of,
-    check_kind,
-    check_rows,
-    check_rule_groups,
-    groups_of,
-    named_groups,
-    outcome_of,
-)
+from plcp.evaluation.certificate import check_rows, check_rule_groups, groups_of, named_groups
+from plcp.evaluation.outcome import Outcome, alpha_of, cautions_of, check_kind, outcome_of
 from plcp.groups.groups import label_text
 from plcp.metrics import GroupCoverage, Grouping, coverage_by_group
 from plcp.plotting.display import (

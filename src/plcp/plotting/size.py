@@ -205,6 +205,7 @@ class SizeDisplay(Display):
 def _size(estimator: Any, asked: Asked) -> tuple[Any, str]:
     """Size of each row's set, and what it is."""
     if asked.outcome.size is None:
-        return asked.outcome.thresholds[:, 0], "mean threshold"
+        thresholds: Any = asked.outcome.thresholds
+        return thresholds[:, 0], "mean threshold"
     labels = isinstance(estimator, ConformalClassifier)
     return asked.outcome.size, "mean number of labels" if labels else "mean length"

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from plcp._rows import count, is_frame, is_missing, plain
 from plcp._validation import check_names
 from plcp.conformal import Conformal, check_one_level
-from plcp.evaluation.certificate import check_kind
+from plcp.evaluation.outcome import check_kind
 from plcp.groups.groups import label_text
 from plcp.metrics.groups import count_quantiles
 from plcp.metrics.measure import check_numbers

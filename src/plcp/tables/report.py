@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from plcp._files import find_column
 from plcp.evaluation import (
     By,
+    CoverageReport,
     GroupList,
     Outcome,
     choice_of,
@@ -131,8 +132,8 @@ def summarise_model(
     provenance: Mapping[str, Any] | None = None,
     notes: Iterable[str] = (),
     where: str = "the table",
-) -> dict[str, Any]:
-    """Examine test rows, and summarise what the model's sets and Split's hold of them.
+) -> CoverageReport:
+    """Examine test rows, and report what the model's sets and Split's hold of them.
 
     Parameters
     ----------
@@ -155,8 +156,8 @@ def summarise_model(
 
     Returns
     -------
-    dict
-        The summary, for `write_page`.
+    CoverageReport
+        Its ``to_html`` is the page.
     """
     found = examine(model, table, where)
     # one group is all rows: there is nothing to tell it from
@@ -165,7 +166,7 @@ def summarise_model(
     if model.method != "split":
         name = NAMES.get(model.method, model.method.capitalize())
         outcomes[name] = Outcome(found.covered, found.size)
-    return summarise(
+    summary = summarise(
         outcomes,
         alpha=model.alpha,
         confidence=confidence,
@@ -182,6 +183,7 @@ def summarise_model(
         provenance={**_made_of(model), **_of_file(digest), **(provenance or {})},
         notes=[*notes, *_first_of_several(model), *model.notes, *found.notes, *_unweighted(model)],
     )
+    return CoverageReport(summary)
 
 
 def _groups(

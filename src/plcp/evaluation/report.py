@@ -1,18 +1,136 @@
-"""A summary as plain text for terminals; nothing is computed here but places on a line."""
+"""The report of an audit: its page, its text, its figures, and the groups that are too low."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from plcp._files import write_atomically
 from plcp._formatting import WIDTH, fold, room, text_table
-from plcp.evaluation.formatting import between, number, percent, rate
+from plcp._options import check_share
+from plcp.evaluation.formatting import asked, between, number, percent, rate, rows
 from plcp.evaluation.groups import LABELS
+from plcp.evaluation.summary import all_groups
 from plcp.explain.explanation import what_was_considered
 
 Summary = Mapping[str, Any]
 MARKS = 15  # places of a bar
 MOST_COLUMNS = 10  # of importance that are told; the page has more
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CoverageReport:
+    """Coverage of prediction sets, overall and by group, with verdicts.
+
+    Made by `plcp.evaluation.audit`. Everything was computed before: the methods only render.
+
+    Parameters
+    ----------
+    summary : mapping
+        What `summarise` found, as plain values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.evaluation import Outcome, summarise
+    >>> sets = Outcome(np.arange(500) % 5 > 0)
+    >>> report = CoverageReport(summarise({"ours": sets}, alpha=0.1))
+    >>> report.headline["holds"]
+    'Covers 80.0 % of 500 rows (95 % interval 76.2 to 83.5 %): below the 90 % requested.'
+    >>> report.violations(0.9)
+    ['all rows: covers 80.0 % of 500 rows (76.2 to 83.5 %), below 90 %.']
+    """
+
+    summary: Mapping[str, Any]
+
+    @property
+    def headline(self) -> dict[str, str | None]:
+        """Sentences on what holds, what changes and which place is worst."""
+        return dict(self.summary["headline"])
+
+    def violations(self, fail_under: float | None = None) -> list[str]:
+        """Return a sentence on all rows, and on each group, that is below a share beyond chance.
+
+        Parameters
+        ----------
+        fail_under : float or None
+            Coverage that is tolerated; None: the target, 1 - alpha.
+        """
+        return violations(
+            self.summary, self.summary["target"] if fail_under is None else fail_under
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values that strict JSON can hold."""
+        return dict(self.summary)
+
+    def to_text(self) -> str:
+        """Return lines of at most 100 columns for a terminal."""
+        return to_text(self.summary)
+
+    def to_html(self, path: str | Path | None = None, *, force: bool = False) -> str:
+        """Return the page, one HTML file that needs nothing else, and write it if a path is given.
+
+        Parameters
+        ----------
+        path : path, optional
+            Name of the file; none is left under it if writing fails.
+        force : bool, default=False
+            Whether a file of that name may be replaced.
+        """
+        from plcp.evaluation.html import render_page
+
+        page = render_page(self.summary)
+        if path is not None:
+            with write_atomically(path, force=force) as temporary:
+                # a file name that is no text, in the provenance, must not lose the page
+                temporary.write_bytes(page.encode("utf-8", "backslashreplace"))
+        return page
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"CoverageReport({self.headline['holds']!r})"
+
+
+def violations(summary: Mapping[str, Any], fail_under: float) -> list[str]:
+    """Sentences about all rows, or groups, whose coverage is below a share beyond chance.
+
+    A group counts if its upper bound for all groups of its list at once lies below ``fail_under``:
+    a low share of few rows is no proof. So where coverage is ``fail_under`` or more everywhere, all
+    rows are accused with probability at most (1 - confidence) / 2, and so is any group of a list:
+    of the learned groups, and of those of each named column. With k named columns the chance of any
+    false alarm is at most (k + 2) (1 - confidence) / 2.
+
+    Parameters
+    ----------
+    summary : mapping
+        From `summarise` or `audit`; its last method is judged.
+    fail_under : float
+        Coverage that is tolerated, between 0 and 1: the target, or somewhat less.
+
+    Examples
+    --------
+    >>> from plcp.evaluation import Outcome, summarise
+    >>> covered = [index % 5 > 0 for index in range(500)]
+    >>> summary = summarise({"ours": Outcome(covered)}, alpha=0.1)
+    >>> violations(summary, 0.9)
+    ['all rows: covers 80.0 % of 500 rows (76.2 to 83.5 %), below 90 %.']
+    >>> violations(summary, 0.8)
+    []
+    """
+    least, subject = check_share("fail_under", fail_under), summary["methods"][-1]
+    found = [("all rows", summary["overall"][subject])]
+    found += [(group["name"], group["cells"][subject]) for group in all_groups(summary)]
+    return [
+        f"{name}: covers {percent(cell['coverage'])} of {rows(cell['n'])} "
+        f"({between(cell['low_all'], cell['high_all'], least)}), below {asked(least)}."
+        for name, cell in found
+        if cell["high_all"] < least
+    ]
 
 
 def to_text(summary: Summary) -> str:
