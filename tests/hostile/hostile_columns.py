@@ -202,7 +202,7 @@ ONE_A_ROW = {  # of functions of arrays, that know nothing of rows before or aft
     "empty": refused(first(0), f"{EMPTY}|shape", needs="no rows", rows=0, law=no_rows),
     "None": refused(lambda y: None, "None|shape|must not be nan|must be given"),
 }
-SIZES = {name: bad for name, bad in ONE_A_ROW.items() if name != "inf"} | {
+SIZES = {name: bad for name, bad in ONE_A_ROW.items() if name not in ("inf", "None")} | {
     "negative": refused(put(3, -1.0), "at least 0, got -1.0 at row 3"),
     "inf": refused(put(3, np.inf), "finite, got inf at row 3", needs="infinite sets"),
 }
