@@ -1,4 +1,4 @@
-"""Trees in one node: the same leaf as by walking, on cuts, in gaps and among categories."""
+"""Trees in one node: the same leaf as by traversal, on cuts, in gaps and among categories."""
 
 import numpy as np
 import onnxruntime
@@ -12,9 +12,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from plcp import PLCP, OrderedPartition, Rectified
 from plcp.onnx.graph import IR_VERSION, VERSIONS, Graph
-from plcp.onnx.trees import Grown, forest
+from plcp.onnx.trees import forest
 from plcp.regressors import StackedQuantile
-from plcp.regressors._fast_trees import Branches
+from plcp.regressors._fast_trees import Trees, joined
 from plcp.regressors.encoding import CategoryMeans
 from strategies import few
 
@@ -38,18 +38,18 @@ def trees(draw):
         if node is not None and draw(st.booleans())
     }
     columns = [0 if i in sets else draw(st.integers(1, N_COLUMNS - 1)) for i in range(n)]
-    branches = Branches(
+    trees = Trees(
+        roots=np.array([0]),
         column=np.array(columns),
         cut=np.array([draw(st.sampled_from(VALUES)) for _ in range(n)]),
-        gaps_left=np.array([draw(st.booleans()) for _ in range(n)]),
-        left=np.array([0 if node is None else node[0] for node in nodes]),
-        right=np.array([0 if node is None else node[1] for node in nodes]),
-        is_leaf=np.array([node is None for node in nodes]),
+        missing_left=np.array([draw(st.booleans()) for _ in range(n)]),
+        left=np.array([i if node is None else node[0] for i, node in enumerate(nodes)]),
+        right=np.array([i if node is None else node[1] for i, node in enumerate(nodes)]),
         value=np.array([float(draw(st.integers(-8, 8))) for _ in range(n)]),
         sets=sets,
     )
     outputs = np.array([draw(st.integers(0, N_OUTPUTS - 1)) for _ in range(n)])
-    return Grown(branches, outputs, branches.value)
+    return trees, outputs
 
 
 @st.composite
@@ -61,29 +61,31 @@ def tables(draw):
     return np.array(draw(st.lists(rows, min_size=1, max_size=12)))
 
 
-def walked(grown, X):
-    """What the leaves add to each output, one row and one question after the other."""
+def traversed(drawn, X):
+    """What the leaves add to each output, one row and one split after the other."""
     totals = np.zeros((len(X), N_OUTPUTS))
     for row, x in enumerate(X):
-        for branches, outputs, weights in ((g.branches, g.outputs, g.weights) for g in grown):
-            place = 0
-            while not branches.is_leaf[place]:
-                value = x[branches.column[place]]
+        for trees, outputs in drawn:
+            node = 0
+            while not trees.is_leaf[node]:
+                value = x[trees.column[node]]
                 if np.isnan(value):
-                    left = branches.gaps_left[place]
-                elif place in branches.sets:
-                    left = value in branches.sets[place]
+                    left = trees.missing_left[node]
+                elif node in trees.sets:
+                    left = value in trees.sets[node]
                 else:
-                    left = value <= branches.cut[place]
-                place = branches.left[place] if left else branches.right[place]
-            totals[row, outputs[place]] += weights[place]
+                    left = value <= trees.cut[node]
+                node = trees.left[node] if left else trees.right[node]
+            totals[row, outputs[node]] += trees.value[node]
     return totals
 
 
-def model_of(grown):
+def model_of(drawn):
     graph = Graph()
     graph.input("X", "double", N_COLUMNS)
-    graph.output("Y", forest(graph, "X", grown, N_OUTPUTS), "double", N_OUTPUTS)
+    trees, outputs = (list(part) for part in zip(*drawn, strict=True))
+    sums = forest(graph, "X", joined(trees), np.concatenate(outputs), N_OUTPUTS)
+    graph.output("Y", sums, "double", N_OUTPUTS)
     inner = helper.make_graph(
         graph.nodes, "trees", graph.used_inputs(), graph.outputs, graph.constants
     )
@@ -91,25 +93,27 @@ def model_of(grown):
     return helper.make_model(inner, opset_imports=versions, ir_version=IR_VERSION)
 
 
-def run(grown, X):
-    session = onnxruntime.InferenceSession(model_of(grown).SerializeToString())
+def run(drawn, X):
+    session = onnxruntime.InferenceSession(model_of(drawn).SerializeToString())
     return session.run(None, {"X": X})[0]
 
 
 @few
 @given(st.lists(trees(), min_size=1, max_size=4), tables())
-def test_a_forest_gives_each_row_the_leaves_it_walks_to(grown, X):
-    np.testing.assert_array_equal(run(grown, X), walked(grown, X))
+def test_a_forest_adds_the_leaves_that_each_row_reaches(drawn, X):
+    np.testing.assert_array_equal(run(drawn, X), traversed(drawn, X))
 
 
 @few
 @given(st.lists(trees(), min_size=1, max_size=6))
-def test_no_root_has_two_children_of_one_number(grown):
-    node = next(node for node in model_of(grown).graph.node if node.op_type == "TreeEnsemble")
-    told = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
-    for root in told["tree_roots"]:
-        kinds = told["nodes_trueleafs"][root], told["nodes_falseleafs"][root]
-        children = told["nodes_truenodeids"][root], told["nodes_falsenodeids"][root]
+def test_no_root_has_two_children_of_one_number(drawn):
+    node = next(node for node in model_of(drawn).graph.node if node.op_type == "TreeEnsemble")
+    options = {
+        attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute
+    }
+    for root in options["tree_roots"]:
+        kinds = options["nodes_trueleafs"][root], options["nodes_falseleafs"][root]
+        children = options["nodes_truenodeids"][root], options["nodes_falsenodeids"][root]
         assert kinds[0] == kinds[1] or children[0] != children[1]
 
 

@@ -11,18 +11,16 @@ from every_estimator import CASES, RULES, answer, make_rows
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from plcp.regressors import crossfit as averaged
+from plcp.regressors import crossfit
 
 THREADS = 8
 TURNS = 3
-MOST_TO_WALK, ROWS_FOR_TABLES = 48, 96
 
 
 @pytest.fixture(autouse=True)
 def _threads_take_turns_often(monkeypatch):
-    """Switch between threads at every chance; make tables of trees for few rows already."""
-    monkeypatch.setattr(averaged, "ROWS_FOR_TABLES", ROWS_FOR_TABLES)
-    monkeypatch.setattr(averaged, "MOST_TO_WALK", MOST_TO_WALK)
+    """Switch between threads at every chance; make tables of LightGBM's trees for few rows."""
+    monkeypatch.setattr(crossfit, "ROWS_FOR_LIGHTGBM", 96)
     usual = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -30,8 +28,8 @@ def _threads_take_turns_often(monkeypatch):
 
 
 def batches():
-    """Rows of each thread: some few enough to walk, some enough for tables, some in between."""
-    sizes = [MOST_TO_WALK - 16 + 16 * thread for thread in range(THREADS)]
+    """Rows of each thread, of several sizes."""
+    sizes = [32 + 16 * thread for thread in range(THREADS)]
     return [make_rows(seed, n)[0] for seed, n in enumerate(sizes, start=1)]
 
 
@@ -60,7 +58,7 @@ def test_the_first_questions_may_all_come_at_once(case, rows):
 def test_a_question_asked_alone_and_after_others_is_answered_alike(case, rows):
     """Tables made for a large batch serve small ones afterwards: to the same bit."""
     fitted = case.fit(rows)
-    some, many = make_rows(1, MOST_TO_WALK + 2)[0], make_rows(2, 2 * ROWS_FOR_TABLES)[0]
+    some, many = make_rows(1, 50)[0], make_rows(2, 200)[0]
     first = answer(fitted, some)
     answer(fitted, many)
     assert_array_equal(answer(fitted, some), first, strict=True)

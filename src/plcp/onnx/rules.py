@@ -13,12 +13,12 @@ from plcp.exceptions import NotExportableError
 from plcp.models import MeanScalePair, QuantilePair
 from plcp.onnx.graph import Graph, Rows, labels_of, place_of, refused
 from plcp.onnx.regressors import regressor
-from plcp.onnx.trees import Grown, check_numbers, forest, predictions
+from plcp.onnx.trees import check_numbers, forest, predictions
 from plcp.partitions import ClassifierPartition, OrderedPartition, SoftmaxPartition, TreePartition
 from plcp.partitions.base import ROUNDING
 from plcp.partitions.crossfit import CrossFittedPartition
 from plcp.quantiles import FloatArray, IntArray
-from plcp.regressors._fast_trees import Booster, Branches
+from plcp.regressors._fast_trees import Booster, Trees
 from plcp.scores import AbsoluteResidual, NormalizedResidual, QuantileResidual, SignedResidual
 from plcp.thresholds import PLCP, Mondrian, Rectified, SplitConformal
 from plcp.thresholds.base import check_levels, has_levels
@@ -96,20 +96,20 @@ def _leaves(rows: Rows, partition: TreePartition) -> str:
     table = rows.encoded(partition.encoder_).numbers(partition)
     single = graph.cast(graph.cast(table, "float"), "double")  # as the tree sees it
     is_leaf = tree.children_left < 0
-    branches = Branches(
+    own = np.arange(len(is_leaf))
+    trees = Trees(
+        roots=own[:1],
         column=np.maximum(tree.feature, 0),
         cut=tree.threshold,
-        gaps_left=tree.missing_go_to_left == 1,
-        left=np.maximum(tree.children_left, 0),
-        right=np.maximum(tree.children_right, 0),
-        is_leaf=is_leaf,
+        missing_left=tree.missing_go_to_left == 1,
+        left=np.where(is_leaf, own, tree.children_left),
+        right=np.where(is_leaf, own, tree.children_right),
         value=np.ones(len(is_leaf)),
         sets={},
     )
     outputs = np.zeros(len(is_leaf), dtype=np.intp)
     outputs[partition.leaves_] = partition._group_of
-    grown = Grown(branches, outputs, branches.value)
-    return forest(graph, single, [grown], partition.n_groups_)
+    return forest(graph, single, trees, outputs, partition.n_groups_)
 
 
 def _classes(rows: Rows, partition: ClassifierPartition) -> str:

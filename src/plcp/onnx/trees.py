@@ -1,7 +1,6 @@
 """Trees of one or many models as one node of a graph."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,9 @@ from plcp.regressors._fast_trees import (
     ZERO,
     AnyBooster,
     Booster,
-    Branches,
     LightBooster,
+    Trees,
+    joined,
     numbered_columns,
 )
 from plcp.regressors.crossfit import Parts
@@ -25,15 +25,6 @@ FIRST = 1  # code of a category: some runtimes take a zero for the end of a set
 # Leaves before the first: else a root could ask on at a number that its other side has as a leaf,
 # and some releases of onnxruntime would take it for a leaf.
 UNUSED = 2
-
-
-@dataclass(frozen=True)
-class Grown:
-    """A tree, the columns of a table it asks about, and what its leaves add to which output."""
-
-    branches: Branches
-    outputs: IntArray
-    weights: FloatArray
 
 
 def check_numbers(boosters: Sequence[AnyBooster]) -> None:
@@ -63,20 +54,16 @@ def predictions(
     """What boosters predict, one column each, in as many tables as there are stages."""
     boosters = [booster for stage in stages for booster in stage]
     table, places = seen_by(graph, table, width, boosters)
-    grown = [
-        Grown(
-            branches._replace(
-                column=place[branches.column],
-                sets={i: codes + FIRST for i, codes in branches.sets.items()},
-            ),
-            np.full(len(branches.left), output),
-            branches.value,
+    parts = [
+        booster.trees._replace(
+            column=place[booster.trees.column],
+            sets={node: codes + FIRST for node, codes in booster.trees.sets.items()},
         )
-        for output, (booster, place) in enumerate(zip(boosters, places, strict=True))
-        for branches in booster.branches()
+        for booster, place in zip(boosters, places, strict=True)
     ]
+    outputs = np.repeat(np.arange(len(boosters)), [len(part.left) for part in parts])
     starts = graph.constant(np.array([[booster.start for booster in boosters]]))
-    total = graph.add("Sum", forest(graph, table, grown, len(boosters)), starts)
+    total = graph.add("Sum", forest(graph, table, joined(parts), outputs, len(boosters)), starts)
     ends = np.cumsum([len(stage) for stage in stages])
     found = [
         graph.columns(total, np.arange(end - len(stage), end)) if len(stages) > 1 else total
@@ -114,7 +101,7 @@ def seen_by(
 def _view(booster: AnyBooster, column: int, samples: FloatArray) -> FloatArray:
     """What a booster sees of samples of a column of codes."""
     assert isinstance(booster, Booster)  # others have none
-    seen = booster.seen(column, samples)
+    seen = booster.transform(column, samples)
     return seen if column in booster.means else seen + FIRST
 
 
@@ -126,67 +113,39 @@ def _number(graph: Graph, values: str, known: FloatArray) -> str:
     return graph.cast(graph.add("Where", gaps, graph.constant(k + 1.0), place), "int64")
 
 
-def forest(graph: Graph, table: str, trees: Sequence[Grown], n_outputs: int) -> str:
-    """Sums of what the leaves of all trees add to each output, (n, n_outputs)."""
-    whole = [_with_a_question(tree) for tree in trees]
-    sizes = np.array([len(tree.branches.left) for tree in whole])
-    roots = np.cumsum(sizes) - sizes
-    shift = np.repeat(roots, sizes)
-
-    def joined(name: str) -> NDArray[Any]:
-        return np.concatenate([getattr(tree.branches, name) for tree in whole])
-
-    left, right, is_leaf = joined("left") + shift, joined("right") + shift, joined("is_leaf")
-    asked, leaves = np.flatnonzero(~is_leaf), np.flatnonzero(is_leaf)
-    number = np.empty(len(left), dtype=np.int64)
-    number[asked], number[leaves] = np.arange(len(asked)), UNUSED + np.arange(len(leaves))
-    sets = {
-        start + place: codes
-        for start, tree in zip(roots.tolist(), whole, strict=True)
-        for place, codes in tree.branches.sets.items()
-    }
-    modes = np.array([ONE_OF if place in sets else AT_MOST for place in asked.tolist()])
-    cuts = np.where(modes == ONE_OF, 0.0, joined("cut")[asked])
-    weights = np.pad(np.concatenate([tree.weights for tree in whole])[leaves], (UNUSED, 0))
-    outputs = np.pad(np.concatenate([tree.outputs for tree in whole])[leaves], (UNUSED, 0))
-    members = [np.append(sets[place], np.nan) for place in asked.tolist() if place in sets]
-    optional = {"membership_values": _tensor(np.concatenate(members))} if members else {}
+def forest(graph: Graph, table: str, trees: Trees, outputs: IntArray, n_outputs: int) -> str:
+    """Sums of the leaves of all trees, (n, n_outputs); ``outputs``: to which each node adds."""
+    is_leaf, leaves = trees.is_leaf, np.flatnonzero(trees.is_leaf)
+    # A tree that is one leaf has a split too, with that leaf on both sides.
+    splits = np.sort(np.append(np.flatnonzero(~is_leaf), trees.roots[is_leaf[trees.roots]]))
+    split_number, number = np.empty((2, len(is_leaf)), dtype=np.int64)
+    split_number[splits] = np.arange(len(splits))
+    number[:] = split_number
+    number[leaves] = UNUSED + np.arange(len(leaves))
+    left, right = trees.left[splits], trees.right[splits]
+    members = [trees.sets[node] for node in splits.tolist() if node in trees.sets]
+    modes = np.array([ONE_OF if node in trees.sets else AT_MOST for node in splits.tolist()])
+    cuts = np.where(modes == ONE_OF, 0.0, trees.cut[splits])
+    values = np.concatenate([np.append(codes, np.nan) for codes in members]) if members else None
+    optional = {} if values is None else {"membership_values": _tensor(values)}
     return graph.add(
         "TreeEnsemble",
         table,
         domain=ML,
         n_targets=n_outputs,
-        tree_roots=number[roots].tolist(),
-        nodes_featureids=joined("column")[asked].tolist(),
+        tree_roots=split_number[trees.roots].tolist(),
+        nodes_featureids=trees.column[splits].tolist(),
         nodes_modes=_tensor(modes.astype(np.uint8)),
         nodes_splits=_tensor(cuts),
-        nodes_missing_value_tracks_true=joined("gaps_left")[asked].astype(int).tolist(),
-        nodes_truenodeids=number[left[asked]].tolist(),
-        nodes_trueleafs=is_leaf[left[asked]].astype(int).tolist(),
-        nodes_falsenodeids=number[right[asked]].tolist(),
-        nodes_falseleafs=is_leaf[right[asked]].astype(int).tolist(),
-        leaf_targetids=outputs.tolist(),
-        leaf_weights=_tensor(weights),
+        nodes_missing_value_tracks_true=trees.missing_left[splits].astype(int).tolist(),
+        nodes_truenodeids=number[left].tolist(),
+        nodes_trueleafs=is_leaf[left].astype(int).tolist(),
+        nodes_falsenodeids=number[right].tolist(),
+        nodes_falseleafs=is_leaf[right].astype(int).tolist(),
+        leaf_targetids=np.pad(outputs[leaves], (UNUSED, 0)).tolist(),
+        leaf_weights=_tensor(np.pad(trees.value[leaves], (UNUSED, 0))),
         **optional,
     )
-
-
-def _with_a_question(tree: Grown) -> Grown:
-    """Return the tree; one that is but a leaf asks a question whose answer is the same."""
-    if not tree.branches.is_leaf[0]:
-        return tree
-    twice = np.zeros(2, dtype=np.intp)
-    branches = Branches(
-        column=twice,
-        cut=np.zeros(2),
-        gaps_left=twice == 1,
-        left=twice + 1,
-        right=twice + 1,
-        is_leaf=np.array([False, True]),
-        value=np.zeros(2),
-        sets={},
-    )
-    return Grown(branches, tree.outputs[twice], tree.weights[twice])
 
 
 def _tensor(values: NDArray[Any]) -> Any:

@@ -1,13 +1,24 @@
-"""Trees of fitted boosters as tables: one row or many pass through all of them at once."""
+"""Fast predictions of fitted boosters: their trees as tables, through which rows pass together.
+
+A tree is a set of leaves, and a split rules out those on its other side. For each column, a table
+holds the leaves that a value leaves open, of all trees side by side, one bit per leaf: what all
+columns of a row leave open is one leaf per tree (QuickScorer, with both sides of each split).
+
+References
+----------
+Lucchese, Nardini, Orlando, Perego, Tonellotto, Venturini (2015). QuickScorer: a fast algorithm
+to rank documents with additive ensembles of regression trees. SIGIR.
+"""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn._loss.link import LogLink
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils import gen_batches
@@ -16,46 +27,63 @@ from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors.encoding import mean_of
 
 
-class Split(NamedTuple):
-    """A question about one column, and the leaves, as bits, on either side of it."""
+class Trees(NamedTuple):
+    """All nodes of some trees, one tree after the other; parents come before their children.
 
-    column: int
-    goes_left: NDArray[np.bool_]
-    left: int
-    right: int
-
-
-class Tree(NamedTuple):
-    """Values of the leaves, and all splits above them."""
-
-    leaves: list[float]
-    splits: list[Split]
-
-
-class Branches(NamedTuple):
-    """A tree as arrays with an entry for each node, the root first.
-
-    A row goes left where its column is at or below the cut, or is one of the codes in ``sets`` of
-    the node, or is missing and gaps go left.
+    A row goes left where its value of ``column`` is at most ``cut``, or is one of the codes in
+    ``sets`` of the node, or is missing and ``missing_left``. Both children of a leaf are itself.
     """
 
+    roots: IntArray
     column: IntArray
     cut: FloatArray
-    gaps_left: NDArray[np.bool_]
+    missing_left: NDArray[np.bool_]
     left: IntArray
     right: IntArray
-    is_leaf: NDArray[np.bool_]
     value: FloatArray
     sets: Mapping[int, IntArray]
+
+    @property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """Which nodes are leaves."""
+        return np.asarray(self.left == np.arange(len(self.left)))
+
+    @property
+    def tree(self) -> IntArray:
+        """Number of the tree of each node."""
+        return np.repeat(np.arange(len(self.roots)), np.diff([*self.roots, len(self.left)]))
+
+    @classmethod
+    def constant(cls, value: float) -> "Trees":
+        """Return a tree that is one leaf."""
+        zero = np.zeros(1, dtype=np.intp)
+        return cls(zero, zero, np.zeros(1), zero == 1, zero, zero, np.array([value]), {})
+
+
+def joined(parts: Sequence[Trees]) -> Trees:
+    """Return the trees of several parts, in order."""
+    sizes = [len(part.left) for part in parts]
+    starts = (np.cumsum(sizes) - sizes).tolist()
+    shifted = [
+        part._replace(
+            roots=part.roots + start,
+            left=part.left + start,
+            right=part.right + start,
+            sets={start + node: codes for node, codes in part.sets.items()},
+        )
+        for part, start in zip(parts, starts, strict=True)
+    ]
+    names = [name for name in Trees._fields if name != "sets"]
+    arrays: dict[str, Any] = {n: np.concatenate([getattr(p, n) for p in shifted]) for n in names}
+    return Trees(**arrays, sets={node: codes for p in shifted for node, codes in p.sets.items()})
 
 
 @dataclass(frozen=True)
 class Booster:
-    """A fitted booster, and what it is given in place of the codes of some columns.
+    """A fitted booster of scikit-learn, and what replaces the codes of some columns.
 
     ``means`` are those of ``CategoryMeans``: what stands in a column for a missing value, for code
-    0, 1, …, and for any other. Of a classifier, which has trees for each class, ``number`` is that
-    of the class.
+    0, 1, …, and for any other. A classifier has trees for each class, of which ``number`` is one.
     """
 
     model: HistGradientBoostingRegressor | HistGradientBoostingClassifier
@@ -74,12 +102,12 @@ class Booster:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it was fitted to an array of numbers, as ``known`` takes for granted."""
+        """Whether it was fitted to an array of numbers, whose categories are numbers then."""
         return not hasattr(self.model, "feature_names_in_")
 
     @property
     def has_numbers(self) -> bool:
-        """Whether categories, if there are any, are known by numbers, as arrays hold them."""
+        """Whether categories, if there are any, are numbers, as arrays hold them."""
         known = self._categories.values()
         return all(np.asarray(categories).dtype.kind in "biuf" for categories in known)
 
@@ -88,62 +116,57 @@ class Booster:
         """Number of trees."""
         return len(self._predictors)
 
+    @property
+    def is_log(self) -> bool:
+        """Whether leaves add up to the logarithm of a prediction."""
+        return isinstance(self.model._loss.link, LogLink)
+
     def predict(self, total: FloatArray) -> FloatArray:
-        """Return predictions, given what the leaves add up to."""
+        """Return predictions, given the sum of the leaves."""
         return np.asarray(self.model._loss.link.inverse(total))
 
     def holds_codes(self, column: int) -> bool:
         """Whether a column has categories, rather than numbers in order."""
         return column in self.means or column in self._categories
 
-    def codes(self) -> dict[int, FloatArray]:
-        """Codes of each column that has categories."""
-        return {column: self._codes(column) for column in {**self.means, **self._categories}}
+    def known(self, column: int, cuts: FloatArray) -> FloatArray:
+        """Values of a column between which trees can distinguish: its categories, or its cuts."""
+        return self._codes(column) if self.holds_codes(column) else cuts
 
-    def known(self) -> dict[int, FloatArray]:
-        """Values that tell rows apart, in each column that is asked about: categories or cuts."""
-        cuts: dict[int, list[FloatArray]] = {}
-        for tree in self._predictors:
-            inner = tree.nodes[tree.nodes["is_leaf"] == 0]
-            for place in np.unique(inner["feature_idx"]):
-                own = inner["num_threshold"][inner["feature_idx"] == place]
-                cuts.setdefault(int(self._order[place]), []).append(own)
-        return {
-            column: self._codes(column) if self.holds_codes(column) else np.concatenate(found)
-            for column, found in cuts.items()
+    def transform(self, column: int, values: FloatArray) -> FloatArray:
+        """Return what trees compare with their cuts and sets, for values of a column of X."""
+        if column in self.means:
+            return mean_of(values, self.means[column])
+        if column in self._categories:
+            known = self._codes(column)
+            return np.where(np.isin(values, known), np.searchsorted(known, values), np.nan)
+        return values
+
+    @cached_property
+    def trees(self) -> Trees:
+        """All trees, in order."""
+        sizes = np.array([len(tree.nodes) for tree in self._predictors], dtype=np.intp)
+        if len(sizes) == 0:
+            return Trees.constant(0.0)
+        nodes = np.concatenate([tree.nodes for tree in self._predictors])
+        roots, own = np.cumsum(sizes) - sizes, np.arange(len(nodes))
+        first, is_leaf = np.repeat(roots, sizes), nodes["is_leaf"] == 1
+        by_code = (nodes["is_categorical"] == 1) & ~is_leaf
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        sets = {
+            i: _left_codes(self._predictors[owner[i]].raw_left_cat_bitsets[nodes["bitset_idx"][i]])
+            for i in np.flatnonzero(by_code).tolist()
         }
-
-    def trees(self, samples: Mapping[int, FloatArray]) -> Iterator[Tree]:
-        """Trees in order, with the side that each of the ``samples`` of a column takes."""
-        seen = {column: self.seen(column, values) for column, values in samples.items()}
-        for tree in self._predictors:
-            leaves: list[float] = []
-            splits: list[Split] = []
-            self._walk(tree, 0, seen, leaves, splits)
-            yield Tree(leaves, splits)
-
-    def branches(self) -> Iterator[Branches]:
-        """Trees in order, as they ask about ``seen`` values of the columns of X."""
-        for tree in self._predictors:
-            nodes = tree.nodes
-            by_code = (nodes["is_categorical"] == 1) & (nodes["is_leaf"] == 0)
-            places = np.flatnonzero(by_code).tolist()
-            sets = {i: np.flatnonzero(_left_bits(tree, nodes[i])) for i in places}
-            yield Branches(
-                column=self._order[nodes["feature_idx"]],
-                cut=np.where(by_code, -np.inf, nodes["num_threshold"]),
-                gaps_left=nodes["missing_go_to_left"] == 1,
-                left=nodes["left"].astype(np.intp),
-                right=nodes["right"].astype(np.intp),
-                is_leaf=nodes["is_leaf"] == 1,
-                value=nodes["value"],
-                sets={i: codes for i, codes in sets.items() if len(codes)},  # or gaps alone go left
-            )
-
-    @property
-    def is_log(self) -> bool:
-        """Whether leaves add up to the logarithm of a prediction."""
-        return isinstance(self.model._loss.link, LogLink)
+        return Trees(
+            roots=roots,
+            column=self._order[nodes["feature_idx"]],
+            cut=np.where(by_code, -np.inf, nodes["num_threshold"]),
+            missing_left=nodes["missing_go_to_left"] == 1,
+            left=np.where(is_leaf, own, first + nodes["left"]),
+            right=np.where(is_leaf, own, first + nodes["right"]),
+            value=nodes["value"],
+            sets={i: codes for i, codes in sets.items() if len(codes)},  # or gaps alone go left
+        )
 
     @property
     def _predictors(self) -> list[Any]:
@@ -170,58 +193,20 @@ class Booster:
         categories = np.asarray(self._categories[column], dtype=float)
         return categories[~np.isnan(categories)]
 
-    def seen(self, column: int, values: FloatArray) -> FloatArray:
-        """What trees see of values of a column of X."""
-        if column in self.means:
-            return mean_of(values, self.means[column])
-        if column in self._categories:
-            known = self._codes(column)
-            return np.where(np.isin(values, known), np.searchsorted(known, values), np.nan)
-        return values
 
-    def _walk(
-        self,
-        tree: Any,
-        place: int,
-        seen: Mapping[int, FloatArray],
-        leaves: list[float],
-        splits: list[Split],
-    ) -> int:
-        """Note leaves and splits below a node; return its leaves as bits."""
-        node = tree.nodes[place]
-        if node["is_leaf"]:
-            leaves.append(float(node["value"]))
-            return 1 << (len(leaves) - 1)
-        left = self._walk(tree, node["left"], seen, leaves, splits)
-        right = self._walk(tree, node["right"], seen, leaves, splits)
-        column = int(self._order[node["feature_idx"]])
-        splits.append(Split(column, _goes_left(tree, node, seen[column]), left, right))
-        return left | right
-
-
-def _goes_left(tree: Any, node: Any, values: FloatArray) -> NDArray[np.bool_]:
-    missing = np.isnan(values)
-    if node["is_categorical"]:
-        left = _left_bits(tree, node)[np.where(missing, 0, values).astype(np.intp)] == 1
-    else:
-        left = values <= node["num_threshold"]
-    return np.where(missing, node["missing_go_to_left"] == 1, left)
-
-
-def _left_bits(tree: Any, node: Any) -> NDArray[Any]:
-    """Whether each code of a category goes left."""
-    words = tree.raw_left_cat_bitsets[node["bitset_idx"]]
-    return (words[:, None] >> np.arange(32, dtype=words.dtype)).ravel() & 1
+def _left_codes(words: NDArray[Any]) -> IntArray:
+    """Return the codes of categories that go left, from words of 32 bits."""
+    return np.flatnonzero((words[:, None] >> np.arange(32, dtype=words.dtype)) & 1)
 
 
 ZERO = float(np.float32(1e-35))  # LightGBM takes smaller numbers, and this one, for zero
-MOST = 1e300  # what an infinite cut is told as: one that only gaps lie beyond
+MOST = 1e300  # how LightGBM writes an infinite cut, beyond which lie missing values alone
 # objectives whose trees add up to the prediction itself
 PLAIN = ("quantile", "regression", "regression_l1", "huber", "fair", "mape")
 
 
-def is_light(model: Any) -> bool:
-    """Whether this is a regressor of LightGBM; whoever has one has imported it already."""
+def is_lightgbm(model: Any) -> bool:
+    """Whether this is a regressor of LightGBM, which is then imported already."""
     lightgbm = sys.modules.get("lightgbm")
     return lightgbm is not None and type(model) is lightgbm.LGBMRegressor
 
@@ -232,6 +217,7 @@ class LightBooster:
 
     model: Any
     start: float = 0.0
+    is_log: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -240,136 +226,102 @@ class LightBooster:
 
     @property
     def has_numbers(self) -> bool:
-        """Whether all it asks is on which side of a cut a number lies, or a gap."""
-        told = self._told
-        objective = str(told.get("objective", "")).split(" ")[0]
-        return objective in PLAIN and not told["average_output"] and all(map(_asks, self._nodes))
+        """Whether each split compares a number with a cut, and leaves add up to the prediction."""
+        objective = str(self._dump.get("objective", "")).split(" ")[0]
+        plain = objective in PLAIN and not self._dump["average_output"]
+        return plain and all(
+            node["decision_type"] == "<=" and node["missing_type"] in ("None", "NaN")
+            for nodes in self._nodes
+            for node in filter(_is_split, nodes)
+        )
 
     @property
     def most_leaves(self) -> int:
         """Leaves of the largest tree."""
-        return max((tree["num_leaves"] for tree in self._told["tree_info"]), default=1)
+        return max((tree["num_leaves"] for tree in self._dump["tree_info"]), default=1)
 
     @property
     def n_trees(self) -> int:
         """Number of trees."""
-        return len(self._told["tree_info"])
+        return len(self._dump["tree_info"])
 
     def predict(self, total: FloatArray) -> FloatArray:
-        """Return predictions, given what the leaves add up to."""
+        """Return predictions, given the sum of the leaves."""
         return total
 
     def holds_codes(self, column: int) -> bool:
         """Whether a column has categories, rather than numbers in order."""
         return False
 
-    def known(self) -> dict[int, FloatArray]:
-        """Cuts in each column that is asked about."""
-        cuts: dict[int, list[float]] = {}
-        for node in self._nodes:
-            ends = [np.nextafter(-ZERO, -1), ZERO]  # of what counts as zero
-            cuts.setdefault(node["split_feature"], ends).append(_cut(node))
-        return {column: np.array(found) for column, found in cuts.items()}
+    def known(self, column: int, cuts: FloatArray) -> FloatArray:
+        """Values of a column between which trees can distinguish: cuts, and the ends of zero."""
+        return np.concatenate([cuts, [np.nextafter(-ZERO, -1), ZERO]])
 
-    def trees(self, samples: Mapping[int, FloatArray]) -> Iterator[Tree]:
-        """Trees in order, with the side that each of the ``samples`` of a column takes."""
-        for tree in self._told["tree_info"]:
-            leaves: list[float] = []
-            splits: list[Split] = []
-            _walk(tree["tree_structure"], samples, leaves, splits)
-            yield Tree(leaves, splits)
-
-    def branches(self) -> Iterator[Branches]:
-        """Trees in order; what counts as zero must be zero in the columns they ask about."""
-        for tree in self._told["tree_info"]:
-            yield _branches(tree["tree_structure"])
-
-    @property
-    def is_log(self) -> bool:
-        """Whether leaves add up to the logarithm of a prediction: never, for plain objectives."""
-        return False
+    def transform(self, column: int, values: FloatArray) -> FloatArray:
+        """Return what trees compare with their cuts: values, the smallest ones as zero."""
+        return np.where(np.abs(values) <= ZERO, 0.0, values)
 
     @cached_property
-    def _told(self) -> dict[str, Any]:
+    def trees(self) -> Trees:
+        """All trees, in order."""
+        return joined([*map(_lightgbm_tree, self._nodes)] or [Trees.constant(0.0)])
+
+    @cached_property
+    def _dump(self) -> dict[str, Any]:
         return dict(self.model.booster_.dump_model())
 
     @cached_property
-    def _nodes(self) -> list[dict[str, Any]]:
-        """All questions of all trees."""
-        found, left = [], [tree["tree_structure"] for tree in self._told["tree_info"]]
-        while left:
-            node = left.pop()
-            if "split_feature" in node:
-                found.append(node)
-                left += [node["left_child"], node["right_child"]]
-        return found
+    def _nodes(self) -> list[list[dict[str, Any]]]:
+        """Nodes of each tree, level by level."""
+        trees = [[tree["tree_structure"]] for tree in self._dump["tree_info"]]
+        for nodes in trees:
+            for node in nodes:  # which grows
+                nodes += [node["left_child"], node["right_child"]] if _is_split(node) else []
+        return trees
 
 
-def _asks(node: dict[str, Any]) -> bool:
-    return node["decision_type"] == "<=" and node["missing_type"] in ("None", "NaN")
+def _is_split(node: Mapping[str, Any]) -> bool:
+    return "split_feature" in node
 
 
-def _walk(
-    node: dict[str, Any],
-    samples: Mapping[int, FloatArray],
-    leaves: list[float],
-    splits: list[Split],
-) -> int:
-    """Note leaves and splits below a node; return its leaves as bits."""
-    if "split_feature" not in node:
-        leaves.append(node["leaf_value"])
-        return 1 << (len(leaves) - 1)
-    left = _walk(node["left_child"], samples, leaves, splits)
-    right = _walk(node["right_child"], samples, leaves, splits)
-    column = node["split_feature"]
-    splits.append(Split(column, _lightgbm_goes_left(node, samples[column]), left, right))
-    return left | right
-
-
-def _branches(root: dict[str, Any]) -> Branches:
-    nodes, children = [root], []
-    for node in nodes:  # which grows: children come after all that are known
-        asks = "split_feature" in node
-        children.append((len(nodes), len(nodes) + 1) if asks else (0, 0))
-        nodes += [node["left_child"], node["right_child"]] if asks else []
-    left, right = np.array(children, dtype=np.intp).T
-    gap, leaf = np.array([np.nan]), {"split_feature": 0, "threshold": 0.0, "missing_type": "None"}
-    asked = [leaf | node for node in nodes]
-    return Branches(
-        column=np.array([node["split_feature"] for node in asked]),
-        cut=np.array([_cut(node) for node in asked]),
-        gaps_left=np.array([_lightgbm_goes_left(node, gap)[0] for node in asked], dtype=bool),
-        left=left,
+def _lightgbm_tree(nodes: Sequence[Mapping[str, Any]]) -> Trees:
+    is_split = np.array([_is_split(node) for node in nodes])
+    own = np.arange(len(nodes))
+    right = np.where(is_split, 2 * np.cumsum(is_split), own)  # children in the order of parents
+    empty: dict[str, Any] = {
+        "split_feature": 0,
+        "threshold": 0.0,
+        "missing_type": "None",
+        "leaf_value": 0.0,
+    }
+    whole = [{**empty, **node} for node in nodes]
+    cut = np.array([float(node["threshold"]) for node in whole])
+    cut = np.where(np.abs(cut) < MOST, cut, np.copysign(np.inf, cut))
+    default = np.array([node.get("default_left", False) for node in whole], dtype=bool)
+    as_zero = np.array([node["missing_type"] == "None" for node in whole])  # none was missing
+    return Trees(
+        roots=np.zeros(1, dtype=np.intp),
+        column=np.array([node["split_feature"] for node in whole]),
+        cut=cut,
+        missing_left=np.where(as_zero, cut >= 0.0, default),
+        left=np.where(is_split, right - 1, own),
         right=right,
-        is_leaf=left == 0,
-        value=np.array([node.get("leaf_value", 0.0) for node in nodes]),
+        value=np.array([node["leaf_value"] for node in whole]),
         sets={},
     )
 
 
-def _lightgbm_goes_left(node: dict[str, Any], values: FloatArray) -> NDArray[np.bool_]:
-    missing = np.isnan(values)
-    values = np.where(np.abs(values) <= ZERO, 0.0, values)
-    if node["missing_type"] == "None":  # no gap was seen: one counts as zero
-        return np.where(missing, 0.0, values) <= _cut(node)
-    return np.where(missing, node["default_left"], values <= _cut(node))
-
-
-def _cut(node: dict[str, Any]) -> float:
-    told = float(node["threshold"])
-    return told if abs(told) < MOST else np.copysign(np.inf, told)
-
-
-BYTES = 32  # numpy copies as many as fast as one
-# Multiplied by a power of two, the topmost bits of each of these tell which power it was.
+AnyBooster = Booster | LightBooster
+# Multiplied by a power of two, the topmost bits of each of these show which power it was.
 DE_BRUIJN = {8: 0x17, 16: 0x09AF, 32: 0x077CB531, 64: 0x03F79D71B4CB0A89}
 MOST_LEAVES = max(DE_BRUIJN)
-AnyBooster = Booster | LightBooster
+MOST_BYTES = 2**27  # of all tables: a column may have a category for every other row
+ROWS = 256  # at a time: they stay in the cache
 
 
 @dataclass(frozen=True)
 class Column:
-    """Numbers for the values of a column that trees can tell apart.
+    """Numbers for the values of a column between which trees can distinguish.
 
     ``known`` are its categories or, where it holds no codes, all cuts made in it; two more numbers
     are those of what lies beyond (or is no category), and of what is missing.
@@ -386,127 +338,166 @@ class Column:
 
     def codes(self, values: FloatArray) -> IntArray:
         """Return the number of each value."""
-        order = values.argsort()  # found in order, values are found three times as fast
-        codes = np.empty(len(values), dtype=np.intp)
-        codes[order] = np.searchsorted(self.known, values[order])
+        codes = np.searchsorted(self.known, values)
         if self.holds_codes:
             codes[self.known.take(codes, mode="clip") != values] = len(self.known)
         codes[np.isnan(values)] = len(self.known) + 1
         return codes
 
 
-@dataclass(frozen=True)
-class Lanes:
-    """A few trees side by side: for each number of a column, the leaves it does not rule out.
-
-    The leaves of a tree are the bits of one lane. What all columns leave of them is one bit
-    (QuickScorer, but with both sides of every split told).
-    """
-
-    all_leaves: NDArray[Any]
-    tables: Mapping[int, NDArray[Any]]
-    leaves: FloatArray
-    owners: Sequence[int]
-
-    def add_to(self, totals: FloatArray, codes: Mapping[int, IntArray]) -> None:
-        """Add the value of the leaf of each row to the total of the tree's owner."""
-        left = np.tile(self.all_leaves, (totals.shape[1], 1))
-        buffer = np.empty_like(left)
-        for column, table in self.tables.items():
-            np.take(table, codes[column], axis=0, out=buffer, mode="clip")  # without a copy
-            left &= buffer
-        places = which_bit(left)
-        for lane, owner in enumerate(self.owners):
-            totals[owner] += self.leaves[lane].take(places[:, lane], mode="clip")
+def numbered_columns(boosters: Sequence[AnyBooster]) -> dict[int, Column]:
+    """Columns that some booster splits."""
+    known: dict[int, list[FloatArray]] = {}
+    for booster in boosters:
+        inner = ~booster.trees.is_leaf
+        column, cut = booster.trees.column[inner], booster.trees.cut[inner]
+        for i in np.unique(column).tolist():
+            known.setdefault(i, []).append(booster.known(i, cut[column == i]))
+    return {
+        i: Column(np.unique(np.concatenate(values)), boosters[0].holds_codes(i))
+        for i, values in known.items()
+    }
 
 
-class Forest:
+def tree_tables(boosters: Sequence[AnyBooster]) -> "TreeTables | None":
+    """Tables of all trees; None where there can be none, or they would gain nothing."""
+    if not all(b.is_plain and b.most_leaves <= MOST_LEAVES for b in boosters):
+        return None
+    columns, n_trees = numbered_columns(boosters), sum(booster.n_trees for booster in boosters)
+    per_row = sum(b.n_trees * word_width(b.most_leaves) // 8 for b in boosters)
+    n_bytes = per_row * sum(len(column.samples) for column in columns.values())
+    # to number the values of a column takes about as long as to pass through a tree
+    fit = len(columns) <= n_trees and n_bytes <= MOST_BYTES
+    return TreeTables(boosters, columns) if fit else None
+
+
+class TreeTables:
     """Predictions of several boosters: theirs to the last bit, several times as fast.
 
     Parameters
     ----------
     boosters : sequence of Booster or LightBooster
-        Fitted to arrays, with the same columns of categories, and no tree above 64 leaves.
-
-    References
-    ----------
-    Lucchese, Nardini, Orlando, Perego, Tonellotto, Venturini (2015). QuickScorer: a fast algorithm
-    to rank documents with additive ensembles of regression trees. SIGIR.
+        Of one library, fitted to arrays with the same columns of categories, and with no tree of
+        more than 64 leaves.
+    columns : mapping of int to Column, default=None
+        Those that boosters split, if they are known already.
 
     Examples
     --------
     >>> from sklearn.ensemble import HistGradientBoostingRegressor
     >>> X = np.linspace(0, 1, 200)[:, None]
     >>> model = HistGradientBoostingRegressor(max_iter=5).fit(X, X[:, 0] ** 2)
-    >>> bool((Forest([Booster(model)]).predict(X)[0] == model.predict(X)).all())
+    >>> bool((TreeTables([Booster(model)]).predict(X)[0] == model.predict(X)).all())
     True
     """
 
-    def __init__(self, boosters: Sequence[AnyBooster]) -> None:
+    def __init__(
+        self, boosters: Sequence[AnyBooster], columns: Mapping[int, Column] | None = None
+    ) -> None:
         self.boosters = boosters
-        self.columns = numbered_columns(boosters)
-        self.lanes = list(self._side_by_side())
+        self.columns = numbered_columns(boosters) if columns is None else columns
+        widths = [word_width(booster.most_leaves) for booster in boosters]
+        owners = {bits: [k for k, own in enumerate(widths) if own == bits] for bits in {*widths}}
+        self.words = [WordTables(boosters, own, self.columns, bits) for bits, own in owners.items()]
 
     def predict(self, X: NDArray[Any]) -> list[FloatArray]:
-        """What each booster predicts, one number a row."""
-        codes = {
-            i: column.codes(np.asarray(X[:, i], dtype=float)) for i, column in self.columns.items()
-        }
-        totals = np.repeat([[booster.start] for booster in self.boosters], len(X), axis=1)
-        for lanes in self.lanes:
-            lanes.add_to(totals, codes)
+        """Prediction of each booster, one number per row."""
+        totals = np.empty((len(self.boosters), len(X)))
+        for rows in gen_batches(len(X), ROWS):
+            block = np.asarray(X[rows], dtype=float)
+            codes = {i: column.codes(block[:, i]) for i, column in self.columns.items()}
+            for words in self.words:
+                totals[words.owners, rows] = words.sums(codes, len(block)).T
         return [b.predict(total) for b, total in zip(self.boosters, totals, strict=True)]
 
-    def _side_by_side(self) -> Iterator[Lanes]:
-        samples = {i: column.samples for i, column in self.columns.items()}
-        for bits in DE_BRUIJN:
-            owned = [
-                (owner, tree)
-                for owner, booster in enumerate(self.boosters)
-                if width(booster.most_leaves) == bits
-                for tree in booster.trees(samples)
-            ]
-            for part in gen_batches(len(owned), BYTES * 8 // bits) if owned else ():
-                yield lanes_of(owned[part], {i: len(s) for i, s in samples.items()}, bits)
+
+class WordTables:
+    """Tables of the boosters ``owners``, with a word of ``bits`` for the leaves of each tree."""
+
+    def __init__(
+        self,
+        boosters: Sequence[AnyBooster],
+        owners: Sequence[int],
+        columns: Mapping[int, Column],
+        bits: int,
+    ) -> None:
+        self.owners = owners
+        own = [boosters[k] for k in owners]
+        # The start is a tree too: numbers are added up in the order of scikit-learn.
+        parts = [joined([Trees.constant(b.start), b.trees]) for b in own]
+        trees, kind = joined(parts), np.dtype(f"u{bits // 8}")
+        counts = [len(part.roots) for part in parts]
+        self.ends = np.append(0, np.cumsum(counts)).astype(np.int32)
+        bit, leaves = _leaf_sets(trees, kind)
+        lane, is_leaf = trees.tree, trees.is_leaf
+        self.open = leaves[trees.roots]
+        self.first = (np.arange(len(trees.roots)) * bits).astype(np.int32)
+        self.values = np.zeros(len(trees.roots) * bits)
+        self.values[(self.first[lane] + which_bit(bit))[is_leaf]] = trees.value[is_leaf]
+        owner = np.repeat(np.arange(len(own)), counts)[lane]
+        self.tables: dict[int, NDArray[Any]] = {}
+        for i, column in columns.items():
+            nodes = np.flatnonzero((trees.column == i) & ~is_leaf)
+            if len(nodes) == 0:
+                continue
+            several = own if column.holds_codes else own[:1]  # numbers are the same to all
+            values = np.array([booster.transform(i, column.samples) for booster in several])
+            goes_left = _goes_left(trees, nodes, values[owner[nodes] if len(values) > 1 else [0]])
+            sides = ~leaves[trees.right[nodes], None], ~leaves[trees.left[nodes], None]
+            first = np.flatnonzero(np.diff(lane[nodes], prepend=-1))
+            left_open = np.bitwise_and.reduceat(np.where(goes_left, *sides), first, axis=0)
+            table = np.tile(self.open, (len(column.samples), 1))
+            table[:, lane[nodes[first]]] &= left_open.T
+            self.tables[i] = table
+
+    def sums(self, codes: Mapping[int, IntArray], n: int) -> FloatArray:
+        """Sum of the leaves of each row and booster, in the order of its trees."""
+        words = np.tile(self.open, (n, 1))
+        buffer = np.empty_like(words)
+        for i, table in self.tables.items():
+            np.take(table, codes[i], axis=0, out=buffer, mode="clip")  # without a copy
+            words &= buffer
+        leaves = which_bit(words) + self.first
+        starts = np.arange(n, dtype=np.int32)[:, None] * self.ends[-1] + self.ends[:-1]
+        # a matrix that picks leaves: a product with it adds them up one by one
+        picks = csr_array(
+            (np.ones(leaves.size), leaves.ravel(), np.append(starts, leaves.size).astype(np.int32)),
+            shape=(starts.size, len(self.values)),
+        )
+        return (picks @ self.values).reshape(starts.shape)
 
 
-def numbered_columns(boosters: Sequence[AnyBooster]) -> dict[int, Column]:
-    """Columns that some booster asks about."""
-    known: dict[int, list[FloatArray]] = {}
-    for booster in boosters:
-        for column, values in booster.known().items():
-            known.setdefault(column, []).append(values)
-    return {
-        column: Column(np.unique(np.concatenate(values)), boosters[0].holds_codes(column))
-        for column, values in known.items()
-    }
-
-
-def lanes_of(owned: Sequence[tuple[int, Tree]], sizes: Mapping[int, int], bits: int) -> Lanes:
-    """Tables of a few trees with at most ``bits`` leaves; ``sizes``: numbers of each column."""
-    kind = np.dtype(f"u{bits // 8}")
-    all_leaves = np.zeros(BYTES // kind.itemsize, dtype=kind)
-    leaves = np.zeros((len(owned), bits))
-    tables: dict[int, NDArray[Any]] = {}
-    for lane, (_, tree) in enumerate(owned):
-        own = kind.type(1) << np.arange(len(tree.leaves), dtype=kind)
-        all_leaves[lane] = np.bitwise_or.reduce(own)
-        leaves[lane, which_bit(own)] = tree.leaves
-        for split in tree.splits:
-            if split.column not in tables:
-                shape = sizes[split.column], len(all_leaves)
-                tables[split.column] = np.full(shape, np.iinfo(kind).max, dtype=kind)
-            allowed = np.where(split.goes_left, ~kind.type(split.right), ~kind.type(split.left))
-            tables[split.column][:, lane] &= allowed
-    return Lanes(all_leaves, tables, leaves, [owner for owner, _ in owned])
-
-
-def width(n_leaves: int) -> int:
+def word_width(n_leaves: int) -> int:
     """Least number of bits, of those a word may have, that hold a tree."""
     return next(bits for bits in DE_BRUIJN if bits >= n_leaves)
 
 
-def which_bit(words: NDArray[Any]) -> NDArray[Any]:
+def _leaf_sets(trees: Trees, kind: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Bit of each leaf in its tree, and all leaves below each node as bits."""
+    is_leaf = trees.is_leaf
+    count: IntArray = np.cumsum(is_leaf) - is_leaf
+    rank: IntArray = count - count[trees.roots][trees.tree]
+    bit = np.where(is_leaf, kind.type(1) << rank.astype(kind), kind.type(0))
+    levels = [trees.roots]
+    while len(inner := levels[-1][~is_leaf[levels[-1]]]):
+        levels[-1] = inner
+        levels.append(np.concatenate([trees.left[inner], trees.right[inner]]))
+    leaves = bit.copy()
+    for nodes in levels[-2::-1]:
+        leaves[nodes] = leaves[trees.left[nodes]] | leaves[trees.right[nodes]]
+    return bit, leaves
+
+
+def _goes_left(trees: Trees, nodes: IntArray, values: FloatArray) -> NDArray[np.bool_]:
+    """Whether values go left at each of the nodes, which have a row of them each or share one."""
+    left = values <= trees.cut[nodes, None]
+    for row, node in enumerate(nodes.tolist()) if trees.sets else ():
+        if node in trees.sets:
+            left[row] = np.isin(values[row % len(values)], trees.sets[node])
+    return np.where(np.isnan(values), trees.missing_left[nodes, None], left)
+
+
+def which_bit(words: NDArray[Any]) -> NDArray[np.int32]:
     """Return a number below the word's width, another for each bit that may be set.
 
     Examples
@@ -516,142 +507,4 @@ def which_bit(words: NDArray[Any]) -> NDArray[Any]:
     """
     kind, bits = words.dtype.type, words.dtype.itemsize * 8
     topmost = words * kind(DE_BRUIJN[bits]) >> kind(bits + 1 - bits.bit_length())
-    return topmost.view(f"i{bits // 8}")  # numpy looks up nothing by unsigned words of 64 bits
-
-
-CODES = 256  # that a tree can tell apart
-
-
-class Nodes(NamedTuple):
-    """All nodes of some trees: ``children`` are two a node, right and left; a leaf is its own.
-
-    ``sets`` has a row for each node that asks about codes, and an empty one, the first, for all
-    others: whether each code goes left.
-    """
-
-    column: IntArray
-    cut: FloatArray
-    gaps_left: NDArray[np.bool_]
-    children: IntArray
-    value: FloatArray
-    set_of: IntArray
-    sets: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, trees: Sequence[Branches], roots: IntArray) -> Self:
-        """Return the nodes of trees one after the other, the first of each at its root."""
-        sizes = np.array([len(tree.value) for tree in trees], dtype=np.intp)
-        own, first = np.arange(sizes.sum()), np.repeat(roots, sizes)
-        is_leaf = _joined(trees, "is_leaf")
-        sides = [np.where(is_leaf, own, first + _joined(trees, side)) for side in ("right", "left")]
-        places = [
-            (root + place, codes)
-            for root, tree in zip(roots.tolist(), trees, strict=True)
-            for place, codes in tree.sets.items()
-        ]
-        set_of, sets = np.zeros(len(own), dtype=np.intp), np.zeros((len(places) + 1, CODES), bool)
-        for number, (place, codes) in enumerate(places, start=1):
-            set_of[place], sets[number, codes] = number, True
-        return cls(
-            column=_joined(trees, "column"),
-            cut=_joined(trees, "cut"),
-            gaps_left=_joined(trees, "gaps_left"),
-            children=np.column_stack(sides).ravel(),
-            value=_joined(trees, "value"),
-            set_of=set_of,
-            sets=sets,
-        )
-
-    def leaves(self, places: IntArray, seen: FloatArray, first: IntArray) -> IntArray:
-        """Walk down from some nodes, where ``seen`` are values of rows that begin at ``first``."""
-        has_gaps, has_codes = bool(np.isnan(seen).any()), len(self.sets) > 1
-        while True:
-            values = seen.take(self.column.take(places) + first)
-            goes_left = values <= self.cut.take(places)
-            if has_codes:
-                number = self.set_of.take(places)
-                code = np.where((number > 0) & ~np.isnan(values), values, 0).astype(np.intp)
-                goes_left |= self.sets[number, code] & ~np.isnan(values)
-            if has_gaps:
-                goes_left |= np.isnan(values) & self.gaps_left.take(places)
-            below = self.children.take(2 * places + goes_left)
-            if np.array_equal(below, places):
-                return places
-            places = below
-
-
-class Walks:
-    """Predictions of several boosters: theirs to the last bit, and soon where rows are few.
-
-    A ``Forest`` takes less time for a row, but many times as long to be made.
-
-    Parameters
-    ----------
-    boosters : sequence of Booster
-        Fitted to arrays, with the same columns of categories.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import HistGradientBoostingRegressor
-    >>> from plcp.regressors._fast_trees import Booster
-    >>> X = np.linspace(0, 1, 200)[:, None]
-    >>> model = HistGradientBoostingRegressor(max_iter=5).fit(X, X[:, 0] ** 2)
-    >>> bool((Walks([Booster(model)]).predict(X[:3])[0] == model.predict(X[:3])).all())
-    True
-    """
-
-    def __init__(self, boosters: Sequence[Booster]) -> None:
-        self.boosters = boosters
-        self.columns = columns_of_codes(boosters)
-        self.seen_codes = [
-            np.column_stack([booster.seen(i, column.samples) for booster in boosters])
-            for i, column in self.columns.items()
-        ]
-        owned = [(k, tree) for k in range(len(boosters)) for tree in self._trees(k)]
-        sizes = np.array([len(tree.value) for _, tree in owned], dtype=np.intp)
-        self.roots = np.cumsum(sizes) - sizes
-        self.owners = np.array([owner for owner, _ in owned], dtype=np.intp)
-        self.nodes = Nodes.of([tree for _, tree in owned], self.roots)
-
-    def predict(self, X: NDArray[Any]) -> list[FloatArray]:
-        """What each booster predicts, one number a row."""
-        seen, rows = self._seen(X), np.arange(len(X))
-        first = np.tile(rows * seen.shape[1], len(self.roots))
-        leaves = self.nodes.leaves(np.repeat(self.roots, len(X)), seen.ravel(), first)
-        # Start, then leaves, tree by tree: numbers are added up in the order they are given.
-        owners = np.concatenate([np.arange(len(self.boosters)), self.owners])
-        starts = np.repeat([booster.start for booster in self.boosters], len(X))
-        values = np.concatenate([starts, self.nodes.value.take(leaves)])
-        bins = (owners[:, None] * len(X) + rows).ravel()
-        totals = np.asarray(np.bincount(bins, values), dtype=float).reshape(-1, len(X))
-        return [b.predict(total) for b, total in zip(self.boosters, totals, strict=True)]
-
-    def _trees(self, owner: int) -> list[Branches]:
-        """Trees of a booster, asking about columns of what is seen."""
-        booster, m = self.boosters[owner], len(self.boosters)
-        d = int(booster.model.n_features_in_)
-        places = np.arange(d)
-        places[[*self.columns]] = d + owner + m * np.arange(len(self.columns))
-        return [tree._replace(column=places[tree.column]) for tree in booster.branches()]
-
-    def _seen(self, X: NDArray[Any]) -> FloatArray:
-        """What trees see of rows: numbers, then for each column of codes what each booster does."""
-        numbers = np.asarray(X, dtype=float)
-        codes = zip(self.columns.items(), self.seen_codes, strict=True)
-        parts = [seen[column.codes(numbers[:, i])] for (i, column), seen in codes]
-        return np.hstack([numbers, *parts])
-
-
-def columns_of_codes(boosters: Sequence[Booster]) -> Mapping[int, Column]:
-    """Columns that hold codes of categories, for some booster."""
-    known: dict[int, list[FloatArray]] = {}
-    for booster in boosters:
-        for column, codes in booster.codes().items():
-            known.setdefault(column, []).append(codes)
-    joined = {column: np.unique(np.concatenate(codes)) for column, codes in known.items()}
-    # no tree asks about a column without any
-    return {column: Column(codes, True) for column, codes in joined.items() if len(codes)}
-
-
-def _joined(trees: Sequence[Branches], name: str) -> NDArray[Any]:
-    return np.concatenate([getattr(tree, name) for tree in trees])
+    return topmost.astype(np.int32)

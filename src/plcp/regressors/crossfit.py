@@ -33,15 +33,12 @@ from plcp._validation import (
 )
 from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors._fast_trees import (
-    MOST_LEAVES,
     AnyBooster,
     Booster,
-    Forest,
     LightBooster,
-    Walks,
-    is_light,
-    numbered_columns,
-    width,
+    TreeTables,
+    is_lightgbm,
+    tree_tables,
 )
 from plcp.regressors.base import fit_weighted, seeded
 from plcp.regressors.boosted import ScaledQuantile
@@ -49,29 +46,26 @@ from plcp.regressors.encoding import CategoryMeans, without_rare
 from plcp.regressors.linear import LinearQuantile
 from plcp.regressors.sparse import SparseScale
 
-MOST_TO_WALK = 64  # rows: of more, the models themselves are as fast
-ROWS_FOR_TABLES = 10_000  # below, making tables of all trees takes longer than they spare
-ROWS = 16_384  # at a time: they stay in the cache; with fewer, threads wait for the interpreter
-MOST_BYTES = 2**26  # of all tables: a column may have a category for every other row
+ROWS_PER_THREAD = 16_384  # with fewer, threads wait for the interpreter
+ROWS_FOR_LIGHTGBM = 10_000  # whose trees take a second to be read: longer than it needs for these
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A model taken apart: it predicts the product of what its boosters do, times a unit."""
+    """A model taken apart: it predicts the product of its boosters' predictions, times a unit."""
 
     boosters: Sequence[AnyBooster]
     unit: float = 1.0
 
     def combine(self, *predictions: FloatArray) -> FloatArray:
-        """Return what the model makes of its boosters' predictions."""
+        """Return the model's prediction, given those of its boosters."""
         return reduce(np.multiply, predictions, np.asarray(self.unit))
 
 
 class AveragedBoosters:
     """Mean of several models made of boosters, the same to the last bit as their own mean.
 
-    A few rows walk through the trees, many are looked up in tables of them, which take longer to be
-    made than some thousand predictions; either is made when it is first asked for.
+    Tables of all trees are made when rows are first predicted.
     """
 
     def __init__(self, models: Sequence[Parts]) -> None:
@@ -85,37 +79,28 @@ class AveragedBoosters:
         known = [parts for parts in apart if parts is not None]
         return cls(known) if len(known) == len(apart) else None
 
+    @cached_property
+    def tables(self) -> TreeTables | None:
+        """Tables of all trees; None where there can be none, or they would be too large."""
+        return tree_tables(self.boosters)
+
     def predict(self, X: NDArray[Any]) -> FloatArray | None:
-        """Mean of the models; None where they would tell it sooner themselves."""
-        if len(X) <= MOST_TO_WALK:
-            return None if self.walks is None else self._mean(self.walks, X)
-        is_many = len(X) >= ROWS_FOR_TABLES or "forest" in vars(self)
-        return self._in_blocks(self.forest, X) if is_many and self.forest is not None else None
-
-    @cached_property
-    def walks(self) -> Walks | None:
-        """All trees, for few rows; None for LightGBM, whose trees take a second to be told."""
-        own = [b for b in self.boosters if isinstance(b, Booster) and b.is_plain and b.n_trees]
-        return Walks(own) if len(own) == len(self.boosters) else None
-
-    @cached_property
-    def forest(self) -> Forest | None:
-        """Tables of all trees, for many rows; None where they would gain nothing."""
-        fit = all(b.is_plain and b.most_leaves <= MOST_LEAVES for b in self.boosters)
-        return Forest(self.boosters) if fit and _is_worth_tables(self.boosters) else None
-
-    def _in_blocks(self, trees: Forest, X: NDArray[Any]) -> FloatArray:
-        """Mean of the models block by block, in as many threads as scikit-learn takes."""
-        blocks = [X[rows] for rows in gen_batches(len(X), ROWS)]
+        """Mean of the models, in as many threads as scikit-learn takes; None without tables."""
+        light = any(isinstance(booster, LightBooster) for booster in self.boosters)
+        if light and len(X) < ROWS_FOR_LIGHTGBM and "tables" not in vars(self):
+            return None
+        if self.tables is None:
+            return None
+        blocks = [X[rows] for rows in gen_batches(len(X), ROWS_PER_THREAD)]
         n_threads = min(len(blocks), _openmp_effective_n_threads())
-        mean = partial(self._mean, trees)
         if n_threads == 1:
-            return np.concatenate([*map(mean, blocks)])
+            return np.concatenate([*map(self._mean, blocks)])
         with ThreadPoolExecutor(n_threads) as threads:
-            return np.concatenate([*threads.map(mean, blocks)])
+            return np.concatenate([*threads.map(self._mean, blocks)])
 
-    def _mean(self, trees: Walks | Forest, X: NDArray[Any]) -> FloatArray:
-        predictions = iter(trees.predict(X))
+    def _mean(self, X: NDArray[Any]) -> FloatArray:
+        assert self.tables is not None
+        predictions = iter(self.tables.predict(X))
         values = (
             model.combine(*(next(predictions) for _ in model.boosters)) for model in self.models
         )
@@ -126,7 +111,7 @@ def taken_apart(model: Any) -> Parts | None:
     """Boosters of a fitted model, if it is made of nothing else."""
     if isinstance(model, Pipeline):
         return _without_rare_apart(model)
-    if is_light(model):
+    if is_lightgbm(model):
         return Parts([LightBooster(model)])
     if type(model) is HistGradientBoostingRegressor:
         return Parts([Booster(model)])
@@ -149,14 +134,6 @@ def _without_rare_apart(model: Pipeline) -> Parts | None:
     columns = np.flatnonzero(first.kw_args["columns"]).tolist()
     told = all(booster.holds_codes(i) for booster in parts.boosters for i in columns)
     return parts if told else None
-
-
-def _is_worth_tables(boosters: Sequence[AnyBooster]) -> bool:
-    columns = numbered_columns(boosters)
-    n_numbers = sum(len(column.samples) for column in columns.values())
-    n_bytes = n_numbers * sum(b.n_trees * width(b.most_leaves) // 8 for b in boosters)
-    # to number the values of a column takes about as long as to walk through a tree
-    return len(columns) <= sum(b.n_trees for b in boosters) and n_bytes <= MOST_BYTES
 
 
 ROWS_TO_FIT = 60_000
