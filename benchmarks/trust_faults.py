@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import plcp
-from plcp.storage.saving import model_bytes
+from plcp.storage.files import model_bytes
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "trust"), str(ROOT / "fuzz")]

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from plcp.storage.archive import MANIFEST, read_parts, sealed, write_parts
+from plcp.storage.allowlist import HOME_OF
+from plcp.storage.archive import MANIFEST, read_parts, seal, write_parts
 from plcp.storage.networks import LAYERS
-from plcp.storage.types import HOME_OF
 
 MODEL, TENSORS, ARRAYS, TEXTS = "model.json", "tensors.safetensors", "arrays/", "lightgbm/"
 NUMERIC = "biufc"  # numpy's letters of what lies in a part of its own
@@ -110,7 +110,7 @@ class Archive:
             np.lib.format.write_array(part, np.concatenate(pieces), (1, 0), allow_pickle=False)
             parts[f"{ARRAYS}{np.dtype(kind).name}.npy"] = part.getvalue()
         parts |= self.texts | ({} if self.tensors is None else {TENSORS: self.tensors})
-        return write_parts(sealed(self.manifest, parts), compressed=False)
+        return write_parts(seal(self.manifest, parts), compressed=False)
 
     def insert(self, place: int, entries: Sequence[Any], numbers: Sequence[Any]) -> None:
         """Put entries before the one at a place, and renumber the references behind it."""

@@ -64,11 +64,10 @@ from torch import nn
 import plcp
 from plcp.partitions.torch import TorchQuantile
 from plcp.regressors.encoding import without_rare
+from plcp.storage.allowlist import HOME_OF
 from plcp.storage.archive import read_parts
-from plcp.storage.every_kind import KINDS
+from plcp.storage.files import CODECS, model_bytes
 from plcp.storage.networks import LAYERS
-from plcp.storage.saving import model_bytes
-from plcp.storage.types import HOME_OF
 from plcp.tables import Applier, TabularModel, calibrate, choose_roles
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "storage"))
@@ -159,7 +158,7 @@ def check_complete(given: list[Example]) -> None:
             name = content[0] if isinstance(content, list) and content else content
             names |= {name} if isinstance(name, str) else set()
     lacking = {*HOME_OF, *(f".{name}" for name in LAYERS)} - names
-    lacking |= {kind.name for kind in KINDS} - kinds - TRUSTED_KINDS
+    lacking |= {codec.name for codec in CODECS} - kinds - TRUSTED_KINDS
     if lacking:
         raise AssertionError(f"no example holds {', '.join(sorted(lacking))}")
 

@@ -20,7 +20,7 @@ from plcp import (
     SplitConformal,
     TreePartition,
 )
-from plcp.storage.saving import model_bytes
+from plcp.storage.files import model_bytes
 
 FILES = Path(__file__).parents[1] / "tests" / "storage" / "files"
 

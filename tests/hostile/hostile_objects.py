@@ -47,7 +47,7 @@ EXPORTED = no_models("cannot be exported to ONNX: only threshold rules") | {
     "the default": Bad(fitted_to("PLCP")),
 }
 SAVED = {
-    str(model): refused(given(model), "a model is to be saved, got .*: give an estimator")
+    str(model): refused(given(model), "save needs a model, got .*: give an estimator")
     for model in NO_RULES[:4]
 } | {
     "a lambda": refused(given(lambda X: X), "cannot be stored|lambda"),

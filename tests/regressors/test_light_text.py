@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from lightgbm import Booster, LGBMClassifier, LGBMRegressor
 
-from plcp.storage.lightgbm import sound_text
+from plcp.storage.lightgbm import checked_text
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))
@@ -39,12 +39,12 @@ def written(name):
 def test_trees_stay_as_they_were_written(name):
     booster, rows = written(name)
     text = booster.model_to_string(num_iteration=-1)
-    sound = sound_text(text)
-    assert sound_text(sound) == sound
+    sound = checked_text(text)
+    assert checked_text(sound) == sound
     again = Booster(model_str=sound)
     assert again.dump_model()["tree_info"] == booster.dump_model()["tree_info"]
     np.testing.assert_array_equal(again.predict(rows), booster.predict(rows))
-    assert sound_text(again.model_to_string(num_iteration=-1)) == sound
+    assert checked_text(again.model_to_string(num_iteration=-1)) == sound
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_lightgbm_would_follow_blindly_is_refused(place, put):
     changed = re.sub(place, put, text, count=1)
     assert changed != text
     with pytest.raises(ValueError, match="LightGBM"):
-        sound_text(changed)
+        checked_text(changed)
 
 
 @pytest.mark.parametrize("sizes", ["tree_sizes=1", "tree_sizes=-5 99999999", "tree_sizes="])
@@ -95,4 +95,4 @@ def test_sizes_and_parameters_are_those_that_they_must_be(sizes):
     text = written("line")[0].model_to_string(num_iteration=-1)
     changed = re.sub(r"tree_sizes=.*", sizes, text)
     changed = re.sub(r"\[num_leaves: \d+\]", "[[[[no parameter", changed)
-    assert sound_text(changed) == sound_text(text)
+    assert checked_text(changed) == checked_text(text)

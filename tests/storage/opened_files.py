@@ -2,9 +2,9 @@
 
 import json
 
-from plcp.storage.archive import MANIFEST, SEAL, read_parts, sealed, write_parts
-from plcp.storage.saving import model_bytes
-from plcp.storage.writer import MODEL
+from plcp.storage.archive import MANIFEST, SEAL, read_parts, seal, write_parts
+from plcp.storage.codec import MODEL
+from plcp.storage.files import model_bytes
 
 
 def opened(model):
@@ -23,7 +23,7 @@ def resealed(parts, path, **told):
     manifest = {**json.loads(parts[MANIFEST]), **told}
     manifest.pop("parts")
     inner = {name: part for name, part in parts.items() if name not in (MANIFEST, SEAL)}
-    return closed(sealed(manifest, inner), path)
+    return closed(seal(manifest, inner), path)
 
 
 def with_entries(parts, change):

@@ -20,16 +20,16 @@ import plcp
 from plcp.datasets import make_toy
 from plcp.partitions.torch import TorchPartition
 from plcp.regressors import ColorfulQuantile, CrossFitted, LinearQuantile, StackedQuantile
-from plcp.storage import OtherVersionWarning, loading
-from plcp.storage.saving import model_bytes
-from plcp.storage.writer import MODEL
+from plcp.storage import OtherVersionWarning, files
+from plcp.storage.codec import MODEL
+from plcp.storage.files import model_bytes
 
 SCRIPT = """
 import hashlib, sys
 import pandas as pd
 import plcp
 from plcp.datasets import make_toy
-from plcp.storage.saving import model_bytes
+from plcp.storage.files import model_bytes
 from sklearn.linear_model import LinearRegression
 task = make_toy(150, random_state=0)
 X = pd.DataFrame({"x": task.X[:, 0], "sex": ["f", "m", "d"] * 50})
@@ -178,13 +178,14 @@ def test_a_package_that_is_not_there_is_named_with_what_brings_it(tmp_path, monk
         raise PackageNotFoundError(name)
 
     path, told = tmp_path / "m.plcp", {"versions": {"torch": "2.0", "evil": "1.0"}}
-    resealed(opened(plcp.SplitConformal()), path, depends_on=["torch"], **told)
-    monkeypatch.setattr(loading, "version_of", missing)
+    parts = opened(plcp.SplitConformal())
+    resealed(parts, path, depends_on=["torch"], **told)
+    monkeypatch.setattr(files, "version_of", missing)
     with pytest.raises(
         ImportError, match=r"m\.plcp cannot be read: it needs torch: .*plcp\[torch\]"
     ):
         plcp.load(path)
-    resealed(opened(plcp.SplitConformal()), path, depends_on=["evil"], **told)
+    resealed(parts, path, depends_on=["evil"], **told)
     with pytest.raises(ValueError, match="depends on evil, as no model does"):
         plcp.load(path)
 

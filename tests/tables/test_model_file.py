@@ -9,7 +9,7 @@ import pytest
 from tabular_worlds import TASKS, batch_of, make_table, roles_of
 
 import plcp
-from plcp.storage.saving import model_bytes
+from plcp.storage.files import model_bytes
 from plcp.tables import METHODS, Applier, calibrate, load_manifest, load_model, save_model
 
 # rules of trees know scores from signed ones, and nothing else of a task
@@ -23,7 +23,7 @@ SCRIPT = """
 import hashlib, sys
 from tabular_worlds import make_table, roles_of
 from plcp.tables import calibrate
-from plcp.storage.saving import model_bytes
+from plcp.storage.files import model_bytes
 table = make_table("regression", 120)
 model = calibrate(table, roles_of(table, "regression"), groups=2, explain=False)
 print(hashlib.sha256(model_bytes(model)).hexdigest())

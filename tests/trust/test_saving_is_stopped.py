@@ -10,7 +10,7 @@ from every_estimator import make_rows
 from stopping import killed_while_saving, room_for, seconds_of, stopped_after
 
 import plcp
-from plcp.storage.saving import model_bytes
+from plcp.storage.files import model_bytes
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,6 @@
-"""Models in files: written whole, read without running code."""
+"""Models in files: written completely or not at all, loaded without running code of the file."""
 
 from plcp.exceptions import OtherVersionWarning, TrustWarning
-from plcp.storage.loading import load
-from plcp.storage.saving import save
+from plcp.storage.files import load, save
 
 __all__ = ["OtherVersionWarning", "TrustWarning", "load", "save"]

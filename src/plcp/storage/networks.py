@@ -1,6 +1,7 @@
-"""Layers of torch that a file may name: those that are all in their attributes.
+"""Networks of torch: their layers by attributes, their tensors by safetensors.
 
-torch checks shapes itself, but makes room for whatever a layer adds to its input.
+A file may name the layers listed here, which consist of their attributes. torch checks shapes
+itself, but allocates whatever a layer adds to its input.
 """
 
 import math
@@ -11,87 +12,46 @@ from typing import Any
 import numpy as np
 
 from plcp._rows import is_module
-from plcp.storage.kinds import Kind
-from plcp.storage.objects import dump_class, dump_state, load_state
-from plcp.storage.reader import Reader
-from plcp.storage.types import found
-from plcp.storage.writer import Writer
+from plcp.storage.allowlist import find
+from plcp.storage.codec import Codec, Decoder, Encoder
+from plcp.storage.estimators import decode_attributes, encode_attributes, encode_class
 
-MOST_ADDED = 64  # of a border around an input, or of cells that it is pooled to, in one direction
+PART = "tensors.safetensors"
+OWN = ("_parameters", "_buffers", "_modules")
+REMEDY = "pip install 'plcp[files]'"
+MAX_ADDED = 64  # of padding, or of cells that an input is pooled to, per axis
 ADDED = ("padding", "_reversed_padding_repeated_twice", "output_size")
-MOST_UNITS = 2**16  # that a layer has once it has seen its input
+MAX_UNITS = 2**16  # of a lazy layer, made at its first input
 UNITS = ("out_features", "out_channels", "num_features")
-MOST_WEIGHTS = 2**18  # of such a layer, for each channel of its input
+MAX_WEIGHTS = 2**18  # of a lazy layer, per channel of its input
 LAYERS = frozenset(
-    {
-        "AdaptiveAvgPool1d",
-        "AdaptiveAvgPool2d",
-        "AdaptiveMaxPool1d",
-        "AdaptiveMaxPool2d",
-        "AvgPool1d",
-        "AvgPool2d",
-        "BatchNorm1d",
-        "BatchNorm2d",
-        "BatchNorm3d",
-        "Conv1d",
-        "Conv2d",
-        "Conv3d",
-        "Dropout",
-        "Dropout1d",
-        "Dropout2d",
-        "ELU",
-        "Embedding",
-        "Flatten",
-        "GELU",
-        "GroupNorm",
-        "Hardsigmoid",
-        "Hardswish",
-        "Hardtanh",
-        "Identity",
-        "InstanceNorm1d",
-        "InstanceNorm2d",
-        "LayerNorm",
-        "LazyBatchNorm1d",
-        "LazyBatchNorm2d",
-        "LazyConv1d",
-        "LazyConv2d",
-        "LazyConv3d",
-        "LazyLinear",
-        "LeakyReLU",
-        "Linear",
-        "LogSoftmax",
-        "MaxPool1d",
-        "MaxPool2d",
-        "Mish",
-        "ModuleDict",
-        "ModuleList",
-        "PReLU",
-        "ReLU",
-        "ReLU6",
-        "Sequential",
-        "SiLU",
-        "Sigmoid",
-        "Softmax",
-        "Softplus",
-        "Tanh",
-        "Unflatten",
-    }
+    (
+        *("AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d"),
+        *("AvgPool1d", "AvgPool2d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d"),
+        *("Conv2d", "Conv3d", "Dropout", "Dropout1d", "Dropout2d", "ELU", "Embedding", "Flatten"),
+        *("GELU", "GroupNorm", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity"),
+        *("InstanceNorm1d", "InstanceNorm2d", "LayerNorm", "LazyBatchNorm1d", "LazyBatchNorm2d"),
+        *("LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyLinear", "LeakyReLU", "Linear"),
+        *("LogSoftmax", "MaxPool1d", "MaxPool2d", "Mish", "ModuleDict", "ModuleList", "PReLU"),
+        *("ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softplus", "Tanh"),
+        *("Unflatten",),
+    )
 )
 
 
 def check_layer(name: str, state: Mapping[str, Any]) -> None:
-    """Refuse a layer whose output, or whose weights once it has seen its input, fill memory."""
-    limits = dict.fromkeys(ADDED, MOST_ADDED)
+    """Refuse a layer whose output, or whose weights after the first input, would fill memory."""
+    limits = dict.fromkeys(ADDED, MAX_ADDED)
     if name.startswith("Lazy"):
-        limits |= dict.fromkeys(UNITS, MOST_UNITS)
-    for key, most in limits.items():
-        if any(not abs(size) <= most for size in _sizes(name, state, key)):
-            raise ValueError(f"a layer {name} has a {key} beyond {most:,}: do not use it")
+        limits |= dict.fromkeys(UNITS, MAX_UNITS)
+    for key, limit in limits.items():
+        if any(not abs(size) <= limit for size in _sizes(name, state, key)):
+            raise ValueError(f"a layer {name} has a {key} beyond {limit:,}: do not use it")
     if name.startswith("LazyConv"):
         weights = [*_sizes(name, state, "out_channels"), *_sizes(name, state, "kernel_size")]
-        if not math.prod(max(abs(size), 1) for size in weights) <= MOST_WEIGHTS:
+        if not math.prod(max(abs(size), 1) for size in weights) <= MAX_WEIGHTS:
             raise ValueError(
-                f"a layer {name} has a kernel_size of more than {MOST_WEIGHTS:,} weights for each "
+                f"a layer {name} has a kernel_size of more than {MAX_WEIGHTS:,} weights for each "
                 "channel: do not use it"
             )
 
@@ -99,62 +59,57 @@ def check_layer(name: str, state: Mapping[str, Any]) -> None:
 def _sizes(name: str, state: Mapping[str, Any], key: str) -> list[Any]:
     """Return the numbers of an attribute, one or several; torch takes those of numpy too."""
     given = [each for each in np.ravel(np.array(state.get(key), dtype=object)) if each is not None]
-    known = [each for each in given if isinstance(each, int | float | np.number)]
+    numbers = [each for each in given if isinstance(each, int | float | np.number)]
     if any(not isinstance(each, int | float | str | np.number) for each in given):
         raise ValueError(f"a layer {name} has a {key} that is no number: do not use it")
-    return known
+    return numbers
 
 
-PART = "tensors.safetensors"
-OWN = ("_parameters", "_buffers", "_modules")
-REMEDY = "pip install 'plcp[files]'"
-
-
-def _dump_module(module: Any, writer: Writer) -> list[Any]:
+def _encode_module(module: Any, encoder: Encoder) -> list[Any]:
     from torch import nn
 
-    writer.packages.add("torch")
+    encoder.packages.add("torch")
     base, state = vars(nn.Module()), dict(vars(module))
     is_lazy = _is_lazy(module)
     plain = {name: value for name, value in state.items() if name not in base}
     hooks = [name for name in base if name.endswith("hooks") and state[name]]
-    if is_lazy:  # they hook themselves, until they have seen their input
+    if is_lazy:  # they hook themselves until their first input
         plain = {name: value for name, value in plain.items() if not name.endswith("_hook")}
     elif hooks:
-        raise writer.refused(module, f"it has {hooks[0][1:].replace('_', ' ')}: remove them first")
+        raise encoder.refusal(module, f"it has {hooks[0][1:].replace('_', ' ')}: remove them first")
     plain |= {name: dict(state[name]) for name in OWN}
     plain |= {name: state[name] for name in ("training", "_non_persistent_buffers_set")}
-    return [_layer_name(module, writer), dump_state(plain, writer)]
+    return [_layer_name(module, encoder), encode_attributes(plain, encoder)]
 
 
-def _layer_name(module: Any, writer: Writer) -> str:
-    """Name of one of torch's own layers after a dot, which no other name begins with."""
+def _layer_name(module: Any, encoder: Encoder) -> str:
+    """Return the name of a layer; those of torch begin with a dot, as no other name does."""
     from torch import nn
 
     name = type(module).__name__
     if name not in LAYERS or getattr(nn, name) is not type(module):
-        return dump_class(module, writer)
+        return encode_class(module, encoder)
     try:
         check_layer(name, vars(module))
     except ValueError:
-        writer.needs_trust(type(module))
+        encoder.needs_trust(type(module))
     return f".{name}"
 
 
-def _load_module(content: Any, reader: Reader) -> Any:
+def _decode_module(content: Any, decoder: Decoder) -> Any:
     from torch import nn
     from torch.nn.modules.lazy import LazyModuleMixin
 
-    name, told = content
-    cls = _layer(name, reader)
-    module, state = object.__new__(cls), load_state(told, reader)
-    if cls not in reader.trusted and name.startswith("."):
+    name, stored = content
+    cls = _layer(name, decoder)
+    module, state = object.__new__(cls), decode_attributes(stored, decoder)
+    if cls not in decoder.trusted and name.startswith("."):
         check_layer(name[1:], state)
     base = vars(nn.Module())
     allowed = {*OWN, "training", "_non_persistent_buffers_set"}
-    strange = [key for key in state if key in base and key not in allowed]
-    if strange:
-        raise ValueError(f"a module has {strange[0]}, which none that is written here has")
+    unknown = [key for key in state if key in base and key not in allowed]
+    if unknown:
+        raise ValueError(f"a module has {unknown[0]}, which plcp writes of none")
     nn.Module.__init__(module)
     vars(module).update(state)
     if issubclass(cls, LazyModuleMixin):
@@ -165,11 +120,11 @@ def _load_module(content: Any, reader: Reader) -> Any:
     return module
 
 
-def _layer(name: Any, reader: Reader) -> Any:
+def _layer(name: Any, decoder: Decoder) -> Any:
     from torch import nn
 
     is_layer = isinstance(name, str) and name.startswith(".") and name[1:] in LAYERS
-    cls = getattr(nn, name[1:]) if is_layer else found(name, reader.trusted)
+    cls = getattr(nn, name[1:]) if is_layer else find(name, decoder.trusted)
     if not isinstance(cls, type) or not issubclass(cls, nn.Module):
         raise ValueError(f"{name} is no module of torch")
     return cls
@@ -186,20 +141,20 @@ def _is_tensor(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def _dump_tensor(tensor: Any, writer: Writer) -> list[Any]:
-    """Key of its values (none, where it waits for its shape), and what learning does to it."""
+def _encode_tensor(tensor: Any, encoder: Encoder) -> list[Any]:
+    """Return the key of its values (none where its shape is open), and how it is trained."""
     from torch import nn
     from torch.nn.parameter import is_lazy
 
     about = [isinstance(tensor, nn.Parameter), bool(tensor.requires_grad)]
     if is_lazy(tensor):
         return [None, *about]
-    key = f"{len(writer.tensors):05d}"
-    writer.tensors[key] = tensor.detach().cpu().contiguous().clone()
+    key = f"{len(encoder.tensors):05d}"
+    encoder.tensors[key] = tensor.detach().cpu().contiguous().clone()
     return [key, *about]
 
 
-def _load_tensor(content: Any, reader: Reader) -> Any:
+def _decode_tensor(content: Any, decoder: Decoder) -> Any:
     from torch import nn
     from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
@@ -210,9 +165,9 @@ def _load_tensor(content: Any, reader: Reader) -> Any:
             if is_parameter
             else UninitializedBuffer()
         )
-    if PART not in reader.cache:
-        reader.cache[PART] = _unpacked(reader.parts[PART])
-    tensor = reader.cache[PART][key]
+    if PART not in decoder.cache:
+        decoder.cache[PART] = _unpacked(decoder.parts[PART])
+    tensor = decoder.cache[PART][key]
     return nn.Parameter(tensor, bool(learns)) if is_parameter else tensor.requires_grad_(learns)
 
 
@@ -239,7 +194,7 @@ def _unpacked(part: bytes) -> dict[str, Any]:
         raise ValueError(f"its tensors are damaged ({error})") from error
 
 
-KINDS = (
-    Kind("module", is_module, _dump_module, _load_module),
-    Kind("tensor", _is_tensor, _dump_tensor, _load_tensor),
+CODECS = (
+    Codec("module", is_module, _encode_module, _decode_module),
+    Codec("tensor", _is_tensor, _encode_tensor, _decode_tensor),
 )

@@ -1,4 +1,8 @@
-"""Which packed trees of a histogram booster compiled code may follow, as it looks at no bounds."""
+"""Trees of scikit-learn, whose compiled code follows any branch into any column: checked first.
+
+Histogram boosters are stored with the nodes of all trees as narrow arrays, decision trees with the
+estimator that checks the rows for them, and never apart from it.
+"""
 
 from functools import cache, partial
 from typing import Any
@@ -15,86 +19,49 @@ from sklearn.ensemble._hist_gradient_boosting.common import (
 )
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
+from sklearn.tree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
+from sklearn.tree._tree import NODE_DTYPE, Tree
 from sklearn.utils import check_array
 
+from plcp.storage.codec import Codec, Decoder, Encoder
+from plcp.storage.estimators import check_attributes, decode_attributes, encode_attributes
+
 Arrays = dict[str, NDArray[Any]]
-PACKED_LEAF, GAPS_LEFT, CATEGORICAL = 1, 2, 4  # bits of a node's flags
-BY_NODE = ("numbers", "flags", "columns", "left", "right", "depths", "counts")
-WORDS = 8  # of a set of categories, 32 bits each
-
-
-def check_arrays(arrays: Arrays, codes: NDArray[np.bool_]) -> None:
-    """Refuse trees that are not whole, lead out of themselves, or around in circles.
-
-    ``codes``: which columns hold categories.
-    """
-    if not _go_together(arrays):
-        raise ValueError("the arrays of its trees do not go together")
-    if not _lead_on(arrays, codes):
-        raise ValueError("its trees lead nowhere")
-
-
-def _go_together(arrays: Arrays) -> bool:
-    if not all(type(array) is np.ndarray for array in arrays.values()):
-        return False
-    whole = [array.dtype for name, array in arrays.items() if name != "numbers"]
-    if arrays["numbers"].dtype != np.float64 or any(
-        dtype.kind != "u" or dtype.itemsize > 4 for dtype in whole
-    ):
-        return False
-    n_nodes, n_sets = (int(arrays[name].sum(dtype=np.int64)) for name in ("sizes", "bitset_sizes"))
-    n_categorical = int(np.count_nonzero(arrays["flags"] & CATEGORICAL))
-    return (
-        all(arrays[name].shape == (n_nodes,) for name in BY_NODE)
-        and arrays["sizes"].ndim == 1
-        and arrays["bitset_sizes"].shape == arrays["sizes"].shape
-        and arrays["bitset_places"].shape == (n_categorical,)
-        and arrays["bitsets"].shape == (n_sets, WORDS)
-        and bool((arrays["sizes"] > 0).all())
-    )
-
-
-def _lead_on(arrays: Arrays, codes: NDArray[np.bool_]) -> bool:
-    """Whether each split asks about a column that is there, and goes on to nodes behind it."""
-    flags, sizes = arrays["flags"], arrays["sizes"].astype(np.int64)
-    inner, categorical = (flags & PACKED_LEAF) == 0, (flags & CATEGORICAL) > 0
-    places, ends = places_of(sizes), np.repeat(sizes, sizes)
-    sides = (
-        (arrays[side] > 0) & (places + arrays[side].astype(np.int64) < ends)
-        for side in ("left", "right")
-    )
-    if not all(bool(side[inner].all()) for side in sides):
-        return False
-    if not (arrays["columns"] < len(codes)).all():
-        return False
-    sets = np.repeat(arrays["bitset_sizes"].astype(np.int64), sizes)[categorical]
-    known = codes[arrays["columns"][categorical]] & (arrays["bitset_places"] < sets)
-    return bool(known.all())
-
-
-def places_of(sizes: NDArray[Any]) -> NDArray[Any]:
-    """Place of each node within its tree."""
-    lengths = sizes.astype(np.intp)
-    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-
-
 BOOSTERS = {
     cls.__name__: cls for cls in (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 }
 TREES, CATEGORIES = "trees", "categories"
-MOST_CODES = 255  # of a column: more than a bitset has places for
-# beside the parameters, what is stored: all else is made again, or is only needed to grow
+MAX_CODES = 255  # of a column: a bitset has no more
+# stored beside the parameters: all else is made again, or is only needed to grow trees
 STORED = (
     *("_baseline_prediction", "_label_encoder", "_random_seed", "_sklearn_output_config"),
     *("_use_validation_data", "classes_", "do_early_stopping_", "feature_names_in_"),
     *("is_categorical_", "n_features_in_", "n_trees_per_iteration_", "train_score_"),
     "validation_score_",
 )
+LEAF, MISSING_LEFT, CATEGORICAL = 1, 2, 4  # bits of a node's flags
+BY_NODE = ("numbers", "flags", "columns", "left", "right", "depths", "counts")
+WORDS = 8  # of a set of categories, 32 bits each
+BYTES_PER_COLUMN, BYTES_PER_NODE = 32, 64  # that a booster takes in memory, all in all
 
-
-def is_booster(model: Any) -> bool:
-    """Whether this is a histogram booster of scikit-learn."""
-    return type(model) in BOOSTERS.values()
+DECISION_TREES = {
+    cls.__name__: cls
+    for cls in (
+        DecisionTreeClassifier,
+        DecisionTreeRegressor,
+        ExtraTreeClassifier,
+        ExtraTreeRegressor,
+    )
+}
+TREE = "tree_"
+CHILDREN = ("left_child", "right_child")
+NO_CHILD = -1
+SHALLOW = 64  # depth of most trees, which is found by descending all branches at once
 
 
 def pack(model: Any) -> dict[str, Any]:
@@ -119,17 +86,17 @@ def pack(model: Any) -> dict[str, Any]:
 
 
 def unpack(name: str, state: dict[str, Any]) -> Any:
-    """Return the booster of such attributes, unless its trees lead nowhere."""
+    """Return the booster of such attributes, after all sizes and branches are checked."""
     model = object.__new__(BOOSTERS[name])
     own = {key: state[key] for key in state if key not in (TREES, CATEGORIES)}
-    strange = own.keys() - _attributes(name)
-    if strange:
-        raise ValueError(f"no booster has {min(strange)!r}: do not use it")
+    unknown = own.keys() - _attributes(name)
+    if unknown:
+        raise ValueError(f"no booster has {min(unknown)!r}: do not use it")
     vars(model).update(own)
     if TREES not in state:
         return model
-    _check_packed_sizes(model)
-    codes = _remake_columns(model, state.get(CATEGORIES, []))
+    _check_booster(model)
+    codes = _remake_preprocessing(model, state.get(CATEGORIES, []))
     width = model.n_trees_per_iteration_
     trees = _unpacked(state[TREES], codes)
     if len(trees) % width:
@@ -144,15 +111,15 @@ def _attributes(name: str) -> frozenset[str]:
     return frozenset((*BOOSTERS[name]().get_params(deep=False), *STORED))
 
 
-def _check_packed_sizes(model: Any) -> None:
-    """Refuse a booster that would make room for more than its trees fill."""
+def _check_booster(model: Any) -> None:
+    """Refuse a booster with other sizes than its trees have."""
     n, width = model.n_features_in_, model.n_trees_per_iteration_
     start, flags = model._baseline_prediction, model.is_categorical_
     fits = (
         type(n) is type(width) is type(model.max_bins) is int
         and n >= 0
         and width >= 1
-        and 2 <= model.max_bins <= MOST_CODES
+        and 2 <= model.max_bins <= MAX_CODES
         and type(start) is np.ndarray
         and (start.dtype, start.shape) == (np.dtype(np.float64), (1, width))
         and isinstance(model.loss, str)
@@ -166,8 +133,8 @@ def _check_packed_sizes(model: Any) -> None:
         raise ValueError("the sizes of a booster are not those of its trees")
 
 
-def _remake_columns(model: Any, categories: Any) -> NDArray[np.bool_]:
-    """Make what a booster does to rows before its trees see them; return which hold codes.
+def _remake_preprocessing(model: Any, categories: Any) -> NDArray[np.bool_]:
+    """Make the preprocessing of a booster again; return which columns hold codes.
 
     As `fit` makes it: columns of categories first, encoded, then those of numbers.
     """
@@ -175,7 +142,7 @@ def _remake_columns(model: Any, categories: Any) -> NDArray[np.bool_]:
     n_codes = 0 if flags is None else int(flags.sum())
     if type(categories) is not list or len(categories) != n_codes:
         raise ValueError("a booster does not have the categories of its columns")
-    known = [_known(each) for each in categories]
+    known = [_codes(each) for each in categories]
     model._n_features = n
     model._preprocessor = None if flags is None else _preprocessor(model, categories)
     codes = np.arange(n) < n_codes
@@ -184,13 +151,13 @@ def _remake_columns(model: Any, categories: Any) -> NDArray[np.bool_]:
     return codes
 
 
-def _known(categories: Any) -> NDArray[Any]:
-    """Return the codes of the categories of a column, among which a gap has none."""
+def _codes(categories: Any) -> NDArray[Any]:
+    """Return the codes of the categories of a column, of which a missing value has none."""
     if type(categories) is not np.ndarray or categories.ndim != 1 or not len(categories):
         raise ValueError("a booster does not have the categories of its columns")
     last = categories[-1]
     n = len(categories) - bool(isinstance(last, float | np.floating) and np.isnan(last))
-    if n > MOST_CODES:
+    if n > MAX_CODES:
         raise ValueError(f"a column of a booster has {n:,} categories")
     return np.arange(n, dtype=X_DTYPE)
 
@@ -210,7 +177,7 @@ def _preprocessor(model: Any, categories: list[NDArray[Any]]) -> ColumnTransform
     if len(categories):  # of no columns none is made
         fitted.categories_ = categories
         fitted._missing_indices = {
-            i: len(each) - 1 for i, each in enumerate(categories) if len(_known(each)) < len(each)
+            i: len(each) - 1 for i, each in enumerate(categories) if len(_codes(each)) < len(each)
         }
     if hasattr(model, "feature_names_in_"):
         names = np.asarray(model.feature_names_in_)
@@ -224,15 +191,13 @@ def _preprocessor(model: Any, categories: list[NDArray[Any]]) -> ColumnTransform
 
 
 def _packed(trees: list[TreePredictor]) -> Arrays:
-    """Nodes of all trees one after the other; children by their distance, in few bytes."""
-    # as bytes: numpy takes long to see that records are of one type
+    """Return the nodes of all trees, concatenated; children by their distance, in few bytes."""
+    # as bytes: numpy is slow to concatenate records
     nodes = np.frombuffer(b"".join([tree.nodes for tree in trees]), dtype=PREDICTOR_RECORD_DTYPE)
     places = np.concatenate([np.arange(len(tree.nodes)) for tree in trees])
     leaf, categorical = nodes["is_leaf"] == 1, nodes["is_categorical"] == 1
     flags = (
-        PACKED_LEAF * leaf
-        + GAPS_LEFT * (nodes["missing_go_to_left"] == 1)
-        + CATEGORICAL * categorical
+        LEAF * leaf + MISSING_LEFT * (nodes["missing_go_to_left"] == 1) + CATEGORICAL * categorical
     )
     return {
         "sizes": _small([len(tree.nodes) for tree in trees]),
@@ -250,21 +215,21 @@ def _packed(trees: list[TreePredictor]) -> Arrays:
 
 
 def _small(values: Any) -> NDArray[Any]:
-    """Whole numbers in the narrowest type that holds them."""
+    """Return integers in the narrowest type that holds them."""
     numbers = np.asarray(values)
     if numbers.min(initial=0) < 0:
-        raise ValueError("a tree leads back")
+        raise ValueError("a child comes before its parent")
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
 def _unpacked(arrays: Arrays, codes: NDArray[np.bool_]) -> list[TreePredictor]:
-    check_arrays(arrays, codes)
+    _check_trees(arrays, codes)
     sizes, bitset_sizes = arrays["sizes"].astype(np.intp), arrays["bitset_sizes"].astype(np.intp)
     ends, bitset_ends = np.cumsum(sizes), np.cumsum(bitset_sizes)
     bitsets = np.ascontiguousarray(arrays["bitsets"], dtype=X_BITSET_INNER_DTYPE)
     nodes = _nodes(arrays)
     starts, bitset_starts = ends - sizes, bitset_ends - bitset_sizes
-    of_bins = np.zeros_like(bitsets)  # asked for by nobody
+    of_bins = np.zeros_like(bitsets)  # never used
     return [
         TreePredictor(nodes[a:b], of_bins[c:d], bitsets[c:d])
         for a, b, c, d in zip(starts, ends, bitset_starts, bitset_ends, strict=True)
@@ -273,24 +238,24 @@ def _unpacked(arrays: Arrays, codes: NDArray[np.bool_]) -> list[TreePredictor]:
 
 def _nodes(arrays: Arrays) -> NDArray[Any]:
     flags = arrays["flags"]
-    leaf, categorical = (flags & PACKED_LEAF) > 0, (flags & CATEGORICAL) > 0
-    places = places_of(arrays["sizes"])
+    leaf, categorical = (flags & LEAF) > 0, (flags & CATEGORICAL) > 0
+    places = _places(arrays["sizes"])
     nodes = np.zeros(len(flags), dtype=PREDICTOR_RECORD_DTYPE)
     nodes["is_leaf"], nodes["is_categorical"] = leaf, categorical
-    nodes["missing_go_to_left"] = (flags & GAPS_LEFT) > 0
+    nodes["missing_go_to_left"] = (flags & MISSING_LEFT) > 0
     nodes["value"] = np.where(leaf, arrays["numbers"], 0.0)
     nodes["num_threshold"] = np.where(leaf, 0.0, arrays["numbers"])
     nodes["feature_idx"] = arrays["columns"]
     for side in ("left", "right"):
         nodes[side] = np.where(leaf, 0, places + arrays[side])
     nodes["depth"], nodes["count"] = arrays["depths"], arrays["counts"]
-    nodes["gain"] = np.nan  # it is not known any more
+    nodes["gain"] = np.nan  # not stored
     nodes["bitset_idx"][categorical] = arrays["bitset_places"]
     return nodes
 
 
 def _mapper(model: Any, codes: NDArray[np.bool_], known: list[NDArray[Any]]) -> _BinMapper:
-    """Return what is left of the bins: which columns hold categories, and which."""
+    """Return a mapper without the bins of numbers, with the categories of each column."""
     mapper = _BinMapper(n_bins=model.max_bins + 1)
     mapper.is_categorical_ = codes.astype(np.uint8)
     mapper.missing_values_bin_idx_ = mapper.n_bins - 1
@@ -298,3 +263,177 @@ def _mapper(model: Any, codes: NDArray[np.bool_], known: list[NDArray[Any]]) -> 
     mapper.bin_thresholds_ = [*known, *[none] * (len(codes) - len(known))]
     mapper.n_bins_non_missing_ = np.array([len(each) for each in mapper.bin_thresholds_])
     return mapper
+
+
+def _check_trees(arrays: Arrays, codes: NDArray[np.bool_]) -> None:
+    """Refuse trees that are incomplete, lead out of themselves, or in circles.
+
+    ``codes``: which columns hold categories.
+    """
+    if not _have_right_shapes(arrays):
+        raise ValueError("the arrays of its trees have other shapes or types")
+    if not _stay_inside(arrays, codes):
+        raise ValueError("its trees have a child or a column out of range")
+
+
+def _have_right_shapes(arrays: Arrays) -> bool:
+    if not all(type(array) is np.ndarray for array in arrays.values()):
+        return False
+    whole = [array.dtype for name, array in arrays.items() if name != "numbers"]
+    if arrays["numbers"].dtype != np.float64 or any(
+        dtype.kind != "u" or dtype.itemsize > 4 for dtype in whole
+    ):
+        return False
+    n_nodes, n_sets = (int(arrays[name].sum(dtype=np.int64)) for name in ("sizes", "bitset_sizes"))
+    n_categorical = int(np.count_nonzero(arrays["flags"] & CATEGORICAL))
+    return (
+        all(arrays[name].shape == (n_nodes,) for name in BY_NODE)
+        and arrays["sizes"].ndim == 1
+        and arrays["bitset_sizes"].shape == arrays["sizes"].shape
+        and arrays["bitset_places"].shape == (n_categorical,)
+        and arrays["bitsets"].shape == (n_sets, WORDS)
+        and bool((arrays["sizes"] > 0).all())
+    )
+
+
+def _stay_inside(arrays: Arrays, codes: NDArray[np.bool_]) -> bool:
+    """Whether each split is on a column that exists, and its children come after it."""
+    flags, sizes = arrays["flags"], arrays["sizes"].astype(np.int64)
+    inner, categorical = (flags & LEAF) == 0, (flags & CATEGORICAL) > 0
+    places, ends = _places(sizes), np.repeat(sizes, sizes)
+    sides = (
+        (arrays[side] > 0) & (places + arrays[side].astype(np.int64) < ends)
+        for side in ("left", "right")
+    )
+    if not all(bool(side[inner].all()) for side in sides):
+        return False
+    if not (arrays["columns"] < len(codes)).all():
+        return False
+    sets = np.repeat(arrays["bitset_sizes"].astype(np.int64), sizes)[categorical]
+    known = codes[arrays["columns"][categorical]] & (arrays["bitset_places"] < sets)
+    return bool(known.all())
+
+
+def _places(sizes: NDArray[Any]) -> NDArray[Any]:
+    """Return the place of each node within its tree."""
+    lengths = sizes.astype(np.intp)
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+def _encode_booster(model: Any, encoder: Encoder) -> list[Any]:
+    encoder.packages.add("scikit-learn")
+    if model.warm_start or not isinstance(model.loss, str):
+        # more trees would need the bins of all rows, and a loss of the user's own is code
+        raise encoder.refusal(model, "fit it with warm_start=False and a loss by its name")
+    return [type(model).__name__, encode_attributes(pack(model), encoder)]
+
+
+def _decode_booster(content: Any, decoder: Decoder) -> Any:
+    name, stored = content
+    state = decode_attributes(stored, decoder)
+    decoder.charge(BYTES_PER_COLUMN * int(state.get("n_features_in_", 0)))
+    decoder.charge(BYTES_PER_NODE * len(state.get(TREES, {}).get("flags", ())))
+    return unpack(name, state)
+
+
+def _encode_estimator(value: Any, encoder: Encoder) -> list[Any]:
+    """Class, attributes and tree, if it has one: sizes, nodes and values."""
+    encoder.packages.add("scikit-learn")
+    state = dict(vars(value))
+    tree = state.pop(TREE, None)
+    return [type(value).__name__, encode_attributes(state, encoder), _encode_tree(tree, encoder)]
+
+
+def _encode_tree(tree: Any, encoder: Encoder) -> list[Any] | None:
+    if tree is None:
+        return None
+    _, (n_features, n_classes, n_outputs), state = tree.__reduce__()
+    fields = {name: np.ascontiguousarray(state["nodes"][name]) for name in NODE_DTYPE.names}
+    sizes = (n_features, n_classes.tolist(), n_outputs, state["max_depth"])
+    return [*sizes, encoder.value(fields, ".nodes"), encoder.value(state["values"], ".values")]
+
+
+def _decode_estimator(content: Any, decoder: Decoder) -> Any:
+    name, stored, tree = content
+    cls, state = DECISION_TREES[name], decode_attributes(stored, decoder)
+    check_attributes(cls, state)
+    made = object.__new__(cls)
+    vars(made).update(state)
+    if TREE in state:
+        raise ValueError("a decision tree is apart from its estimator")
+    if tree is not None:
+        made.tree_ = _decode_tree(tree, decoder)
+        _check_sizes(made.tree_, state)
+    return made
+
+
+def _decode_tree(content: Any, decoder: Decoder) -> Any:
+    n_features, n_classes, n_outputs, max_depth, *stored = content
+    fields, values = (decoder.value(part) for part in stored)
+    if type(values) is not np.ndarray or values.dtype != np.float64 or values.ndim != 3:
+        raise ValueError("the values of a decision tree are not those of its classes")
+    decoder.charge(2 * NODE_DTYPE.itemsize * len(values))
+    nodes = np.zeros(len(values), dtype=NODE_DTYPE)
+    for name in NODE_DTYPE.names:
+        nodes[name] = fields[name]
+    counts = np.array(n_classes, dtype=np.intp)
+    if counts.shape != (n_outputs,) or values.shape[1:] != (n_outputs, counts.max(initial=0)):
+        raise ValueError("the values of a decision tree are not those of its classes")
+    if counts.min() < 1 or not _stays_inside(nodes, n_features) or _depth(nodes) != max_depth:
+        raise ValueError("a decision tree has a child, a column or a depth out of range")
+    tree = Tree(n_features, counts, n_outputs)
+    tree.__setstate__(
+        {"max_depth": max_depth, "node_count": len(nodes), "nodes": nodes, "values": values}
+    )
+    return tree
+
+
+def _check_sizes(tree: Any, state: dict[str, Any]) -> None:
+    """Refuse a tree of other columns, outputs or classes than its estimator has."""
+    if (tree.n_features, tree.n_outputs) != (state.get("n_features_in_"), state.get("n_outputs_")):
+        raise ValueError("a decision tree is for other columns than its estimator")
+    if "n_classes_" in state and not np.array_equal(
+        np.atleast_1d(state["n_classes_"]), tree.n_classes
+    ):
+        raise ValueError("a decision tree has other classes than its estimator")
+
+
+def _stays_inside(nodes: NDArray[Any], n_features: int) -> bool:
+    """Whether each split is on a column that exists, and its children come after it."""
+    inner = nodes["left_child"] != NO_CHILD
+    places = np.arange(len(nodes))
+    sides = ((nodes[side] > places) & (nodes[side] < len(nodes)) for side in CHILDREN)
+    known = (nodes["feature"] >= 0) & (nodes["feature"] < n_features)
+    return len(nodes) > 0 and bool(np.logical_and.reduce([known, *sides])[inner].all())
+
+
+def _depth(nodes: NDArray[Any]) -> int:
+    """Return the length of the longest path, for which scikit-learn allocates memory."""
+    nodes_here, depth = np.zeros(1, dtype=np.intp), 0
+    while len(nodes_here := nodes_here[nodes["left_child"][nodes_here] != NO_CHILD]):
+        nodes_here = np.unique(np.concatenate([nodes[side][nodes_here] for side in CHILDREN]))
+        depth += 1
+        if depth > SHALLOW:
+            return _depth_by_node(nodes)
+    return depth
+
+
+def _depth_by_node(nodes: NDArray[Any]) -> int:
+    """Return the same in one pass over the nodes of a deep tree: children come later."""
+    depths = [0] * len(nodes)
+    left, right = (nodes[side].tolist() for side in CHILDREN)
+    for own, sides in enumerate(zip(left, right, strict=True)):
+        for child in sides if sides[0] != NO_CHILD else ():
+            depths[child] = max(depths[child], depths[own] + 1)
+    return max(depths)
+
+
+CODECS = (
+    Codec(
+        "decision_tree",
+        lambda v: type(v) in DECISION_TREES.values(),
+        _encode_estimator,
+        _decode_estimator,
+    ),
+    Codec("booster", lambda v: type(v) in BOOSTERS.values(), _encode_booster, _decode_booster),
+)

@@ -1,8 +1,8 @@
-"""Whether the attributes of an estimator of scikit-learn go together, before it answers.
+"""Checks that the attributes of a listed estimator fit each other, before it predicts.
 
-Its methods trust what `fit` has left: an index out of bounds leads compiled code astray, and a size
-fills memory. Each class that a file may name without being trusted has its check here, or holds
-nothing but what has one.
+Its methods trust what `fit` has set: an index out of bounds leads compiled code out of memory that
+is its own, and a size fills memory. Each class that a file may name without being trusted has its
+check here, or holds nothing but objects that have one.
 """
 
 import os
@@ -18,7 +18,7 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
-from plcp.storage.lightgbm import check_light
+from plcp.storage.lightgbm import check_lightgbm
 
 State = Mapping[str, Any]
 METHODS = ("predict", "predict_proba", "decision_function")
@@ -36,7 +36,7 @@ LINEAR = (
 )
 SCALERS = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")
 LOSSES = ("GammaRegressor", "PoissonRegressor", "TweedieRegressor")
-# what is made from the rest, or what learning alone needs, and no file can hold
+# not stored: made again from the rest, or needed by fit alone
 REMADE = {
     "IsotonicRegression": ("f_",),
     "MLPClassifier": ("_optimizer",),
@@ -47,11 +47,11 @@ REMADE = {
 
 
 def check_estimator(value: Any) -> None:
-    """Refuse an estimator of a listed class whose attributes do not go together."""
+    """Refuse an estimator of a listed class whose attributes do not fit each other."""
     cls = type(value)
     package = cls.__module__.partition(".")[0]
     if package == "lightgbm":
-        check_light(value)
+        check_lightgbm(value)
     if package != "sklearn":
         return
     name, state = cls.__name__, vars(value)
@@ -62,7 +62,9 @@ def check_estimator(value: Any) -> None:
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             wrong = f"{type(error).__name__}: {error}"
     if wrong:
-        raise ValueError(f"a {name} does not go together ({wrong}): do not use it")
+        raise ValueError(
+            f"the attributes of a {name} do not fit each other ({wrong}): do not use it"
+        )
 
 
 def remade(value: Any) -> tuple[str, ...]:
@@ -72,7 +74,7 @@ def remade(value: Any) -> tuple[str, ...]:
 
 
 def complete(value: Any) -> None:
-    """Make the attributes of an estimator that are not stored, and as many jobs as can run here."""
+    """Make the attributes of an estimator that are not stored; limit n_jobs to the CPUs here."""
     cls = type(value)
     if not cls.__module__.startswith(("sklearn.", "lightgbm.")):
         return
@@ -125,7 +127,7 @@ def _linear(name: str, state: State) -> str:
 
 
 def _scaler(name: str, state: State) -> str:
-    """All its arrays have a number per column."""
+    """All fitted arrays have one number per column."""
     if "n_features_in_" not in state:
         return ""
     n, others = state["n_features_in_"], ("feature_names_in_", "n_features_in_", "n_samples_seen_")
@@ -149,9 +151,9 @@ def _is_in_order(values: Any) -> bool:
         return True
     if values.dtype.kind in "mM":
         values = values.view(np.int64)
-    is_gap = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-    known = values[~is_gap]
-    return bool((known[1:] > known[:-1]).all()) and not is_gap[:-1].any()
+    is_missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
+    known = values[~is_missing]
+    return bool((known[1:] > known[:-1]).all()) and not is_missing[:-1].any()
 
 
 def _ordinal(name: str, state: State) -> str:
@@ -175,19 +177,19 @@ def _one_hot(name: str, state: State) -> str:
             if rare is not None:
                 before, sizes[i] = sizes[i], sizes[i] - len(rare) + 1
                 if not _indexes(rare, before) or not _indexes(mapping, sizes[i]):
-                    return "_default_to_infrequent_mappings leads out"
+                    return "_default_to_infrequent_mappings is out of range"
                 if len(mapping) != before:
                     return "_default_to_infrequent_mappings has another length"
     dropped = state["_drop_idx_after_grouping"]
     for i, place in enumerate([None] * len(sizes) if dropped is None else dropped):
         if place is not None:
             if not isinstance(place, int | np.integer) or not 0 <= place < sizes[i]:
-                return "_drop_idx_after_grouping leads out"
+                return "_drop_idx_after_grouping is out of range"
             sizes[i] -= 1
     if dropped is not None and not _is_array(dropped, 1):
         return "_drop_idx_after_grouping is no array"
-    told = state["_n_features_outs"]
-    return "" if type(told) is list and told == sizes else "_n_features_outs are others"
+    widths = state["_n_features_outs"]
+    return "" if type(widths) is list and widths == sizes else "_n_features_outs are others"
 
 
 def _indexes(places: Any, n: int) -> bool:
@@ -221,7 +223,7 @@ def _imputer(name: str, state: State) -> str:
 def _indicator(name: str, state: State) -> str:
     if "features_" not in state:
         return ""
-    return "" if _indexes(state["features_"], state["_n_features"]) else "features_ leads out"
+    return "" if _indexes(state["features_"], state["_n_features"]) else "features_ is out of range"
 
 
 def _pca(name: str, state: State) -> str:
@@ -245,7 +247,7 @@ def _normal(name: str, state: State) -> str:
 
 
 def _network(name: str, state: State) -> str:
-    """Return what is wrong with its layers; without one it would overwrite its rows."""
+    """Return what is wrong with its layers; without any it would overwrite its rows."""
     if "coefs_" not in state:
         return ""
     coefs, intercepts, width = state["coefs_"], state["intercepts_"], state["n_features_in_"]
@@ -286,7 +288,7 @@ def _bagging(name: str, state: State) -> str:
     if len(features) != len(state["estimators_"]):
         return "estimators_features_ has another length"
     fits = all(_indexes(np.asarray(each), state["n_features_in_"]) for each in features)
-    return "" if fits else "estimators_features_ leads out"
+    return "" if fits else "estimators_features_ is out of range"
 
 
 def _voting(name: str, state: State) -> str:
@@ -297,11 +299,11 @@ def _voting(name: str, state: State) -> str:
 def _stacking(name: str, state: State) -> str:
     methods = state.get("stack_method_", [])
     known = type(methods) is list and all(each in METHODS for each in methods)
-    return "" if known else "stack_method_ names others"
+    return "" if known else "stack_method_ has other names"
 
 
 def _forest(name: str, state: State) -> str:
-    """Return what is wrong with its trees, which follow rows that it has checked for them."""
+    """Return what is wrong with its trees, for which it checks the rows."""
     if "estimators_" not in state:
         return ""
     members = state["estimators_"]

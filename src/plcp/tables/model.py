@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from plcp.scores import Score
-from plcp.storage import loading
-from plcp.storage.names import full_name
-from plcp.storage.saving import write
+from plcp.storage import files
+from plcp.storage.allowlist import full_name
 from plcp.tables.columns import Feature, LeftOut, describe_features as _described, is_text
 from plcp.tables.roles import Roles
 from plcp.tables.scores import score_of
@@ -164,12 +163,12 @@ def save_model(model: TabularModel, path: str | Path, *, force: bool = False) ->
     force : bool, default=False
         Whether a file that is there may be replaced.
     """
-    write(model, path, force=force)
+    files.write(model, path, force=force)
 
 
 def load_model(path: str | Path) -> TabularModel:
     """Read a model that `save_model` wrote, and nothing else; see `plcp.load`."""
-    model = loading.load(path)
+    model = files.load(path)
     if not isinstance(model, TabularModel):
         raise ValueError(f"{path} holds a {type(model).__name__}, not a model of a table: {REMEDY}")
     return model
@@ -177,7 +176,7 @@ def load_model(path: str | Path) -> TabularModel:
 
 def load_manifest(path: str | Path) -> Mapping[str, Any]:
     """Read what a model's file says of itself, without the rules: quickly."""
-    manifest = loading.load_manifest(path)
+    manifest = files.load_manifest(path)
     if manifest["class"] != full_name(TabularModel):
         raise ValueError(f"{path} holds a {manifest['class']}, not a model of a table: {REMEDY}")
     return manifest

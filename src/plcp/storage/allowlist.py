@@ -1,15 +1,22 @@
-"""The classes and functions that a file may name, and where they live: it can name no others."""
+"""The classes and functions that a file may name: those listed here, and those that are trusted.
 
+Nothing else is imported or called. A partial or a universal function of numpy is code of the file's
+author: ``partial(np.add, a, b)`` would write into the rows that it is given.
+"""
+
+import sys
 from collections.abc import Iterable
+from functools import partial
 from importlib import import_module
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from plcp._options import shown
-from plcp.storage.names import full_name
+from plcp.storage.codec import Codec, Decoder, Encoder
 
-_HOMES = {
+NAMES_BY_MODULE = {
     "lightgbm.sklearn": "LGBMClassifier LGBMRegressor",
     "plcp.conformal": "ConformalClassifier ConformalRegressor",
     "plcp.groups.features": "GroupProbabilities",
@@ -91,47 +98,95 @@ _HOMES = {
         "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor"
     ),
 }
-HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+HOME_OF = {name: home for home, names in NAMES_BY_MODULE.items() for name in names.split()}
+REMEDY = (
+    "at the top of a module that both programs import, and name it in load(path, trusted=[...])"
+)
 
 
-def is_known(thing: Any) -> bool:
+def full_name(thing: Any) -> str:
+    """Return module and name of a class or function.
+
+    Examples
+    --------
+    >>> from collections import Counter
+    >>> full_name(Counter)
+    'collections.Counter'
+    """
+    if isinstance(thing, np.ufunc):  # has no module of its own
+        home = "numpy" if getattr(np, thing.__name__, None) is thing else "scipy.special"
+        return f"{home}.{thing.__name__}"
+    return f"{thing.__module__}.{thing.__qualname__}"
+
+
+def public_name(thing: Any) -> str:
+    """Return the shortest name by which a class or function can be imported.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> full_name(SVC), public_name(SVC)
+    ('sklearn.svm._classes.SVC', 'sklearn.svm.SVC')
+    """
+    home, _, name = full_name(thing).rpartition(".")
+    parts = home.split(".")
+    homes = (".".join(parts[:i]) for i in range(1, len(parts) + 1))
+    found = (each for each in homes if getattr(sys.modules.get(each), name, None) is thing)
+    return f"{next(found, home)}.{name}"
+
+
+def is_importable(thing: Any) -> bool:
+    """Whether a class or function is at the top of its module, under its own name.
+
+    Examples
+    --------
+    >>> is_importable(full_name), is_importable(lambda X: X)
+    (True, False)
+    """
+    module = sys.modules.get(str(getattr(thing, "__module__", None)))
+    name = getattr(thing, "__qualname__", None)
+    return isinstance(name, str) and getattr(module, name, None) is thing
+
+
+def is_listed(thing: Any) -> bool:
     """Whether a class or function is one that every file may name."""
     return HOME_OF.get(getattr(thing, "__qualname__", "")) == getattr(thing, "__module__", None)
 
 
-def name_of(thing: Any) -> str:
-    """Return the name by which a file knows a class or function; a stranger's has dots."""
-    return str(thing.__qualname__) if is_known(thing) else full_name(thing)
+def stored_name(thing: Any) -> str:
+    """Return the name of a class or function in files; one that is not listed has dots."""
+    return str(thing.__qualname__) if is_listed(thing) else full_name(thing)
 
 
-def found(name: Any, trusted: Any) -> Any:
-    """Return the class or function of a name, if a file may name it.
-
-    Nothing is imported but what the table above says; a stranger must be among the ``trusted``.
-    """
+def find(name: Any, trusted: Any) -> Any:
+    """Return the class or function of a name, if it is listed or trusted."""
     if isinstance(name, str) and name in HOME_OF:
         return getattr(import_module(HOME_OF[name]), name)
-    return stranger(name, trusted)
+    return find_trusted(name, trusted)
 
 
-def stranger(name: Any, trusted: Any) -> Any:
-    """Return the one of the ``trusted`` that has this name."""
+def find_trusted(name: Any, trusted: Any) -> Any:
+    """Return the class or function of ``trusted`` that has this name."""
     for thing in trusted:
         # what a script defined has another module in every other program
         full = full_name(thing)
         if name in (full, f"__main__.{getattr(thing, '__qualname__', full)}"):
             return thing
-    raise ValueError(unknown(str(name)))
+    short = str(name).rpartition(".")[2]
+    raise ValueError(
+        f"it names {shown(str(name))[1:-1]}, which plcp does not list: if you trust the author of "
+        f"the file, import it and call load(path, trusted=[{shown(short)[1:-1]}])"
+    )
 
 
 def check_trusted(trusted: Any) -> None:
     """Refuse anything but a list of classes and functions."""
-    listed = isinstance(trusted, Iterable) and not isinstance(trusted, str | type)
-    strange = [thing for thing in trusted if not _has_name(thing)] if listed else []
-    if not listed or strange:
+    is_list = isinstance(trusted, Iterable) and not isinstance(trusted, str | type)
+    others = [thing for thing in trusted if not _has_name(thing)] if is_list else [trusted]
+    if others:
         raise TypeError(
-            "trusted must be a list of classes and functions, got "
-            f"{shown((strange or [trusted])[0])}: import them, as in load(path, trusted=[MyScore])"
+            f"trusted must be a list of classes and functions, got {shown(others[0])}: import "
+            "them, as in load(path, trusted=[MyScore])"
         )
 
 
@@ -139,10 +194,36 @@ def _has_name(thing: Any) -> bool:
     return hasattr(thing, "__qualname__") or isinstance(thing, np.ufunc)
 
 
-def unknown(name: str) -> str:
-    """Return the message for a file that names what plcp does not list."""
-    short = name.rpartition(".")[2]
-    return (
-        f"it names {shown(name)[1:-1]}, which plcp does not list: if you trust the author of the "
-        f"file, import it and call load(path, trusted=[{shown(short)[1:-1]}])"
-    )
+def _encode_function(function: Any, encoder: Encoder) -> str:
+    if not isinstance(function, np.ufunc) and not is_importable(function):
+        raise encoder.refusal(function, f"define it by def {REMEDY}")
+    if isinstance(function, type) or not is_listed(function):
+        encoder.needs_trust(function)
+    return stored_name(function)
+
+
+def _decode_function(name: Any, decoder: Decoder) -> Any:
+    function = find(name, decoder.trusted)
+    # a class in place of a function would be made of the rows that the function is for
+    return find_trusted(name, decoder.trusted) if isinstance(function, type) else function
+
+
+def _is_function(value: Any) -> bool:
+    return isinstance(value, FunctionType | BuiltinFunctionType | np.ufunc | type)
+
+
+def _encode_partial(value: Any, encoder: Encoder) -> list[Any]:
+    encoder.needs_trust(partial)
+    steps = ((value.func, ".func"), (value.args, ""), (value.keywords, ""))
+    return [encoder.value(part, step) for part, step in steps]
+
+
+def _decode_partial(content: Any, decoder: Decoder) -> Any:
+    function, arguments, keywords = (decoder.value(part) for part in content)
+    return find_trusted("functools.partial", decoder.trusted)(function, *arguments, **keywords)
+
+
+CODECS = (
+    Codec("partial", lambda v: type(v) is partial, _encode_partial, _decode_partial),
+    Codec("function", _is_function, _encode_function, _decode_function),
+)

@@ -1,0 +1,330 @@
+"""Models in files: ``save`` and ``load``, and the manifest, which describes a model."""
+
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plcp._files import check_input, check_output, check_path, write_atomically
+from plcp._options import outside, shown
+from plcp.exceptions import OtherVersionWarning, TrustWarning
+from plcp.storage import allowlist, estimators, lightgbm as light, networks, trees, values
+from plcp.storage.allowlist import check_trusted, full_name, public_name
+from plcp.storage.archive import (
+    FORMAT,
+    read_manifest,
+    read_parts,
+    seal,
+    version_of,
+    write_parts,
+)
+from plcp.storage.codec import Codec, Decoder, Encoder
+
+SUFFIX = ".plcp"
+# in the order in which they are tried
+CODECS: tuple[Codec, ...] = tuple(
+    codec
+    for module in (values, allowlist, light, networks, trees, estimators)
+    for codec in module.CODECS
+)
+ALWAYS = ("numpy", "scipy", "scikit-learn")  # packages whose versions every manifest holds
+# extras with the packages that may compute predictions
+EXTRAS = {"lightgbm": "plcp[boosting]", "scikit-learn": "plcp", "torch": "plcp[torch]"}
+AGAIN = "copy it again, or make it again"
+MAX_MESSAGE = 1000  # characters
+
+
+def save(model: Any, path: str | Path) -> None:
+    """Write a model to a file, which `load` reads without running code.
+
+    The file is a zip archive: a manifest in JSON (versions, class, parameters, features, alpha,
+    guarantee, seed, digests), and the numbers. An existing file is replaced when the new one is
+    complete. The same model gives the same bytes. Networks need the extra ``files``.
+
+    What was written is read back before it is stored, so that a file loads where the same versions
+    are installed. If it loads only with ``trusted=``, a `TrustWarning` gives the call.
+
+    What describes the calibration rows alone (``out_of_fold_``) is left out, so that a file does
+    not grow with them, except for the rules that use those rows for every prediction: ``LocalCP``,
+    ``RLCP``, ``PosteriorConformal`` and ``ConditionalCalibration``.
+
+    Parameters
+    ----------
+    model : estimator
+        A rule, a conformal estimator, a partition, a regressor or a score, fitted or not.
+    path : str or Path
+        A file that ends in ``.plcp``.
+
+    Raises
+    ------
+    TypeError
+        Where the model holds what cannot be stored, such as a lambda; the message says where.
+
+    Warns
+    -----
+    TrustWarning
+        Where the model holds a class or function that is not on plcp's list.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from plcp import SplitConformal, load
+    >>> rule = SplitConformal(alpha=0.5).fit([[0.0]] * 3, [1.0, 2.0, 3.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(rule, f"{folder}/rule.plcp")
+    ...     load(f"{folder}/rule.plcp").threshold_
+    2.0
+    """
+    write(model, path, force=True)
+
+
+def write(model: Any, path: str | Path, *, force: bool) -> None:
+    """Write a model; with ``force`` in place of a file that is there."""
+    check_output(path, force, ending=SUFFIX)
+    content, unlisted = _encoded(model)
+    with write_atomically(path, force=force) as temporary:
+        temporary.write_bytes(content)
+    if unlisted:
+        names = sorted(public_name(each) for each in unlisted)
+        modules = dict.fromkeys(name.rpartition(".")[0] for name in names)
+        warnings.warn(
+            "plcp does not check what this model is made of: it loads only by import "
+            f"{', '.join(modules)}; plcp.load({str(path)!r}, trusted=[{', '.join(names)}])",
+            TrustWarning,
+            stacklevel=outside(),
+        )
+
+
+def model_bytes(model: Any) -> bytes:
+    """Return a model as the bytes of its file."""
+    return _encoded(model)[0]
+
+
+def _encoded(model: Any) -> tuple[bytes, Sequence[Any]]:
+    """Return the bytes of a model's file, and what `load` must trust to read it."""
+    if model is None or isinstance(model, type | bool | int | float | str):
+        raise TypeError(f"save needs a model, got {shown(model)}: give an estimator")
+    encoder = Encoder(CODECS)
+    try:
+        encoder.value(model, type(model).__name__)
+    except RecursionError as error:
+        raise TypeError(f"a {type(model).__name__} nested so deeply cannot be stored") from error
+    parts = encoder.parts() | networks.tensor_parts(encoder.tensors)
+    unlisted = [*encoder.unlisted.values()]
+    try:
+        Decoder(parts, CODECS, unlisted).model()
+    except Exception as error:  # of any class of the user's, whose attributes are set
+        raise TypeError(f"a {type(model).__name__} cannot be stored: {error}") from error
+    manifest = describe(model, encoder.visited, encoder.packages)
+    return write_parts(seal(manifest, parts)), unlisted
+
+
+def load(path: str | Path, *, trusted: Sequence[Any] = ()) -> Any:
+    """Read a model that `save` or ``plcp calibrate`` wrote, and nothing else.
+
+    No code of the file is run. Only objects of classes that plcp lists are made, each after a check
+    that its attributes fit each other, and only functions that plcp lists are kept. A file that is
+    damaged, was changed, comes from another format or holds what no model needs is refused. Its
+    checksums detect accidents, not authors: read only models of people you trust with your results.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that ends in ``.plcp``.
+    trusted : sequence of classes and functions
+        What the model holds beside that: your own networks, scores, partitions, estimators and
+        functions, and estimators of scikit-learn that are not checked, such as ``SVC``; `save`
+        names them. What they do with their attributes is up to the author of the file.
+
+    Returns
+    -------
+    object
+        What was saved; of a file of the command line a ``plcp.tables.TabularModel``.
+    """
+    check_path(path)
+    check_trusted(trusted)
+    with _one_sentence(path):
+        parts = _read_parts(path)
+        return _read(read_manifest(parts), parts, trusted)
+
+
+def load_manifest(path: str | Path) -> Mapping[str, Any]:
+    """Read the manifest of a file without its model, which is quick."""
+    check_path(path)
+    with _one_sentence(path):
+        return read_manifest(_read_parts(path))
+
+
+def _read_parts(path: str | Path) -> dict[str, bytes]:
+    """Return the parts of a file, whatever they are."""
+    file = check_input(path)
+    if not file.name.lower().endswith(SUFFIX):
+        raise ValueError(f"a model's name ends in {SUFFIX}: name such a file")
+    return read_parts(file.read_bytes())
+
+
+@contextmanager
+def _one_sentence(path: str | Path) -> Iterator[None]:
+    """Raise an error of one sentence with the path where a file gives no model."""
+    try:
+        yield
+    except OSError:
+        raise
+    except ImportError as error:
+        raise ImportError(f"{path} cannot be read: {error}") from error
+    except Exception as error:
+        raise ValueError(f"{path} cannot be read: {' '.join(_fault(error).split())}") from error
+
+
+def _fault(error: Exception) -> str:
+    if isinstance(error, zipfile.BadZipFile):
+        return f"it is no model, or not a complete one: {AGAIN}"
+    if isinstance(error, RecursionError):
+        return "it is nested deeper than any model: do not use it"
+    if isinstance(error, MemoryError):
+        return "it does not fit into memory: use a machine that has more"
+    if type(error) is ValueError:  # ours, or numpy's of a value of the file
+        return str(error)[:MAX_MESSAGE]
+    return f"it is damaged ({type(error).__name__}: {shown(str(error))[1:-1]}): {AGAIN}"
+
+
+def _other_versions(manifest: Mapping[str, Any]) -> str:
+    """Return which packages that compute predictions had another version than here."""
+    others = []
+    for package in manifest["depends_on"]:
+        made, here = manifest["versions"][package], _installed(package)
+        if made.split(".")[:2] != here.split(".")[:2]:
+            others.append(f"{package} {shown(made)[1:-1]}, and this is {here}")
+    return "; ".join(others)
+
+
+def _installed(package: str) -> str:
+    """Return the version of a package that a model needs."""
+    if package not in EXTRAS:
+        raise ValueError(f"it depends on {shown(package)[1:-1]}, as no model does: do not use it")
+    try:
+        return version_of(package)
+    except PackageNotFoundError as error:
+        raise ImportError(f"it needs {package}: pip install '{EXTRAS[package]}'") from error
+
+
+def _read(manifest: Mapping[str, Any], parts: Mapping[str, bytes], trusted: Sequence[Any]) -> Any:
+    """Make the model; name other versions of packages in a warning, or in the error."""
+    others = _other_versions(manifest)
+    try:
+        model = Decoder(parts, CODECS, trusted).model()
+    except (AttributeError, KeyError, TypeError) as error:
+        if others:
+            raise ValueError(f"it was made with {others}, which cannot make it: {AGAIN}") from error
+        raise
+    check_description(manifest, model)
+    if others:
+        warnings.warn(
+            f"the model was made with {others}: predictions may differ, so compare some, or use "
+            "the version that it was made with",
+            OtherVersionWarning,
+            stacklevel=3,
+        )
+    return model
+
+
+def describe(model: Any, objects: Iterable[Any], packages: Iterable[str]) -> dict[str, Any]:
+    """Return the manifest of a model, without the checksums.
+
+    Parameters
+    ----------
+    model : object
+        What is stored.
+    objects : iterable
+        All that it is made of.
+    packages : iterable of str
+        Packages that compute its predictions.
+    """
+    rule = _rule(model)
+    return {
+        "format": FORMAT,
+        "plcp": version_of("plcp"),
+        "versions": {
+            name: version_of(name) for name in (*ALWAYS, *sorted({*packages} - {*ALWAYS}))
+        },
+        "depends_on": sorted(packages),
+        "class": full_name(type(model)),
+        "parameters": _parameters(model),
+        "features": _features(rule, objects),
+        **_promises(model, rule),
+        "seed": _plain(getattr(model, "random_state", None)),
+        **getattr(model, "manifest", {}),
+    }
+
+
+def _promises(model: Any, rule: Any) -> dict[str, Any]:
+    """Return what users rely on; `load` compares it with the model."""
+    promises = {
+        "alpha": _plain(getattr(rule, "alpha", None)),
+        "guarantee": getattr(model, "guarantee_", None),
+        "data": getattr(rule, "data_digest_", None),
+    }
+    own = getattr(model, "manifest", {})
+    return {name: own.get(name, value) for name, value in promises.items()}
+
+
+def check_description(manifest: Mapping[str, Any], model: Any) -> None:
+    """Refuse a manifest that describes another model than the one it comes with."""
+    for name, value in _promises(model, _rule(model)).items():
+        if manifest[name] != value:
+            raise ValueError(
+                f"it says that its {name} is {shown(manifest[name])}, and it is {shown(value)}: do "
+                "not use it"
+            )
+    stored, found = (
+        name.rpartition(".")[2] for name in (manifest["class"], full_name(type(model)))
+    )
+    if stored != found:  # the module of a script has another name elsewhere
+        raise ValueError(
+            f"it says that it holds a {shown(stored)[1:-1]}, and holds a {found}: do not use it"
+        )
+
+
+def _rule(model: Any) -> Any:
+    """Return the rule of a model that has one, else the model."""
+    tails = getattr(model, "thresholds_", None)
+    if isinstance(tails, list) and tails:
+        return tails[0]
+    return getattr(model, "rule", model)
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    if not hasattr(model, "get_params"):
+        return {}
+    return {name: _plain(value) for name, value in model.get_params(deep=False).items()}
+
+
+def _features(rule: Any, objects: Iterable[Any]) -> dict[str, Any]:
+    """Return how many features there are, their names, and their types where they were learned."""
+    names = getattr(rule, "feature_names_in_", None)
+    kinds = next((part.kinds_ for part in objects if hasattr(part, "kinds_")), None)
+    return {
+        "n": _plain(getattr(rule, "n_features_in_", None)),
+        "names": None if names is None else [str(name) for name in names],
+        "types": kinds,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a number or text as it is, and a short text for anything else."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if (
+        value is None
+        or type(value) in (bool, int, str)
+        or (type(value) is float and np.isfinite(value))
+    ):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return f"{type(value).__name__}" if hasattr(value, "__dict__") else shown(value)
