@@ -56,7 +56,7 @@ def test_the_same_rows_and_seed_give_the_same_bytes_in_any_process():
 
 
 def test_a_file_that_was_loaded_is_written_as_it_was(tmp_path):
-    rule = fitted(plcp.PLCP(random_state=0, cv=2), frame)
+    rule = fitted(plcp.PLCP(random_state=np.random.RandomState(0), cv=2), frame)
     plcp.save(rule, tmp_path / "m.plcp")
     assert model_bytes(plcp.load(tmp_path / "m.plcp")) == (tmp_path / "m.plcp").read_bytes()
 

@@ -327,4 +327,6 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return f"{type(value).__name__}" if hasattr(value, "__dict__") else shown(value)
+    # the text of a random stream would hold its address in memory
+    is_object = hasattr(value, "__dict__") or isinstance(value, np.random.RandomState)
+    return type(value).__name__ if is_object else shown(value)
