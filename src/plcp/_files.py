@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 SETS = ("lower", "upper", "set", "group", "threshold")  # columns that `plcp apply` adds
 FEWEST_NAMED = 100  # rows; among fewer, amounts may well all differ
+ALWAYS_CATEGORIES = 20  # this many different texts are categories, however few the rows are
 
 
 def check_path(path: Any) -> None:
@@ -103,6 +104,17 @@ def is_identifier(n: int, n_distinct: int) -> bool:
     (True, False, False)
     """
     return n_distinct == n >= FEWEST_NAMED
+
+
+def is_free_text(n: int, n_distinct: int) -> bool:
+    """Whether so many texts, of which so many differ, hardly come again and are no categories.
+
+    Examples
+    --------
+    >>> is_free_text(100, 60), is_free_text(100, 50), is_free_text(20, 20)
+    (True, False, False)
+    """
+    return n_distinct > max(ALWAYS_CATEGORIES, n / 2)
 
 
 def printable(text: str) -> str:

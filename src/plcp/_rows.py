@@ -152,6 +152,46 @@ KINDS = {**dict.fromkeys("biuf", NUMBERS), "M": DATES, "m": DURATIONS}
 # pandas gives nullable booleans, decimals and dates of a time zone as objects
 OBJECTS = {NUMBERS: (Real, np.bool_, Decimal), DATES: (date,), DURATIONS: (timedelta,)}
 
+
+def column_kind(column: Any) -> str | None:
+    """Return what a column holds: numbers, dates, durations or categories; None if all is missing.
+
+    Booleans are numbers (`is_boolean`), and objects are what all of them are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> column_kind(pd.Series([1, 2])), column_kind(pd.Series(["a", None], dtype=object))
+    ('numbers', 'categories')
+    >>> column_kind(pd.Series([1, "b"])), column_kind(pd.to_datetime(pd.Series(["2026-01-31"])))
+    ('categories', 'dates')
+    """
+    if getattr(column.dtype, "tz", None) is not None:
+        return DATES
+    values = np.asarray(column)
+    missing = is_missing(values)
+    if missing.all():
+        return None
+    if str(column.dtype).lower().startswith(("categor", "enum")):
+        return TEXT
+    if values.dtype.kind != "O":
+        return KINDS.get(values.dtype.kind, TEXT)
+    types = set(map(type, values[~missing]))
+    for kind, bases in OBJECTS.items():
+        if all(issubclass(found, bases) for found in types):
+            return kind
+    return TEXT
+
+
+def is_boolean(column: Any) -> bool:
+    """Whether a column holds true and false, of numpy, of a library's own type or as objects."""
+    if str(column.dtype).lower().startswith("bool"):
+        return True
+    values = np.asarray(column)
+    present = values[~is_missing(values)] if values.dtype.kind == "O" else values[:0]
+    return len(present) > 0 and all(isinstance(value, bool | np.bool_) for value in present)
+
+
 MISSING = np.float64(np.nan).view(np.uint64)
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

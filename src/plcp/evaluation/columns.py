@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plcp._files import added_by_apply, find_column, is_identifier
+from plcp._files import added_by_apply, find_column, is_free_text, is_identifier
 from plcp._options import check_count
-from plcp._rows import DATES, DURATIONS, NUMBERS, TEXT, is_frame
+from plcp._rows import DATES, DURATIONS, NUMBERS, TEXT, column_kind, is_boolean, is_frame
 from plcp.explain.columns import date_text, number_text, round_date, round_number
 from plcp.quantiles import FloatArray
 from plcp.regressors.encoding import TableEncoder
@@ -164,21 +164,12 @@ class Scale:
 
 def scale_of(column: pd.Series) -> Scale | None:
     """Return the numbers of a column that can be cut; None if it holds categories."""
-    from pandas.api import types
-
-    kind = column.dtype
-    is_text = types.is_string_dtype(kind) and not types.is_object_dtype(kind)
-    if is_text or types.is_bool_dtype(kind) or isinstance(kind, types.CategoricalDtype):
+    kind = column_kind(column)
+    if kind in (None, TEXT) or is_boolean(column):
         return None
-    if column.isna().all() or types.infer_dtype(column, skipna=True) == "boolean":
-        return None
-    if types.is_numeric_dtype(kind) and not types.is_complex_dtype(kind):
+    if kind == NUMBERS and column.dtype != object:
         return Scale(column.to_numpy(dtype=float, na_value=np.nan), NUMBERS)
-    encoder = TableEncoder().fit(column.to_frame())
-    found = encoder.kinds_[0]
-    if found is None or found == TEXT:
-        return None
-    return Scale(encoder.transform(column.to_frame())[:, 0], found)
+    return Scale(TableEncoder().fit_transform(column.to_frame())[:, 0], str(kind))
 
 
 def as_pandas(table: Any) -> pd.DataFrame:
@@ -225,10 +216,6 @@ def holds_lists(column: pd.Series) -> bool:
     return column.dtype == object and any(isinstance(value, nested) for value in column)
 
 
-MOST_DISTINCT = 0.5  # share of rows with a text of their own, from which it is a name, not a kind
-FEW = 30
-
-
 def choose_features(
     frame: pd.DataFrame, features: Sequence[str] | None, left_out: Iterable[str]
 ) -> tuple[pd.DataFrame, list[str]]:
@@ -272,7 +259,7 @@ def _unfit(column: pd.Series) -> str | None:
     if scale_of(column) is not None:
         return _numbering(present)
     distinct = present.astype(str).nunique()
-    if distinct > max(FEW, MOST_DISTINCT * len(present)):
+    if is_free_text(len(present), distinct):
         return f"holds {distinct:,} different texts in {len(present):,} rows"
     return None
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plcp._rows import DATES, DURATIONS, TEXT, is_frame, is_missing
+from plcp._rows import DATES, DURATIONS, TEXT, is_boolean, is_frame, is_missing
 from plcp._validation import as_floats
 from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors.encoding import TableEncoder
@@ -421,6 +421,6 @@ def _column(X: Any, name: Any, y: FloatArray, min_rows: int) -> Column:
     kind = encoder.kinds_[0]
     if kind == TEXT:
         return CategoryColumn(name, encoder, X, y, min_rows)
-    if str(X[name].dtype).lower().startswith("bool"):
+    if is_boolean(X[name]):
         return TruthColumn(name, encoder, X)
     return KINDS.get(kind, Column)(name, encoder, X)

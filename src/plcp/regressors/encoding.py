@@ -17,10 +17,10 @@ from plcp._base import Estimator
 from plcp._folds import row_sets, shuffled_folds
 from plcp._options import warn_unseen
 from plcp._rows import (
-    KINDS,
     NUMBERS,
     OBJECTS,
     TEXT,
+    column_kind,
     is_frame,
     is_gap,
     is_missing,
@@ -200,16 +200,12 @@ def _values(name: Any, column: Any) -> tuple[str | None, NDArray[Any]]:
         raise ValueError(_unreadable(name, column)) from error
     if values.ndim != 1 or values.dtype.kind not in "biufmMOSUT":
         raise ValueError(_unreadable(name, column))
-    missing = is_missing(values)
-    if missing.all():
-        return None, values
-    if str(column.dtype).lower().startswith(("categor", "enum")):
+    kind = column_kind(column)
+    if kind is not None and str(column.dtype).lower().startswith(("categor", "enum")):
         # numpy would turn whole numbers into floats where one is missing, and 3 be called "3.0"
         objects = column.astype(object) if hasattr(column, "astype") else column
         return TEXT, np.asarray(objects, dtype=object)
-    if values.dtype.kind != "O":
-        return KINDS.get(values.dtype.kind, TEXT), values
-    return _kind_of_objects(values[~missing]), values
+    return kind, values
 
 
 def _unreadable(name: Any, column: Any) -> str:
@@ -217,14 +213,6 @@ def _unreadable(name: Any, column: Any) -> str:
         f"column {name!r} of type {column.dtype} is neither numbers, dates nor categories: "
         "convert it, or leave it out"
     )
-
-
-def _kind_of_objects(values: NDArray[Any]) -> str:
-    types = set(map(type, values))
-    for kind, bases in OBJECTS.items():
-        if all(issubclass(found, bases) for found in types):
-            return kind
-    return TEXT
 
 
 def _is_mixed(column: Read) -> bool:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from plcp._files import added_by_apply, is_identifier
+from plcp._files import added_by_apply, is_free_text, is_identifier
 from plcp.quantiles import FloatArray, IntArray
 
 NUMBERS, BOOLEANS, DATES, DURATIONS = "numbers", "booleans", "dates", "durations"
@@ -249,7 +249,6 @@ AS_TEXT: dict[str, Callable[[Any], Any]] = {
 NAMELESS = re.compile(r"Unnamed: .*|__index_level_\d+__|__null_dask_index__")  # what they call it
 EXACT = 2**53  # beyond which not every whole number is a float
 MADE = "plcp apply has made it"
-ALWAYS_KEPT = 20  # this many different values are categories, however few the rows are
 
 
 @dataclass(frozen=True)
@@ -407,7 +406,7 @@ def _unlike(column: pa.ChunkedArray) -> str | None:
         return None
     present = len(column) - column.null_count
     distinct = pc.count_distinct(text(column)).as_py()
-    if distinct > max(ALWAYS_KEPT, present / 2):
+    if is_free_text(present, distinct):
         return f"{distinct:,} different values in {present:,} rows are no categories"
     return None
 
