@@ -197,7 +197,7 @@ def test_groups_that_all_levels_share_can_be_asked_for(rng):
     shared = regressor(X, y, "plcp, shared")
     assert_array_equal(shared.groups(X), shared.thresholds_[0].groups(X))
     assert [*shared.members(X)] == ["learned group 0", "learned group 1"]
-    with pytest.raises(ValueError, match="answer of its own"):
+    with pytest.raises(ValueError, match="result of its own"):
         regressor(X, y, "plcp").groups(X)
 
 
@@ -243,6 +243,6 @@ def test_a_level_that_was_not_fitted_is_refused(rng, alpha):
 
 def test_levels_are_checked_before_anything_is_trained(rng):
     model = ConformalRegressor(LinearRegression(), threshold=SplitConformal([0.1, 0.1]))
-    with pytest.raises(ValueError, match="lists a level twice"):
+    with pytest.raises(ValueError, match="lists a rate twice"):
         model.fit(*rows(rng))
     assert not hasattr(model, "estimator_")

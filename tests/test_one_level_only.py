@@ -100,7 +100,7 @@ def test_columns_of_spark_have_one_level(rows):
 )
 def test_rules_on_dask_have_one_level(rows, rule):
     X, y = (da.from_array(part, chunks=(100, *part.shape[1:])) for part in rows)
-    said = "must be one level here, got .*: fit one rule a level"
+    said = "must be one rate here, got .*: fit one rule per alpha"
     with pytest.raises(ValueError, match=said):
         rule.fit(X, y)
     with pytest.raises(ValueError, match=said):
@@ -115,7 +115,7 @@ def test_a_model_of_several_levels_does_not_serve_dask(rows):
 @pytest.mark.parametrize("partition", [LINEAR, SoftmaxPartition()])
 def test_a_partition_has_one_level(rows, partition):
     partition = type(partition)(alpha=LEVELS)
-    with pytest.raises(ValueError, match="must be one level here"):
+    with pytest.raises(ValueError, match="must be one rate here"):
         partition.fit(*rows)
 
 
@@ -124,7 +124,7 @@ def test_rows_in_blocks_are_read_at_one_level(rows, rule):
     X, y = rows
     kinds = np.sign(X[:, 0])
     blocks = Held([(y,) if isinstance(rule, SplitConformal) else (kinds, y)])
-    with pytest.raises(ValueError, match="must be one level here"):
+    with pytest.raises(ValueError, match="must be one rate here"):
         rule.fit_blocks(blocks)
     rule.fit(kinds[:, None], y).set_params(alpha=0.1).fit_blocks(blocks)
     assert rule.predict(kinds[:, None]).shape == (len(y),)

@@ -144,7 +144,7 @@ def too_few(weights: FloatArray | None, n: int, alpha: float) -> str:
 def check_rate(alpha: Any) -> float:
     """Miscoverage rate as a float in (0, 1)."""
     if isinstance(alpha, list | tuple | np.ndarray):
-        raise ValueError(f"alpha must be one level here, got {shown(alpha)}: fit one rule a level")
+        raise ValueError(f"alpha must be one rate here, got {shown(alpha)}: fit one rule per alpha")
     return check_share("alpha", alpha, ": 0.1 asks for sets that cover 90 %")
 
 

@@ -44,10 +44,10 @@ from plcp.thresholds import PLCP, Mondrian, ThresholdRule
 from plcp.thresholds.base import (
     Alpha,
     Members,
-    check_levels,
+    check_alphas,
     check_listed,
-    guarantee_at_levels,
-    has_levels,
+    guarantee_of_alphas,
+    has_alphas,
     is_several,
 )
 from plcp.thresholds.guarantees import EXACT
@@ -176,7 +176,7 @@ def rule_at(rule: Any, alpha: Any) -> Any:
     >>> rule_at(SplitConformal(), 0.2), rule_at(SplitConformal(alpha=0.3), 0.1)
     (SplitConformal(alpha=0.2), SplitConformal(alpha=0.3))
     """
-    check_levels(alpha)
+    check_alphas(alpha)
     if np.array_equal(alpha, DEFAULT_ALPHA) or np.array_equal(alpha, rule.alpha):
         return rule
     if not np.array_equal(rule.alpha, DEFAULT_ALPHA):
@@ -189,7 +189,7 @@ def rule_at(rule: Any, alpha: Any) -> Any:
 
 def check_parts(estimator: Any, score: Score, rule: ThresholdRule, task: str) -> None:
     """Refuse a model, score or rule that cannot serve the task, before anything is fitted."""
-    check_levels(rule.alpha)
+    check_alphas(rule.alpha)
     check_rule(rule, Mondrian)
     check_model(estimator, score, task)
 
@@ -266,14 +266,14 @@ def tags_of(estimator: Any) -> Any:
 
 def levels_of(model: Any) -> list[float]:
     """Return the levels that a conformal estimator was fitted at: the sums of its tails' shares."""
-    shares = zip(*(check_levels(tail.alpha) for tail in model.thresholds_), strict=True)
+    shares = zip(*(check_alphas(tail.alpha) for tail in model.thresholds_), strict=True)
     return [sum(of_tails) for of_tails in shares]
 
 
 def model_at(model: Any, alpha: float) -> Any:
     """Return a fitted conformal estimator at one of its levels, with each tail at its share."""
     place = check_listed(levels_of(model), alpha)
-    if not has_levels(model.thresholds_[0]):
+    if not has_alphas(model.thresholds_[0]):
         return model
     one = copy(model)
     one.alpha = alpha
@@ -479,10 +479,10 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
         if not is_several(alpha):
             self.guarantee_ = self._guarantee(tails, alpha)
             return
-        self._levels = check_levels(alpha)
+        self._levels = check_alphas(alpha)
         each = zip(self._levels, zip(*(tail.rules_ for tail in tails), strict=True), strict=True)
         sentences = [self._guarantee(rules, level) for level, rules in each]
-        self.guarantee_ = guarantee_at_levels(self._levels, sentences)
+        self.guarantee_ = guarantee_of_alphas(self._levels, sentences)
 
     def _guarantee(self, tails: Iterable[ThresholdRule], alpha: float) -> str:
         sentences = [tail.guarantee_ for tail in tails]
@@ -640,8 +640,8 @@ def witness(model: Conformal) -> Any:
 def check_one_level(estimator: Any) -> None:
     """Refuse a rule or model fitted at several levels, where one set a row is looked at."""
     rule = estimator.thresholds_[0] if isinstance(estimator, Conformal) else estimator
-    if has_levels(rule):
-        levels = check_levels(rule.alpha) if rule is estimator else levels_of(estimator)
+    if has_alphas(rule):
+        levels = check_alphas(rule.alpha) if rule is estimator else levels_of(estimator)
         raise ValueError(
             f"this {type(estimator).__name__} has {len(levels)} levels, alpha = {levels}, and only "
             f"one can be looked at here: give it at one of them, as its at({levels[0]:g}) does"

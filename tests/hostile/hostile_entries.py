@@ -263,7 +263,7 @@ PASSED_ON = ("predict", "predict_proba")  # by wrappers, to the model, whose aff
 def has_no_groups(subject, method):
     """Whether these are the members of no group, whatever the table holds."""
     rule = getattr(subject.estimator, "threshold", subject.estimator)
-    return method == "members" and getattr(type(rule), method, None) is ThresholdRule.members
+    return method == "members" and getattr(type(rule), "_members", None) is ThresholdRule._members
 
 
 def plain(call, takes=frozenset({"one column"}), laws=(), **given):

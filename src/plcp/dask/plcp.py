@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from plcp._options import check_count, check_option
+from plcp._options import check_alpha, check_count, check_option
 from plcp._rows import count, hash_rows, take
 from plcp._validation import check_predictions, check_some, naming_the_boosted_regressor, takes_nan
 from plcp.dask.cluster import Spread, client_of
@@ -315,6 +315,7 @@ class DaskPLCP(DaskRule):
 
     def _unfitted(self) -> PLCP:
         """Return the ordinary rule with the same options, which then checks them."""
+        check_alpha(self.alpha)
         check_option("calibration", self.calibration, CALIBRATIONS)
         check_count("sample_size", self.sample_size, 2)
         check_count("random_state", self.random_state, 0)

@@ -14,7 +14,7 @@ from plcp.conformal import ConformalClassifier, ConformalRegressor, witness
 from plcp.onnx.graph import IR_VERSION, TYPES, VERSIONS, Graph, inputs_of, place_of, refused
 from plcp.onnx.rules import Answer, answers, check_score, ends, point, prediction
 from plcp.thresholds import ThresholdRule
-from plcp.thresholds.base import check_levels, is_several
+from plcp.thresholds.base import check_alphas, is_several
 
 VERSION = version("plcp")
 KINDS: dict[int, str] = {number: name for name, number in TYPES.items()}
@@ -57,7 +57,7 @@ def told(graph: Graph, model: Any, tails: list[Any], shown: Any) -> Words:
 
 def _alpha(tails: list[Any]) -> float | list[float]:
     """Level of the sets, of which each tail has a share; a list where there are several."""
-    levels = [sum(shares) for shares in zip(*(check_levels(t.alpha) for t in tails), strict=True)]
+    levels = [sum(shares) for shares in zip(*(check_alphas(t.alpha) for t in tails), strict=True)]
     return levels if is_several(tails[0].alpha) else levels[0]
 
 

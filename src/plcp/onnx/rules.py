@@ -21,7 +21,7 @@ from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors._fast_trees import Booster, Trees
 from plcp.scores import AbsoluteResidual, NormalizedResidual, QuantileResidual, SignedResidual
 from plcp.thresholds import PLCP, Mondrian, Rectified, SplitConformal
-from plcp.thresholds.base import check_levels, has_levels
+from plcp.thresholds.base import check_alphas, has_alphas
 
 
 def interval(graph: Graph, regressor: str, cuts: FloatArray) -> str:
@@ -225,14 +225,14 @@ def answers(rows: Rows, rule: Any) -> list[Answer]:
 
     Groups that all levels share are told once.
     """
-    if not has_levels(rule):
+    if not has_alphas(rule):
         return [answer(rows, rule)]
     found = [answer(rows, own) for own in rule.rules_]
-    falling = np.argsort(check_levels(rule.alpha))[::-1].tolist()
+    falling = np.argsort(check_alphas(rule.alpha))[::-1].tolist()
     for larger, smaller in pairwise(falling):
         raised = rows.graph.add("Max", found[smaller].threshold, found[larger].threshold)
         found[smaller] = found[smaller]._replace(threshold=raised)
-    if rule._levels_agree():
+    if rule._shares_groups():
         return [found[0], *(own._replace(group=None) for own in found[1:])]
     return found
 

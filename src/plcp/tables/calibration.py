@@ -28,7 +28,7 @@ from plcp.tables.roles import Roles
 from plcp.tables.scores import Counts, Pairs, check_order, learn_classes, read_pairs
 from plcp.thresholds import PLCP, BatchGCP, Mondrian, Rectified, SplitConformal, ThresholdRule
 from plcp.thresholds._plcp_learning import most_groups
-from plcp.thresholds.base import Alpha, check_levels
+from plcp.thresholds.base import Alpha, check_alphas
 
 MOST_GROUPS = 8  # as many as people read; thresholds follow the regressor, and more gain little
 
@@ -215,7 +215,7 @@ def calibrate(
 def learn(table: pa.Table, roles: Roles, options: Options, fit: Fit) -> TabularModel:
     """Return the model of some rows, whose rule is fitted by ``fit``."""
     method, seed = options.method, options.seed
-    alpha, *others = check_levels(options.alpha)
+    alpha, *others = check_alphas(options.alpha)
     by = [find_column(name, table.column_names) for name in options.by or ()]
     sensitive = [find_column(name, table.column_names) for name in options.sensitive]
     chosen = check_choice(method, alpha, by, options.groups)

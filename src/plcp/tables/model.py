@@ -15,7 +15,7 @@ from plcp.tables.columns import Feature, LeftOut, describe_features as _describe
 from plcp.tables.roles import Roles
 from plcp.tables.scores import score_of
 from plcp.thresholds import BatchGCP, SplitConformal, ThresholdRule
-from plcp.thresholds.base import guarantee_at_levels
+from plcp.thresholds.base import guarantee_of_alphas
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class TabularModel:
     def guarantee(self) -> str:
         """What holds, and when, in the words of this table's user."""
         sentences = [rule.guarantee_ for rule in (self.rule, *self.others)]
-        said = guarantee_at_levels(self.alphas, sentences) if self.others else sentences[0]
+        said = guarantee_of_alphas(self.alphas, sentences) if self.others else sentences[0]
         return said.replace('calibration="split"', "the method plcp-split")
 
     @property

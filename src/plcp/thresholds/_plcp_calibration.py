@@ -6,11 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from plcp._options import check_alpha
 from plcp._validation import effective_sizes
 from plcp.out_of_core import Passes, Ranks
 from plcp.out_of_core.passes import Block
@@ -462,82 +459,79 @@ def _left_over(
 
 
 def fit_shared(
-    rule: Any,
-    levels: list[float],
-    X: Any,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None = None,
+    rule: Any, alphas: list[float], X: Any, scores: FloatArray, weights: FloatArray | None
 ) -> list[Any]:
-    """Fit one ``PLCP`` a level, all with the partition that the one in the middle has learned.
+    """Fit one ``PLCP`` per alpha, all with the partition that was learned at the one in the middle.
 
-    Groups keep the numbers they were learned with, and are large enough for every level that has
+    Groups keep the numbers they were learned with, and are large enough for every alpha that has
     a finite threshold at all.
     """
-    teacher = clone(rule).set_params(alpha=levels[0], random_state=one_seed(rule.random_state))
-    pairs = teacher._check(X, y, sample_weight)
-    for level in levels[1:]:
-        check_alpha(level)  # which warns of large ones
+    teacher = rule._rule_at(alphas[0]).set_params(random_state=one_seed(rule.random_state))
+    pairs = teacher._pairs(X, scores, weights)
     if teacher.calibration == "joint":
         raise ValueError(
-            'calibration="joint" reads thresholds off the descent itself, which is at one level: '
+            'calibration="joint" reads thresholds off the descent itself, which is at one alpha: '
             'choose "cross" or "split", or share_partition=False'
         )
     finite = [
-        level
-        for level in levels
-        if np.isfinite(conformal_quantile(pairs.scores, level, pairs.weights))
+        alpha
+        for alpha in alphas
+        if np.isfinite(conformal_quantile(pairs.scores, alpha, pairs.weights))
     ]
     if not finite:
-        rules = [clone(teacher).set_params(alpha=level) for level in levels]
-        return [rule.fit(X, y, sample_weight) for rule in rules]
-    teacher.set_params(alpha=teaching_level(finite))
+        rules = [teacher._rule_at(alpha) for alpha in alphas]
+        for each in rules:
+            each._fit(X, scores, weights)
+        return rules
+    teacher.set_params(alpha=middle_alpha(finite))
     rng = check_random_state(teacher.random_state)
     partition = teacher._begin(pairs.scores.min(), rng)
     learned = learn(teacher, seeded(partition, rng), pairs, teacher._follow, rng)
     reading = replace(teacher._reading(), alpha=min(finite))  # which needs the largest groups
     owner = reading.joined(learned.partition, learned.seen, learned.honest)
-    rules = [_at_level(teacher, level, learned, owner) for level in levels]
+    rules = [_at_alpha(teacher, alpha, learned, owner) for alpha in alphas]
     rules[0]._warn_if_one_group_serves_all(partition, pairs)
     return rules
 
 
-def teaching_level(levels: list[float]) -> float:
-    """Return the level in the middle, the smaller one of two.
+def middle_alpha(alphas: list[float]) -> float:
+    """Return the alpha in the middle, the smaller one of two.
 
-    What is learned far out in the tail is noise at other levels, and what is learned at the median
-    says little of the tail.
+    What is learned far out in the tail is noise at other quantiles, and what is learned at the
+    median says little of the tail.
 
     Examples
     --------
-    >>> teaching_level([0.2, 0.01, 0.1, 0.05])
+    >>> middle_alpha([0.2, 0.01, 0.1, 0.05])
     0.05
     """
-    return sorted(levels)[(len(levels) - 1) // 2]
+    return sorted(alphas)[(len(alphas) - 1) // 2]
 
 
-def factor_between(predicted: FloatArray, scores: FloatArray, weights: Any, level: float) -> float:
-    """Return what an predicted must be multiplied by to be a quantile of another level.
+def factor_between(predicted: FloatArray, scores: FloatArray, weights: Any, alpha: float) -> float:
+    """Return what a prediction must be multiplied by to be the quantile of another alpha.
 
-    If scores were one law times a scale of x, quantiles of two levels would be so; groups mend what
-    is not. One where scores are signed, or the predicted is, and a factor means nothing.
+    If scores were one law times a scale of x, quantiles of two alphas would differ by a factor;
+    corrections of the groups adjust for what is not. One where scores or predictions are not
+    positive, and a factor means nothing.
 
     Examples
     --------
     >>> scores = np.arange(1.0, 10.0)
-    >>> factor_between(np.full(9, 9.0), scores, None, level=0.5)
+    >>> factor_between(np.full(9, 9.0), scores, None, alpha=0.5)
     0.5555555555555556
     """
     if scores.min() < 0 or predicted.min() <= 0:
         return 1.0
-    return quantile_at(scores / predicted, weights, 1 - level)
+    return quantile_at(scores / predicted, weights, 1 - alpha)
 
 
-def _at_level(teacher: Any, level: float, learned: Learned, owner: IntArray) -> Any:
-    """Return a copy of the rule that taught, read at another level."""
-    rule = copy(teacher).set_params(alpha=level)
-    if rule._follow and level != teacher.alpha:
+def _at_alpha(teacher: Any, alpha: float, learned: Learned, owner: IntArray) -> Any:
+    """Return a copy of the rule that learned the partition, calibrated at another alpha."""
+    rule = copy(teacher).set_params(alpha=alpha)
+    if rule._follow and alpha != teacher.alpha:
         seen = learned.seen  # rows that taught: a factor of honest ones would undo a guarantee
-        rule._factor = factor_between(seen.predicted, seen.scores, seen.weights, level)
+        rule._factor = factor_between(seen.predicted, seen.scores, seen.weights, alpha)
     reading = rule._reading()
     honest = replace(learned.honest, predicted=rule._factor * learned.honest.predicted)
     found = reading.read_as_learned(reading.grouped(honest, owner))

@@ -1,11 +1,9 @@
-"""Several levels: which they are, thresholds that never cross, and what then holds."""
+"""What threshold rules share: one alpha or several, groups by name, checks at the boundary."""
 
 import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from collections.abc import Iterable, Sequence
 from inspect import signature
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +11,15 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from plcp._base import Estimator, from_one_fit
-from plcp._options import check_rate, check_same_rows, shown
-from plcp._validation import check_features, check_lengths, check_scores, check_weights
+from plcp._options import check_alpha, check_rate, check_same_rows, shown
+from plcp._validation import (
+    check_features,
+    check_lengths,
+    check_pairs,
+    check_scores,
+    check_weights,
+    takes_nan,
+)
 from plcp.groups.groups import label_text
 from plcp.monitoring import Monitor
 from plcp.monitoring.martingale import Urn
@@ -27,7 +32,7 @@ Alpha = float | Sequence[float]
 
 
 def is_several(alpha: Any) -> bool:
-    """Whether ``alpha`` lists levels, be it one or none, and is not a level itself.
+    """Whether ``alpha`` lists rates, be it one or none, and is not a rate itself.
 
     Examples
     --------
@@ -37,41 +42,39 @@ def is_several(alpha: Any) -> bool:
     return isinstance(alpha, list | tuple | np.ndarray)
 
 
-def check_levels(alpha: Any) -> list[float]:
-    """Miscoverage rates in (0, 1), no two alike, in the order given; one alone counts too.
+def check_alphas(alpha: Any) -> list[float]:
+    """Miscoverage rates in (0, 1), all different, in the order given; a single one becomes a list.
 
     Examples
     --------
-    >>> check_levels([0.2, 0.05]), check_levels(0.1)
+    >>> check_alphas([0.2, 0.05]), check_alphas(0.1)
     ([0.2, 0.05], [0.1])
     """
     if not is_several(alpha):
         return [check_rate(alpha)]
-    levels = [check_rate(level) for level in alpha]
-    if not levels:
-        raise ValueError(
-            f"alpha lists no level, got {shown(alpha)}: give one at least, as in [0.1]"
-        )
-    if len({*levels}) < len(levels):
-        raise ValueError(f"alpha lists a level twice, got {shown(alpha)}: give each once")
-    return levels
+    alphas = [check_rate(each) for each in alpha]
+    if not alphas:
+        raise ValueError(f"alpha lists no rate, got {shown(alpha)}: give one at least, as in [0.1]")
+    if len({*alphas}) < len(alphas):
+        raise ValueError(f"alpha lists a rate twice, got {shown(alpha)}: give each once")
+    return alphas
 
 
-def check_listed(levels: Sequence[float], alpha: Any) -> int:
-    """Return the place of ``alpha`` among the levels of a fit, which must be there.
+def check_listed(alphas: Sequence[float], alpha: Any) -> int:
+    """Return the place of ``alpha`` among those of a fit, which must have it.
 
     Examples
     --------
     >>> check_listed([0.2, 0.05], 0.05)
     1
     """
-    if is_several(alpha) or alpha not in levels:
-        raise ValueError(f"no fit at alpha = {alpha!r}, only at {[*levels]}: choose one of these")
-    return levels.index(alpha)
+    if is_several(alpha) or alpha not in alphas:
+        raise ValueError(f"no fit at alpha = {alpha!r}, only at {[*alphas]}: choose one of these")
+    return alphas.index(alpha)
 
 
-def never_crossing(levels: Sequence[float], thresholds: FloatArray) -> FloatArray:
-    """Thresholds, one column a level, of which none lies below that of a larger alpha.
+def never_crossing(alphas: Sequence[float], thresholds: FloatArray) -> FloatArray:
+    """Thresholds, one column per alpha, of which none lies below that of a larger alpha.
 
     Each is raised to the largest threshold of its own alpha and all larger ones. So sets only
     grow, and coverage of at least 1 - alpha stays what it was; sorting the thresholds of a row
@@ -83,30 +86,30 @@ def never_crossing(levels: Sequence[float], thresholds: FloatArray) -> FloatArra
     array([[5., 2., 3.],
            [3., 2., 3.]])
     """
-    falling = np.argsort(levels)[::-1]
+    falling = np.argsort(alphas)[::-1]
     raised = np.empty_like(thresholds)
     raised[:, falling] = np.maximum.accumulate(thresholds[:, falling], axis=1)
     return raised
 
 
-def guarantee_at_levels(levels: Sequence[float], sentences: Sequence[str]) -> str:
-    """Sentences about one level each, put together.
+def guarantee_of_alphas(alphas: Sequence[float], sentences: Sequence[str]) -> str:
+    """Sentences about one alpha each, put together.
 
     Examples
     --------
-    >>> print(guarantee_at_levels([0.1, 0.2], ["P(covered) >= 0.9.", "P(covered) >= 0.8."]))
+    >>> print(guarantee_of_alphas([0.1, 0.2], ["P(covered) >= 0.9.", "P(covered) >= 0.8."]))
     At alpha = 0.1: P(covered) >= 0.9.
     At alpha = 0.2: P(covered) >= 0.8.
     A threshold below that of a larger alpha is raised to it, so that sets are nested: they only \
-grow, and where they do coverage may be above what is said.
+grow, and where they do coverage may be higher.
     """
     each = [
-        f"At alpha = {level:g}: {sentence}"
-        for level, sentence in zip(levels, sentences, strict=True)
+        f"At alpha = {alpha:g}: {sentence}"
+        for alpha, sentence in zip(alphas, sentences, strict=True)
     ]
     nested = (
         "A threshold below that of a larger alpha is raised to it, so that sets are nested: they "
-        "only grow, and where they do coverage may be above what is said."
+        "only grow, and where they do coverage may be higher."
     )
     return "\n".join([*each, nested])
 
@@ -128,7 +131,7 @@ def members_of_codes(names: Iterable[str], codes: IntArray) -> Members:
 
 
 def members_of_matrix(names: Iterable[str], matrix: FloatArray) -> Members:
-    """Rows of groups that may overlap, from zeros and ones, one column a group.
+    """Rows of groups that may overlap, from zeros and ones, one column per group.
 
     Examples
     --------
@@ -180,7 +183,7 @@ class Watchable:
     def monitor(self, rate: float = 0.05) -> Monitor:
         """Return a monitor of coverage in each group, for rows whose scores are known later.
 
-        Of several levels each is watched by thresholds of its own, before any is raised to those of
+        Of several alphas each is monitored with its own thresholds, before any is raised to that of
         a larger alpha.
 
         Parameters
@@ -286,50 +289,150 @@ def _digest(rule: Any, alpha: float) -> str:
 
 
 class Assigned(NamedTuple):
-    """What a rule gives to rows: the number of each one's group, if it has any, and a threshold."""
+    """Group number of each row, where rows have just one, and the threshold of each."""
 
     groups: IntArray | None
     thresholds: FloatArray
 
 
-class ThresholdRule(Watchable, RegressorMixin, Estimator, ABC):
+class ThresholdRule(Watchable, RegressorMixin, Estimator):
     """Turns calibration pairs (x, s) into a threshold function x ↦ q(x).
 
     A rule is a scikit-learn regressor whose target is the score: ``fit(X, scores)`` learns,
     ``predict(X)`` gives thresholds, and the prediction set of x is {y : S(x, y) ≤ q(x)}. After
     ``fit``, ``guarantee_`` is a sentence that says which coverage holds, and when.
 
-    Where ``alpha`` lists several levels, ``rules_`` holds a fitted rule for each, and thresholds
-    have one column a level, in the order given. They never cross: one below that of a larger alpha
-    is raised to it, so that sets are nested, and only grow.
+    Where ``alpha`` lists several rates, ``rules_`` holds a fitted rule for each, and thresholds
+    have one column per alpha, in the order given. They never cross: one below that of a larger
+    alpha is raised to it, so that sets are nested, and only grow.
+
+    A subclass writes ``_fit`` and ``_predict``, for a single alpha and rows that have been checked,
+    and ``_members`` if it has groups; or ``fit`` and ``predict``, and does all of it by itself.
     """
 
-    alpha: Any  # a level, or several
+    alpha: Any  # a rate, or several
     guarantee_: str
     _digests_data = True
-    rules_: list[Self]  # at several levels: one a level
+    rules_: list[Self]  # for several alphas: one rule each
 
-    @abstractmethod
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn thresholds from features ``X`` and scores ``y``."""
+        """Learn thresholds from features ``X`` and scores ``y``.
 
-    @abstractmethod
+        ``sample_weight`` counts rows: weight 2 stands for two rows, weight 0 for none, and a test
+        point has weight one. For covariate shift, give likelihood ratios relative to a typical
+        test point; coverage then holds approximately under the shifted law.
+        """
+        return self._fit_alphas(X, y, sample_weight)
+
     def predict(self, X: Any) -> FloatArray:
-        """Thresholds q(x), one a row; at several levels one column each."""
+        """Thresholds q(x), one per row; for several alphas one column each."""
+        return self._assign_alphas(X).thresholds
 
     def assign(self, X: Any) -> Assigned:
         """Group and threshold of each row, at the price of one prediction.
 
-        Groups are numbered as in ``thresholds_``, -1 for one never seen; None where no row has
-        just one, be it that each of several levels has its own.
+        Groups are numbered as in ``thresholds_``, -1 for one that calibration did not have; None
+        where rows do not have just one, or each of several alphas has its own.
         """
         return Assigned(None, self.predict(X))
 
     def members(self, X: Any) -> Members:
         """Rows of each group that the rule learned or was given, by name; a rule may have none."""
-        check_is_fitted(self)
-        check_features(self, X, reset=False, allow_nan=True)
+        return self._members_of(X)
+
+    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *groups: Any) -> None:
+        """Learn thresholds at a single alpha from checked rows."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method _fit, or fit")
+
+    def _predict(self, X: Any, *groups: Any) -> FloatArray:
+        """Thresholds of checked rows at a single alpha."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method _predict, or predict")
+
+    def _assign(self, X: Any, *groups: Any) -> Assigned:
+        """Group and threshold of checked rows at a single alpha."""
+        return Assigned(None, self._predict(X, *groups))
+
+    def _members(self, X: Any, *groups: Any) -> Members:
+        """Rows of each group among checked rows."""
         return {}
+
+    def _check_options(self) -> None:
+        """Refuse options that mean nothing, before rows are read."""
+
+    def _allows_nan(self, *groups: Any) -> bool:
+        """Whether X may have missing values, or another part of the rule refuses them."""
+        return takes_nan(self)
+
+    def _fit_alphas(self, X: Any, y: ArrayLike, sample_weight: Any, *groups: Any) -> Self:
+        """Check options and rows once, then fit the single alpha, or one rule for each."""
+        alphas = [check_alpha(alpha) for alpha in check_alphas(self.alpha)]
+        self._check_options()
+        self._forget()
+        nan = self._allows_nan(*groups)
+        pairs = check_pairs(self, X, y, sample_weight, allow_nan=nan)
+        if not is_several(self.alpha):
+            self._fit(*pairs, *groups)
+            return self
+        self.rules_ = self._fit_rules(alphas, *pairs, *groups)
+        self.guarantee_ = guarantee_of_alphas(alphas, [rule.guarantee_ for rule in self.rules_])
+        return self
+
+    def _fit_rules(self, alphas: list[float], *pairs: Any) -> list[Self]:
+        """Fit one rule per alpha to checked rows, all with the same draws."""
+        rules = [self._rule_at(alpha) for alpha in alphas]
+        if "random_state" in self.get_params(deep=False):
+            seed = one_seed(self.random_state)
+            rules = [rule.set_params(random_state=seed) for rule in rules]
+        for rule in rules:
+            rule._fit(*pairs)
+        return rules
+
+    def _rule_at(self, alpha: float) -> Self:
+        """Return a rule at one of several alphas, to be fitted to rows that were checked here."""
+        rule, options = clone(self).set_params(alpha=alpha), self.get_params(deep=False)
+        vars(rule).update({k: v for k, v in vars(self).items() if k not in options})
+        return rule
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has found: at other alphas it would be wrong, not only old."""
+        for name in [*vars(self)]:
+            if name.endswith("_") and not name.startswith("_"):
+                delattr(self, name)
+
+    def _assign_alphas(self, X: Any, *groups: Any) -> Assigned:
+        check_is_fitted(self, "guarantee_")
+        X = check_features(self, X, reset=False, allow_nan=self._allows_nan(*groups))
+        if not has_alphas(self):
+            return self._assign(X, *groups)
+        parts = self._assign_rules(X, *groups)
+        shared = parts[0].groups if self._shares_groups() else None
+        return Assigned(shared, side_by_side(self.rules_, [part.thresholds for part in parts]))
+
+    def _assign_rules(self, X: Any, *groups: Any) -> list[Assigned]:
+        """Return what the rule of each alpha gives to checked rows."""
+        return [rule._assign(X, *groups) for rule in self.rules_]
+
+    def _members_of(self, X: Any, *groups: Any) -> Members:
+        rule = self._any_alpha("members")
+        nan = rule._allows_nan(*groups)
+        return rule._members(check_features(rule, X, reset=False, allow_nan=nan), *groups)
+
+    def _any_alpha(self, method: str) -> Self:
+        """Return the rule of any alpha, for a method whose result must be the same for all."""
+        check_is_fitted(self, "guarantee_")
+        if not has_alphas(self):
+            return self
+        if not self._shares_groups():
+            raise ValueError(
+                f"each alpha of this {type(self).__name__} has a result of its own, "
+                f"alpha = {[rule.alpha for rule in self.rules_]}: choose one of them, as "
+                f"at({self.rules_[0].alpha:g}).{method} does"
+            )
+        return self.rules_[0]
+
+    def _shares_groups(self) -> bool:
+        """Whether several alphas have the same groups."""
+        return True
 
     @property
     def draws(self) -> bool:
@@ -337,10 +440,10 @@ class ThresholdRule(Watchable, RegressorMixin, Estimator, ABC):
         return False
 
     def at(self, alpha: float) -> Self:
-        """Return the rule of one of the levels that this one was fitted at.
+        """Return the rule of one of the alphas that this one was fitted at.
 
-        Its thresholds are its own, which those of a larger alpha do not raise. A rule of one level
-        gives itself.
+        Its thresholds are its own, which those of a larger alpha do not raise. A rule of a single
+        alpha gives itself.
 
         Examples
         --------
@@ -357,9 +460,8 @@ class ThresholdRule(Watchable, RegressorMixin, Estimator, ABC):
         """Negative mean pinball loss of the thresholds: larger is better.
 
         Its excess bounds the mean squared conditional coverage error, so it is the metric to
-        validate with; ``GridSearchCV`` uses it when told nothing else. An infinite threshold is
-        charged as the largest of ``y``, else a single one would decide about all. Of several
-        levels, their mean.
+        validate with, and the default of ``GridSearchCV``. An infinite threshold is charged as the
+        largest of ``y``, else a single one would decide about all. Of several alphas, their mean.
         """
         check_same_rows(X, y=y, sample_weight=sample_weight)
         scores, weights = check_scores(y), check_weights(sample_weight, X)
@@ -367,30 +469,9 @@ class ThresholdRule(Watchable, RegressorMixin, Estimator, ABC):
         check_lengths(thresholds, scores)
         bounded = np.clip(thresholds, scores.min(), scores.max())
         finite = np.where(np.isfinite(thresholds), thresholds, bounded)
-        columns = zip(check_levels(self.alpha), finite.reshape(len(scores), -1).T, strict=True)
-        losses = [pinball_loss(column, scores, level) for level, column in columns]
+        columns = zip(check_alphas(self.alpha), finite.reshape(len(scores), -1).T, strict=True)
+        losses = [pinball_loss(column, scores, alpha) for alpha, column in columns]
         return -float(np.mean([np.average(loss, weights=weights) for loss in losses]))
-
-    def _fit_levels(self, levels: list[float], *given: Any, **named: Any) -> list[Self]:
-        """Fit one rule a level, all with the same draws."""
-        seed: dict[str, Any] = {}
-        if "random_state" in self.get_params(deep=False):
-            seed["random_state"] = one_seed(self.random_state)
-        rules = [clone(self).set_params(alpha=level, **seed) for level in levels]
-        return [rule.fit(*given, **named) for rule in rules]
-
-    def _take_levels(self, rules: list[Self]) -> None:
-        """Be fitted, with one fitted rule a level."""
-        self.rules_ = rules
-        levels, sentences = zip(*((rule.alpha, rule.guarantee_) for rule in rules), strict=True)
-        self.guarantee_ = guarantee_at_levels(levels, sentences)
-        for name in ("n_features_in_", "feature_names_in_", "data_digest_"):
-            if hasattr(rules[0], name):
-                setattr(self, name, getattr(rules[0], name))
-
-    def _levels_agree(self) -> bool:
-        """Whether all levels have the same groups."""
-        return True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -399,86 +480,47 @@ class ThresholdRule(Watchable, RegressorMixin, Estimator, ABC):
         return tags
 
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+class GivenGroupsRule(ThresholdRule):
+    """A rule for groups that the user gives: in ``groups=`` of the rule, or of every call."""
 
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn thresholds from features ``X``, scores ``y`` and groups.
 
-def fits_each_level(fit: Method) -> Method:
-    """Make ``fit`` of one level fit every level that ``alpha`` lists, as ``rules_``."""
+        ``sample_weight`` counts rows, as in ``SplitConformal``. ``groups`` holds the groups of the
+        rows where the rule itself names none.
+        """
+        return self._fit_alphas(X, y, sample_weight, groups)
 
-    @wraps(fit)
-    def fitted(self: Any, *given: Any, **named: Any) -> Any:
-        if not is_several(self.alpha):
-            forget_levels(self)
-            return fit(self, *given, **named)
-        rules = self._fit_levels(check_levels(self.alpha), *given, **named)
-        forget_fit(self)
-        self._take_levels(rules)
-        return self
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
+        """Thresholds q(x), one per row; for several alphas one column each."""
+        return self._assign_alphas(X, groups).thresholds
 
-    return cast(Method, fitted)
+    def assign(self, X: Any, groups: ArrayLike | None = None) -> Assigned:
+        """Group of each row, if rows have just one (-1: new to the rule), and its threshold."""
+        return Assigned(None, self.predict(X, groups))
 
+    def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
+        """Rows of each group, by name; those of a group new to the rule are in none."""
+        return self._members_of(X, groups)
 
-def predicts_each_level(predict: Method) -> Method:
-    """Make ``predict`` of one level give the thresholds of all, one column each."""
-
-    @wraps(predict)
-    def predicted(self: Any, *given: Any, **named: Any) -> Any:
-        if not has_levels(self):
-            return predict(self, *given, **named)
-        return side_by_side(self.rules_, [predict(r, *given, **named) for r in self.rules_])
-
-    return cast(Method, predicted)
-
-
-def assigns_each_level(assign: Method) -> Method:
-    """Make ``assign`` of one level give the thresholds of all beside the groups they share."""
-
-    @wraps(assign)
-    def assigned(self: Any, *given: Any, **named: Any) -> Assigned:
-        if not has_levels(self):
-            return cast(Assigned, assign(self, *given, **named))
-        parts = [assign(rule, *given, **named) for rule in self.rules_]
-        groups = parts[0].groups if self._levels_agree() else None
-        return Assigned(groups, side_by_side(self.rules_, [part.thresholds for part in parts]))
-
-    return cast(Method, assigned)
-
-
-def asks_any_level(ask: Method) -> Method:
-    """Make a question that all levels answer alike ask one of them, and refuse any other."""
-
-    @wraps(ask)
-    def asked(self: Any, *given: Any, **named: Any) -> Any:
-        if not has_levels(self):
-            return ask(self, *given, **named)
-        if not self._levels_agree():
-            raise ValueError(
-                f"each level of this {type(self).__name__} has an answer of its own, "
-                f"alpha = {[rule.alpha for rule in self.rules_]}: ask one of them, as "
-                f"at({self.rules_[0].alpha:g}).{ask.__name__} does"
-            )
-        return ask(self.rules_[0], *given, **named)
-
-    return cast(Method, asked)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        return tags
 
 
 def side_by_side(rules: list[Any], thresholds: list[FloatArray]) -> FloatArray:
-    """Thresholds of one rule a level, one column each, none below that of a larger alpha."""
+    """Thresholds of one rule per alpha, one column each, none below that of a larger alpha."""
     return never_crossing([rule.alpha for rule in rules], np.column_stack(thresholds))
 
 
-def has_levels(rule: Any) -> bool:
-    """Whether a rule was fitted at several levels."""
+def has_alphas(rule: Any) -> bool:
+    """Whether a rule was fitted at several alphas."""
     return hasattr(rule, "rules_")
-
-
-def forget_levels(rule: Any) -> None:
-    """Drop an earlier fit at several levels, before one at a single level."""
-    if has_levels(rule):
-        forget_fit(rule)
-
-
-def forget_fit(rule: Any) -> None:
-    """Drop what an earlier fit has found: at other levels it would be wrong, not only old."""
-    for name in [name for name in vars(rule) if name.endswith("_") and not name.startswith("_")]:
-        delattr(rule, name)

@@ -1,31 +1,26 @@
 """Batch group-conditional conformal prediction: quantile regression on overlapping groups."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from plcp._options import check_alpha, warn_if_small, warn_infinite
-from plcp._validation import check_features, check_pairs, effective_columns
+from plcp._options import check_rate, warn_if_small, warn_infinite
+from plcp._validation import effective_columns
 from plcp.exceptions import ProgramError
 from plcp.groups.groups import Source, fit_groups
 from plcp.quantile_programs.vertex import fit_vertex, interpolated
 from plcp.quantiles import FloatArray
 from plcp.thresholds.base import (
     Alpha,
+    GivenGroupsRule,
     Members,
-    ThresholdRule,
-    asks_any_level,
-    fits_each_level,
     members_of_matrix,
-    predicts_each_level,
 )
 
 TIE = 1e-8  # below one row in a hundred million: decides between optima, and nothing else
 
 
-class BatchGCP(ThresholdRule):
+class BatchGCP(GivenGroupsRule):
     r"""Thresholds that cover alike in each of several groups, which may overlap.
 
     .. math:: q(x) = b + \sum_g \lambda_g 1\{x \in g\}, \qquad
@@ -85,17 +80,10 @@ class BatchGCP(ThresholdRule):
         self.groups = groups
         self.alpha = alpha
 
-    @fits_each_level
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Regress the scores ``y`` on the groups; ``sample_weight`` counts rows."""
-        alpha = check_alpha(self.alpha)
-        X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=True)
+    def _fit(
+        self, X: Any, scores: FloatArray, weights: FloatArray | None, groups: Any = None
+    ) -> None:
+        alpha = check_rate(self.alpha)
         fitted = fit_groups(self.groups, X, scores, weights, groups)
         self._groups, members, scores, weights = fitted
         features = _with_intercept(members)
@@ -117,13 +105,8 @@ class BatchGCP(ThresholdRule):
         rows = self.group_sizes_ if self._group_rows is None else self._group_rows
         warn_if_small(self.groups_, rows, alpha)
         self.guarantee_ = _guarantee(alpha, len(self.groups_), len(vertex.basis), weights)
-        return self
 
-    @predicts_each_level
-    def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
-        """Thresholds; infinite, with a warning, for a mix of groups no calibration tells about."""
-        check_is_fitted(self)
-        X = check_features(self, X, reset=False, allow_nan=True)
+    def _predict(self, X: Any, groups: Any = None) -> FloatArray:
         thresholds = self._thresholds(_with_intercept(self._groups.transform(X, given=groups)))
         unknown = np.flatnonzero(np.isinf(thresholds))
         if len(unknown):
@@ -133,22 +116,13 @@ class BatchGCP(ThresholdRule):
             )
         return thresholds
 
-    @asks_any_level
-    def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
-        """Rows of each group, by name."""
-        check_is_fitted(self)
+    def _members(self, X: Any, groups: Any = None) -> Members:
         return members_of_matrix(self.groups_, self._groups.transform(X, given=groups))
 
     def _thresholds(self, features: FloatArray) -> FloatArray:
         weights = self._span.coordinates(features) @ self._inverse
         thresholds = interpolated(weights, self._basis_scores)
         return np.where(self._span.contains(features), thresholds, np.inf)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.three_d_array = True
-        return tags
 
 
 def _frame(scores: FloatArray) -> tuple[float, float]:

@@ -1,29 +1,25 @@
 """Batch multivalid conformal prediction: patches until groups cover alike at every threshold."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
-from plcp._options import check_alpha, check_count, check_share, warn_if_small
-from plcp._validation import check_features, check_pairs, effective_columns
+from plcp._options import check_count, check_rate, check_share, warn_if_small
+from plcp._validation import effective_columns
 from plcp.exceptions import ProgramError
 from plcp.groups.groups import Source, fit_groups
 from plcp.quantiles import FloatArray, IntArray
 from plcp.thresholds.base import (
     Alpha,
+    GivenGroupsRule,
     Members,
-    ThresholdRule,
-    asks_any_level,
-    fits_each_level,
     members_of_matrix,
-    predicts_each_level,
 )
 
 
-class BatchMVP(ThresholdRule):
+class BatchMVP(GivenGroupsRule):
     r"""Thresholds that cover alike in every group and, within it, at every value they take.
 
     q starts as one quantile of all scores, rounded to a grid of levels. While for some group g
@@ -96,28 +92,24 @@ class BatchMVP(ThresholdRule):
         self.tol = tol
         self.max_patches = max_patches
 
-    @fits_each_level
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Patch a constant threshold of the scores ``y``; ``sample_weight`` counts rows."""
-        alpha = check_alpha(self.alpha)
-        n_levels = check_count("n_levels", self.n_levels, 1)
-        tol = None if self.tol is None else check_share("tol", self.tol)
-        max_patches = check_count("max_patches", self.max_patches, 0)
-        X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=True)
+    def _check_options(self) -> None:
+        check_count("n_levels", self.n_levels, 1)
+        check_count("max_patches", self.max_patches, 0)
+        if self.tol is not None:
+            check_share("tol", self.tol)
+
+    def _fit(
+        self, X: Any, scores: FloatArray, weights: FloatArray | None, groups: Any = None
+    ) -> None:
+        alpha = check_rate(self.alpha)
         fitted = fit_groups(self.groups, X, scores, weights, groups)
         self._groups, members, scores, weights = fitted
         counts = np.ones(len(scores)) if weights is None else weights
-        self.levels_ = grid(scores, counts, n_levels)
+        self.levels_ = grid(scores, counts, int(self.n_levels))
         ranks = np.searchsorted(self.levels_, scores)
         cells = Cells(_with_everybody(members), ranks, counts, len(self.levels_), 1 - alpha)
         self.start_ = cells.nearest(np.ones(len(scores), dtype=bool), 0)
-        levels, self.patches_, errors = patched(cells, self.start_, tol, max_patches)
+        levels, self.patches_, errors = patched(cells, self.start_, self.tol, self.max_patches)
         self.error_ = float(errors.sum(axis=1).max())
         self.groups_ = self._groups.names_
         self.group_sizes_ = counts @ members
@@ -126,30 +118,16 @@ class BatchMVP(ThresholdRule):
         rows = self.group_sizes_ if self._group_rows is None else self._group_rows
         warn_if_small(self.groups_, rows, alpha)
         self.guarantee_ = _guarantee(alpha, len(self.groups_), self.error_)
-        return self
 
-    @predicts_each_level
-    def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
-        """Thresholds after all patches."""
-        check_is_fitted(self)
-        X = check_features(self, X, reset=False, allow_nan=True)
+    def _predict(self, X: Any, groups: Any = None) -> FloatArray:
         members = _with_everybody(self._groups.transform(X, given=groups)) > 0
         levels = np.full(len(members), self.start_)
         for group, old, new in self.patches_:
             levels[members[:, group] & (levels == old)] = new
         return np.asarray(self.levels_[levels])
 
-    @asks_any_level
-    def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
-        """Rows of each group, by name."""
-        check_is_fitted(self)
+    def _members(self, X: Any, groups: Any = None) -> Members:
         return members_of_matrix(self.groups_, self._groups.transform(X, given=groups))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.three_d_array = True
-        return tags
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,17 @@
 """Conditional calibration: coverage under every shift of a class, from the dual path."""
 
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state, gen_batches
-from sklearn.utils.validation import check_is_fitted
 
-from plcp._options import check_alpha, warn_infinite
+from plcp._options import check_rate, warn_infinite
 from plcp._parallel import in_threads, one_thread_for_matrices
 from plcp._rows import count
 from plcp._validation import (
-    check_features,
     check_lengths,
-    check_pairs,
     drop_weightless,
     effective_columns,
 )
@@ -29,17 +26,14 @@ from plcp.quantiles import FloatArray
 from plcp.regressors.base import unit_of
 from plcp.thresholds.base import (
     Alpha,
+    GivenGroupsRule,
     Members,
-    ThresholdRule,
-    asks_any_level,
-    fits_each_level,
     members_of_matrix,
-    predicts_each_level,
 )
 from plcp.thresholds.guarantees import conditional_guarantee
 
 
-class ConditionalCalibration(ThresholdRule):
+class ConditionalCalibration(GivenGroupsRule):
     r"""Thresholds that cover under every covariate shift of a linear class, in finite samples.
 
     With a constant always among the features φ(x), the threshold of x is the supremum of the
@@ -125,19 +119,10 @@ class ConditionalCalibration(ThresholdRule):
         self.random_state = random_state
         self.verbose = verbose
 
-    @fits_each_level
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Solve the program of the calibration scores ``y``; ``sample_weight`` counts rows."""
-        self._level = 1 - check_alpha(self.alpha)
-        X, scores, weights = check_pairs(
-            self, X, y, sample_weight, allow_nan=self._maps_nan(groups)
-        )
+    def _fit(
+        self, X: Any, scores: FloatArray, weights: FloatArray | None, groups: Any = None
+    ) -> None:
+        self._level = 1 - check_rate(self.alpha)
         if groups is not None:
             check_lengths(X, groups)
             groups, _, _ = drop_weightless(groups, scores, weights)
@@ -159,13 +144,8 @@ class ConditionalCalibration(ThresholdRule):
             exact = self._solve(X, columns, scores / self._unit, weights, rng)
         self._seed = rng.randint(np.iinfo(np.int32).max)
         self.guarantee_ = conditional_guarantee(self, exact)
-        return self
 
-    @predicts_each_level
-    def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
-        """Thresholds; infinite, with a warning, where too few calibration rows are alike."""
-        check_is_fitted(self)
-        X = check_features(self, X, reset=False, allow_nan=self._maps_nan(groups))
+    def _predict(self, X: Any, groups: Any = None) -> FloatArray:
         columns = self._columns(X, groups)
         if columns.shape[1] != self._width:
             raise ValueError(
@@ -186,12 +166,9 @@ class ConditionalCalibration(ThresholdRule):
             _warn_unbounded(thresholds)
         return thresholds
 
-    @asks_any_level
-    def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
-        """Rows of each group, by name; no group where none was given."""
-        check_is_fitted(self)
+    def _members(self, X: Any, groups: Any = None) -> Members:
         if self._groups is None:
-            return super().members(X)
+            return {}
         return members_of_matrix(self.groups_, self._groups.transform(X, given=groups))
 
     def _solve(
@@ -239,9 +216,9 @@ class ConditionalCalibration(ThresholdRule):
             parts.append(self._groups.transform(X, given=given))
         return np.hstack(parts)
 
-    def _maps_nan(self, given: ArrayLike | None = None) -> bool:
-        """Whether X may have gaps: it is only seen through a map or groups, which will complain."""
-        return any(source is not None for source in (self.features, self.groups, given))
+    def _allows_nan(self, groups: Any = None) -> bool:
+        """Whether X may have missing values: only a map or groups read it, and refuse them."""
+        return any(source is not None for source in (self.features, self.groups, groups))
 
     @property
     def draws(self) -> bool:
@@ -250,7 +227,8 @@ class ConditionalCalibration(ThresholdRule):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._maps_nan()
+        tags.input_tags.allow_nan = self._allows_nan()
+        tags.input_tags.three_d_array = False
         return tags
 
 

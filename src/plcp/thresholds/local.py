@@ -5,17 +5,16 @@ from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
 from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from plcp._folds import row_sets, rows_of
-from plcp._options import check_alpha, check_option, warn_infinite
+from plcp._options import check_option, check_rate, warn_infinite
 from plcp._parallel import in_threads
-from plcp._validation import check_features, check_pairs, drop_weightless
+from plcp._validation import drop_weightless
 from plcp.kernels import (
     ROUNDING,
     SYMMETRIC,
@@ -36,7 +35,7 @@ from plcp.kernels import (
 )
 from plcp.out_of_core import RowDraws
 from plcp.quantiles import FloatArray, IntArray, conformal_rank
-from plcp.thresholds.base import Alpha, ThresholdRule, fits_each_level, predicts_each_level
+from plcp.thresholds.base import Alpha, ThresholdRule
 
 KERNELS = {"gaussian": GaussianKernel, "box": BoxKernel}
 MOST_TUNING_ROWS = 1000  # more would make neither scale nor bandwidth better
@@ -48,7 +47,6 @@ class WeightedRule(ThresholdRule):
     """A rule whose thresholds are calibration scores, found by weights around each point."""
 
     _block = BLOCK
-    _maps_nan: bool | None = None  # whether gaps are for others to refuse; None: by the tags
 
     kernel_: Any
     scores_: FloatArray  # rising
@@ -59,11 +57,7 @@ class WeightedRule(ThresholdRule):
     _seed: int
     _alpha: float  # at which it was fitted
 
-    @predicts_each_level
-    def predict(self, X: Any) -> FloatArray:
-        """Thresholds q(x), one a row."""
-        check_is_fitted(self, "scores_")
-        X = check_features(self, X, reset=False, allow_nan=self._maps_nan)
+    def _predict(self, X: Any, *groups: Any) -> FloatArray:
         points = self._points(X)
         thresholds = np.append(self.scores_, np.inf)[self._positions(X, points)]
         infinite = int(np.isinf(thresholds).sum())
@@ -120,23 +114,21 @@ class WeightedRule(ThresholdRule):
 class LocalRule(WeightedRule):
     """A rule that weights calibration points by a kernel."""
 
-    _maps_nan = True
-
     kernel: Any
     bandwidth: Any
     effective_size: Any
     tuning_size: Any
     random_state: Any
 
-    @fits_each_level
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Settle scale and bandwidth on some rows, and put the scores ``y`` of the rest in order.
+    def _allows_nan(self, *groups: Any) -> bool:
+        return True  # reading X as numbers refuses them, and names the remedy
 
-        ``sample_weight`` counts rows: weight 2 stands for two rows, weight 0 for none, and a test
-        point has weight one. Scale and bandwidth look at rows, whatever they weigh.
+    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *groups: Any) -> None:
+        """Choose scale and bandwidth on some rows, and sort the scores of the others.
+
+        Scale and bandwidth do not depend on weights.
         """
-        self._alpha = check_alpha(self.alpha)
-        X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=True)
+        self._alpha = check_rate(self.alpha)
         X, scores, weights = drop_weightless(numbers(X), scores, weights)
         rng = check_random_state(self.random_state)
         self._space, rows, apart = self._settle(X, scores, rng)
@@ -147,7 +139,6 @@ class LocalRule(WeightedRule):
         self._seed = int(rng.randint(LARGEST_SEED))
         self._prepare()
         self.guarantee_ = self._guarantee(exact=apart and weights is None)
-        return self
 
     def _prepare(self) -> None:
         """Compute what every prediction needs."""

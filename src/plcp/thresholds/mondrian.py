@@ -5,13 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from plcp._options import check_alpha, check_rate, check_same_rows, shortened, warn_infinite
 from plcp._rows import count, is_frame, plain
 from plcp._validation import (
-    check_features,
-    check_pairs,
     check_some,
     drop_weightless,
     effective_sizes,
@@ -30,12 +27,9 @@ from plcp.quantiles import FloatArray, IntArray, conformal_rank, group_conformal
 from plcp.thresholds.base import (
     Alpha,
     Assigned,
+    GivenGroupsRule,
     Members,
-    ThresholdRule,
-    asks_any_level,
-    assigns_each_level,
-    fits_each_level,
-    forget_levels,
+    has_alphas,
     members_of_codes,
 )
 
@@ -148,7 +142,7 @@ def _escaped(label: str) -> str:
     return label.replace("\\", "\\\\").replace(",", "\\,")
 
 
-class Mondrian(ThresholdRule):
+class Mondrian(GivenGroupsRule):
     """One conformal quantile for each group of a known, disjoint grouping.
 
     If calibration and test points are exchangeable, P(covered | group) ≥ 1 - alpha for every
@@ -196,42 +190,33 @@ class Mondrian(ThresholdRule):
         self.groups = groups
         self.alpha = alpha
 
-    @fits_each_level
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Take the conformal quantile of the scores ``y`` in each group.
-
-        ``sample_weight`` counts rows, as in ``SplitConformal``.
-        """
-        alpha = check_alpha(self.alpha)
-        X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=True)
+    def _fit(
+        self, X: Any, scores: FloatArray, weights: FloatArray | None, groups: Any = None
+    ) -> None:
         labels, scores, weights = drop_weightless(
             labels_of(self.groups, X, groups), scores, weights
         )
         self.groups_, codes = np.unique(labels, return_inverse=True)
         m = len(self.groups_)
-        thresholds = group_conformal_quantiles(scores, codes, m, alpha, weights)
+        thresholds = group_conformal_quantiles(scores, codes, m, check_rate(self.alpha), weights)
         sizes = np.bincount(codes, weights, minlength=m)
         self._group_rows = None if weights is None else effective_sizes(codes, weights, m)
-        return self._settled(thresholds, sizes, weighted=weights is not None)
+        self._settle(thresholds, sizes, weighted=weights is not None)
 
     def fit_blocks(self, blocks: Passes) -> Self:
         """Take the conformal quantile of each group, of blocks of labels and finite scores."""
         alpha = check_alpha(self.alpha)
-        forget_levels(self)
+        if has_alphas(self):  # of an earlier fit
+            del self.rules_
         self.groups_ = blocks.total(distinct).labels
         check_some(len(self.groups_))
         ranks = Ranks(blocks.then(_in_groups, self.groups_), len(self.groups_))
         self._count_blocks(ranks.sizes.sum())
         thresholds = ranks.at([conformal_rank(int(n), alpha) - 1 for n in ranks.sizes])
-        return self._settled(thresholds, ranks.sizes, weighted=False)
+        self._settle(thresholds, ranks.sizes, weighted=False)
+        return self
 
-    def _settled(self, thresholds: FloatArray, sizes: NDArray[Any], weighted: bool) -> Self:
+    def _settle(self, thresholds: FloatArray, sizes: NDArray[Any], weighted: bool) -> None:
         alpha = check_rate(self.alpha)
         self.thresholds_, self.group_sizes_ = thresholds, sizes
         small = self.groups_[np.isinf(thresholds)].tolist()
@@ -240,15 +225,12 @@ class Mondrian(ThresholdRule):
                 f"groups {shortened(small)} hold too few calibration points for alpha = {alpha}",
             )
         self.guarantee_ = _guarantee(alpha, len(self.groups_), weighted)
-        return self
 
-    def predict(self, X: Any, groups: ArrayLike | None = None) -> FloatArray:
-        """Threshold of each row's group; infinite, with a warning, for a group never seen."""
-        return self.assign(X, groups).thresholds
-
-    @assigns_each_level
     def assign(self, X: Any, groups: ArrayLike | None = None) -> Assigned:
-        """Group of each row, as numbered in ``groups_`` (-1: never seen), and its threshold."""
+        """Group of each row, as in ``groups_``, and its threshold; -1 and infinite if not there."""
+        return self._assign_alphas(X, groups)
+
+    def _assign(self, X: Any, groups: Any = None) -> Assigned:
         labels, codes = self._coded(X, groups)
         unseen = codes == len(self.groups_)
         if unseen.any():
@@ -257,25 +239,15 @@ class Mondrian(ThresholdRule):
         thresholds = np.append(self.thresholds_, np.inf)[codes]
         return Assigned(np.where(unseen, -1, codes), thresholds)
 
-    @asks_any_level
-    def members(self, X: Any, groups: ArrayLike | None = None) -> Members:
-        """Rows of each group, by name; those of a group never seen are in none."""
+    def _members(self, X: Any, groups: Any = None) -> Members:
         return members_of_codes(map(label_text, self.groups_), self._coded(X, groups)[1])
 
     def _coded(self, X: Any, given: ArrayLike | None) -> tuple[NDArray[Any], IntArray]:
-        """Label of each row and its number, one beyond the last for a group never seen."""
-        check_is_fitted(self)
-        X = check_features(self, X, reset=False, allow_nan=True)
+        """Label of each row and its number, one beyond the last for a group not in ``groups_``."""
         labels = labels_of(self.groups, X, given)
         check_kind(self.groups_[0], labels[0], " of groups")
         codes = np.minimum(np.searchsorted(self.groups_, labels), len(self.groups_) - 1)
         return labels, np.where(self.groups_[codes] == labels, codes, len(self.groups_))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.three_d_array = True
-        return tags
 
 
 def _guarantee(alpha: float, m: int, weighted: bool) -> str:

@@ -3,12 +3,10 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from plcp._folds import Fold, given_folds, is_number_of_folds, is_splitter
 from plcp._options import check_alpha, check_option, check_share, too_few, warn_infinite
@@ -57,9 +55,6 @@ from plcp.thresholds.base import (
     Assigned,
     Members,
     ThresholdRule,
-    asks_any_level,
-    fits_each_level,
-    has_levels,
     members_of_codes,
     side_by_side,
 )
@@ -72,7 +67,6 @@ WITHIN = ("auto", "constant", "regressor")
 
 def check_options(rule: Any) -> None:
     """Refuse options that mean nothing, before any row is looked at."""
-    check_alpha(rule.alpha)
     check_option("calibration", rule.calibration, CALIBRATIONS)
     check_option("assignment", rule.assignment, ASSIGNMENTS)
     check_option("within", rule.within, WITHIN)
@@ -131,22 +125,18 @@ class LearnedGroups(ThresholdRule):
     _owner: IntArray  # group that each of the partition's groups joined before calibration
     _rank: IntArray  # number of each calibrated group by rising threshold
 
-    def predict(self, X: Any) -> FloatArray:
-        """Thresholds q(x), one a row; at several levels one column each."""
-        return self.assign(X).thresholds
-
     def assign(self, X: Any) -> Assigned:
         """Learned group and threshold of each row, at the price of one prediction."""
-        if has_levels(self):
-            return self._assign_levels(X)
+        return self._assign_alphas(X)
+
+    def _assign(self, X: Any, *groups: Any) -> Assigned:
         return self._assign_placed(self._place(X))
 
-    def _assign_levels(self, X: Any) -> Assigned:
-        if not self._levels_agree():
-            return Assigned(None, side_by_side(self.rules_, [r.predict(X) for r in self.rules_]))
+    def _assign_rules(self, X: Any, *groups: Any) -> list[Assigned]:
+        if not self._shares_groups():
+            return super()._assign_rules(X)
         place = self.rules_[0]._place(X)
-        parts = [rule._assign_placed(place) for rule in self.rules_]
-        return Assigned(parts[0].groups, side_by_side(self.rules_, [p.thresholds for p in parts]))
+        return [rule._assign_placed(place) for rule in self.rules_]
 
     def _assign_placed(self, place: Place) -> Assigned:
         groups = self._groups(place)
@@ -157,35 +147,33 @@ class LearnedGroups(ThresholdRule):
             thresholds = base + self.levels_[groups]
         return Assigned(groups, np.maximum(thresholds, self._least))
 
-    @asks_any_level
     def groups(self, X: Any) -> IntArray:
         """Learned group of each row, as numbered in ``thresholds_``."""
-        return self._groups(self._place(X))
+        rule = self._any_alpha("groups")
+        return rule._groups(rule._place(check_features(rule, X, reset=False)))
 
-    @asks_any_level
-    def members(self, X: Any) -> Members:
-        """Rows of each learned group, by name."""
-        return members_of_codes(self.group_names(), self.groups(X))
+    def _members(self, X: Any, *groups: Any) -> Members:
+        return members_of_codes(self.group_names(), self._groups(self._place(X)))
 
     def group_names(self) -> list[str]:
         """Return the names of the learned groups, in the order of ``thresholds_``."""
         return [f"learned group {i}" for i in range(self.n_groups_)]
 
-    @asks_any_level
     def memberships(self, X: Any) -> FloatArray:
         """Memberships h(x) of the learned groups, shape (n, n_groups_)."""
-        X = self._check_new(X)
+        rule = self._any_alpha("memberships")
+        X = check_features(rule, X, reset=False)
         with warning_of_unseen():
-            memberships = self.partition_.predict_proba(X)
-        return merge_columns(memberships, self._rank[self._owner], self.n_groups_)
+            memberships = rule.partition_.predict_proba(X)
+        return merge_columns(memberships, rule._rank[rule._owner], rule.n_groups_)
 
     @property
     def n_groups_(self) -> int:
         """Number of groups."""
         return int(self.thresholds_.shape[-1])
 
-    def _levels_agree(self) -> bool:
-        return hasattr(self, "thresholds_")  # which speak of groups that all levels share
+    def _shares_groups(self) -> bool:
+        return hasattr(self, "thresholds_")  # which speak of groups that all alphas share
 
     def _begin(self, least: float, rng: np.random.RandomState) -> Partition:
         """Settle what does not depend on groups; return the partition to be learned."""
@@ -224,7 +212,8 @@ class LearnedGroups(ThresholdRule):
     def _warn_if_one_group_serves_all(self, partition: Partition, pairs: Pairs) -> None:
         """Soft groups may share the rows evenly, and one of them be the likeliest everywhere."""
         if self.assignment == "mode" and not isinstance(partition, OrderedPartition):
-            in_use = group_masses(self.groups(pairs.X), pairs.weights, self.n_groups_)
+            groups = self._groups(self._place(pairs.X))
+            in_use = group_masses(groups, pairs.weights, self.n_groups_)
             warn_if_collapsed(in_use, self.partition_.n_groups)
 
     def _give_up(self, pairs: Pairs) -> None:
@@ -242,7 +231,6 @@ class LearnedGroups(ThresholdRule):
 
     def _place(self, X: Any) -> Place:
         """Place of new rows among the groups that were large enough to calibrate."""
-        X = self._check_new(X)
         with (
             warning_of_unseen(),
             config_context(assume_finite=not is_frame(X)),  # an array has been looked through
@@ -254,10 +242,6 @@ class LearnedGroups(ThresholdRule):
 
     def _groups(self, place: Place) -> IntArray:
         return self._rank[place.groups]
-
-    def _check_new(self, X: Any) -> Any:
-        check_is_fitted(self, "thresholds_")
-        return check_features(self, X, reset=False)
 
 
 class PLCP(LearnedGroups):
@@ -389,20 +373,13 @@ class PLCP(LearnedGroups):
         self.random_state = random_state
         self.verbose = verbose
 
-    @fits_each_level
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn groups and thresholds from features ``X`` and scores ``y``.
-
-        ``sample_weight`` counts rows: weight 2 stands for two rows, weight 0 for none, and a test
-        point has weight one. For covariate shift, give likelihood ratios relative to a typical
-        test point; coverage then holds approximately under the shifted law.
-        """
-        pairs = self._check(X, y, sample_weight)
+    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *groups: Any) -> None:
+        pairs = self._pairs(X, scores, weights)
         rng = check_random_state(self.random_state)
         partition = self._begin(pairs.scores.min(), rng)
         if np.isinf(conformal_quantile(pairs.scores, self.alpha, pairs.weights)):
             self._give_up(pairs)
-            return self
+            return
         learned = learn(self, seeded(partition, rng), pairs, self._follow, rng)
         found = self._reading().levels(learned.partition, learned.seen, learned.honest)
         self._settle(learned.partition, learned.history, *found)
@@ -410,26 +387,21 @@ class PLCP(LearnedGroups):
         weighted = pairs.weights is not None
         self.guarantee_ = plcp_guarantee(self, self._follow, len(learned.honest.scores), weighted)
         self._warn_if_one_group_serves_all(partition, pairs)
-        return self
 
-    def _fit_levels(self, levels: list[float], *given: Any, **named: Any) -> list[Self]:
+    def _fit_rules(self, alphas: list[float], *pairs: Any) -> list[Self]:
         if not self.share_partition:
-            return super()._fit_levels(levels, *given, **named)
-        return fit_shared(self, levels, *given, **named)
+            return super()._fit_rules(alphas, *pairs)
+        rules: list[Self] = fit_shared(self, alphas, *pairs)
+        first = rules[0]
+        self.partition_, self.history_ = first.partition_, first.history_
+        self.group_sizes_ = first.group_sizes_
+        self.thresholds_ = side_by_side(rules, [rule.thresholds_ for rule in rules]).T
+        return rules
 
-    def _take_levels(self, rules: list[Self]) -> None:
-        super()._take_levels(rules)
-        if self.share_partition:
-            first = rules[0]
-            self.partition_, self.history_ = first.partition_, first.history_
-            self.group_sizes_ = first.group_sizes_
-            self.thresholds_ = side_by_side(rules, [rule.thresholds_ for rule in rules]).T
-
-    def _check(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Pairs:
-        """Validate options and data; rows without weight are not there."""
-        self._check_options()
-        checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
-        pairs = Pairs(*drop_weightless(*checked), listed_folds(self, *checked))
+    def _pairs(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Pairs:
+        """Return the rows that count, of checked ones, and their folds if ``cv`` lists any."""
+        folds = listed_folds(self, X, scores, weights)
+        pairs = Pairs(*drop_weightless(X, scores, weights), folds)
         if len(pairs.scores) == 1:
             raise ValueError("n_samples=1: one row teaches no partition, use SplitConformal")
         if self.n_groups != "auto":
@@ -461,7 +433,9 @@ def teach(rule: PLCP, X: Any, scores: FloatArray) -> tuple[PLCP, FloatArray]:
     rows, and has no thresholds before ``calibrate``.
     """
     rule = clone(rule)
-    pairs = rule._check(X, scores, None)
+    check_alpha(rule.alpha)
+    rule._check_options()
+    pairs = rule._pairs(*check_pairs(rule, X, scores, None, allow_nan=takes_nan(rule)))
     rng = check_random_state(rule.random_state)
     template = rule._begin(pairs.scores.min(), rng)
     learned = learn_partition(rule, seeded(template, rng), pairs, rule._follow, rng)

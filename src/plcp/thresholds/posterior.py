@@ -1,23 +1,22 @@
 """Posterior conformal prediction: weights by how alike two points are in their memberships."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from plcp._folds import row_sets, rows_of
-from plcp._options import check_alpha, check_share
+from plcp._options import check_rate, check_share
 from plcp._rows import take
-from plcp._validation import check_pairs, drop_weightless, takes_images, takes_nan
+from plcp._validation import drop_weightless, takes_images, takes_nan
 from plcp.kernels import MultinomialKernel, check_precision, precision_for_size
 from plcp.partitions.base import Partition
 from plcp.partitions.softmax import SoftmaxPartition
 from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors.base import seeded
 from plcp.regressors.encoding import warning_of_unseen
-from plcp.thresholds.base import Alpha, fits_each_level
+from plcp.thresholds.base import Alpha
 from plcp.thresholds.local import LARGEST_SEED, WeightedRule, target_size
 
 DEFAULT_GROUPS = 4
@@ -107,17 +106,10 @@ class PosteriorConformal(WeightedRule):
         self.random_state = random_state
         self.verbose = verbose
 
-    @fits_each_level
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn memberships on some rows, and put the scores ``y`` of the rest in order.
-
-        ``sample_weight`` counts rows: weight 2 stands for two rows, weight 0 for none, and a test
-        point has weight one.
-        """
-        self._check_options()
-        self._alpha = check_alpha(self.alpha)
-        checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
-        X, scores, weights = drop_weightless(*checked)
+    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *groups: Any) -> None:
+        """Learn memberships from some rows, and sort the scores of the others."""
+        self._alpha = check_rate(self.alpha)
+        X, scores, weights = drop_weightless(X, scores, weights)
         n = len(scores)
         if n < 4:
             raise ValueError(f"n_samples={n}: so few rows teach no groups, use SplitConformal")
@@ -138,7 +130,6 @@ class PosteriorConformal(WeightedRule):
         self.precision_ = self._choose_precision(self._memberships(take(X, learning)), rng)
         self.kernel_ = MultinomialKernel(self.precision_)
         self.guarantee_ = _guarantee(self.alpha, exact=weights is None)
-        return self
 
     def _check_options(self) -> None:
         check_share("learning_size", self.learning_size)

@@ -1,20 +1,18 @@
 """Rectified conformal prediction: a model of the score's quantile, put right by split conformal."""
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from plcp._options import check_alpha, check_option, check_share, too_few, warn_infinite
+from plcp._options import check_option, check_rate, check_share, too_few, warn_infinite
 from plcp._parallel import threads_for
 from plcp._rows import count
 from plcp._validation import (
     check_features,
-    check_pairs,
     check_predictions,
     drop_weightless,
     effective_rows,
@@ -30,9 +28,6 @@ from plcp.thresholds._plcp_learning import Pairs
 from plcp.thresholds.base import (
     Alpha,
     ThresholdRule,
-    asks_any_level,
-    fits_each_level,
-    predicts_each_level,
 )
 
 ADJUSTMENTS = ("auto", "ratio", "difference")
@@ -109,21 +104,17 @@ class Rectified(ThresholdRule):
         self.calibration_size = calibration_size
         self.random_state = random_state
 
-    @fits_each_level
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the model from some of the scores ``y``, and the constant from the others.
-
-        ``sample_weight`` counts rows, as in ``SplitConformal``; the regressor must take it, too.
-        """
-        alpha = check_alpha(self.alpha)
+    def _check_options(self) -> None:
         check_option("adjustment", self.adjustment, ADJUSTMENTS)
         check_share("calibration_size", self.calibration_size)
         if not hasattr(self._template(), "get_params"):
             raise ValueError(
                 f"regressor must be a scikit-learn regressor or None, got {self.regressor!r}"
             )
-        checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
-        pairs = Pairs(*drop_weightless(*checked))
+
+    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *groups: Any) -> None:
+        alpha = check_rate(self.alpha)
+        pairs = Pairs(*drop_weightless(X, scores, weights))
         # A choice by all signs stays exact: a test score below zero is covered by any ratio.
         self.adjustment_ = _adjustment(self.adjustment, pairs.scores)
         held = self._learn(pairs, alpha)
@@ -132,21 +123,17 @@ class Rectified(ThresholdRule):
         if np.isinf(self.level_):
             warn_infinite(self._why_infinite(held, alpha))
         self.guarantee_ = _guarantee(alpha, held.weights is not None, self._is_frozen())
-        return self
 
-    @predicts_each_level
-    def predict(self, X: Any) -> FloatArray:
-        """Thresholds q(x), one a row."""
-        check_is_fitted(self)
-        tau = self.predict_quantile(X)
+    def _predict(self, X: Any, *groups: Any) -> FloatArray:
+        with warning_of_unseen():
+            tau = self._ask(X)
         return tau * self.level_ if self.adjustment_ == "ratio" else tau + self.level_
 
-    @asks_any_level
     def predict_quantile(self, X: Any) -> FloatArray:
         """Modelled quantile τ(x) of each row, kept above ``floor_`` where scores are divided."""
-        check_is_fitted(self, "floor_")
+        rule = self._any_alpha("predict_quantile")
         with warning_of_unseen():
-            return self._ask(check_features(self, X, reset=False))
+            return rule._ask(check_features(rule, X, reset=False))
 
     def _learn(self, pairs: Pairs, alpha: float) -> Pairs:
         """Fit the model on one part; the other part, or all of them if the model is frozen."""
@@ -189,8 +176,8 @@ class Rectified(ThresholdRule):
             tau = check_predictions(self.regressor_.predict(X), count(X))
         return np.maximum(tau, self.floor_) if self.adjustment_ == "ratio" else tau
 
-    def _levels_agree(self) -> bool:
-        return False  # as to the regressor: each level has its own
+    def _shares_groups(self) -> bool:
+        return False  # nor the regressor: each alpha has its own
 
     def _is_frozen(self) -> bool:
         return isinstance(self.regressor, FrozenEstimator)

@@ -1,24 +1,16 @@
-"""Split conformal prediction: one threshold for everybody."""
+"""Split conformal prediction: one threshold for all rows."""
 
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from plcp._options import check_alpha, check_rate, too_few, warn_infinite
 from plcp._rows import count
-from plcp._validation import check_features, check_pairs, check_some, drop_weightless
+from plcp._validation import check_some, drop_weightless
 from plcp.out_of_core import Passes, Ranks
 from plcp.out_of_core.passes import Block
 from plcp.quantiles import FloatArray, conformal_quantile, conformal_rank
-from plcp.thresholds.base import (
-    Alpha,
-    ThresholdRule,
-    fits_each_level,
-    forget_levels,
-    predicts_each_level,
-)
+from plcp.thresholds.base import Alpha, ThresholdRule, has_alphas
 
 
 class SplitConformal(ThresholdRule):
@@ -51,7 +43,7 @@ class SplitConformal(ThresholdRule):
     >>> rule.predict([[0.0], [5.0]])
     array([18., 18.])
 
-    Several levels at once, one column each:
+    Several alphas at once, one column each:
 
     >>> several = SplitConformal(alpha=[0.1, 0.5]).fit(np.zeros((19, 1)), np.arange(1, 20))
     >>> several.predict([[0.0], [5.0]])
@@ -64,41 +56,31 @@ class SplitConformal(ThresholdRule):
     def __init__(self, alpha: Alpha = 0.1) -> None:
         self.alpha = alpha
 
-    @fits_each_level
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Take the conformal quantile of the scores ``y``.
-
-        ``sample_weight`` counts rows: weight 2 stands for two rows, and the test point has weight
-        one. For covariate shift, give likelihood ratios relative to a typical test point.
-        """
-        alpha = check_alpha(self.alpha)
-        checked = check_pairs(self, X, y, sample_weight, allow_nan=True)
-        _, scores, weights = drop_weightless(*checked)
-        return self._settled(conformal_quantile(scores, alpha, weights), len(scores), weights)
+    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *groups: Any) -> None:
+        _, scores, weights = drop_weightless(X, scores, weights)
+        threshold = conformal_quantile(scores, check_rate(self.alpha), weights)
+        self._settle(threshold, len(scores), weights)
 
     def fit_blocks(self, scores: Passes) -> Self:
         """Take the conformal quantile of finite scores that lie in blocks, one column each."""
         alpha = check_alpha(self.alpha)
-        forget_levels(self)
+        if has_alphas(self):  # of an earlier fit
+            del self.rules_
         ranks = Ranks(scores.then(_in_one_group), 1)
         n = int(ranks.sizes[0])
         check_some(n)
         self._count_blocks(n)
-        return self._settled(float(ranks.at([conformal_rank(n, alpha) - 1])[0]), n, None)
+        self._settle(float(ranks.at([conformal_rank(n, alpha) - 1])[0]), n, None)
+        return self
 
-    def _settled(self, threshold: float, n: int, weights: FloatArray | None) -> Self:
+    def _settle(self, threshold: float, n: int, weights: FloatArray | None) -> None:
         alpha = check_rate(self.alpha)
         self.threshold_ = threshold
         if np.isinf(threshold):
             warn_infinite(too_few(weights, n, alpha))
         self.guarantee_ = _guarantee(alpha, weighted=weights is not None)
-        return self
 
-    @predicts_each_level
-    def predict(self, X: Any) -> FloatArray:
-        """Return the one threshold, once a row."""
-        check_is_fitted(self)
-        X = check_features(self, X, reset=False, allow_nan=True)
+    def _predict(self, X: Any, *groups: Any) -> FloatArray:
         return np.full(count(X), self.threshold_)
 
     def __sklearn_tags__(self) -> Any:

@@ -34,7 +34,7 @@ from plcp import (
 from plcp.exceptions import InfiniteThresholdWarning, SmallGroupWarning
 from plcp.quantiles import conformal_rank
 from plcp.thresholds import ThresholdRule
-from plcp.thresholds.base import check_levels, fits_each_level, never_crossing, predicts_each_level
+from plcp.thresholds.base import check_alphas, never_crossing
 from strategies import alphas, distinct_scores, few, scores_with_groups
 
 LEVELS = [0.1, 0.3, 0.2]
@@ -90,13 +90,10 @@ class Rising(ThresholdRule):
     def __init__(self, alpha=0.1):
         self.alpha = alpha
 
-    @fits_each_level
-    def fit(self, X, y, sample_weight=None):
+    def _fit(self, X, scores, weights):
         self.threshold_, self.guarantee_ = self.alpha, "None."
-        return self
 
-    @predicts_each_level
-    def predict(self, X):
+    def _predict(self, X):
         return np.full(len(X), self.threshold_)
 
 
@@ -231,11 +228,11 @@ def test_nothing_is_predicted_before_a_fit():
 @pytest.mark.parametrize(
     ("alpha", "said"),
     [
-        ([], "alpha lists no level"),
-        ([0.1, 0.1], "lists a level twice"),
+        ([], "alpha lists no rate"),
+        ([0.1, 0.1], "lists a rate twice"),
         ([0.1, 1.0], r"must lie in \(0, 1\), got 1.0"),
-        ([[0.1], [0.2]], "must be one level here"),
-        (np.full((2, 2), 0.1), "must be one level here"),
+        ([[0.1], [0.2]], "must be one rate here"),
+        (np.full((2, 2), 0.1), "must be one rate here"),
         (["0.1"], r"must lie in \(0, 1\), got '0.1'"),
         ([True], r"must lie in \(0, 1\), got True"),
         ("0.1", r"must lie in \(0, 1\), got '0.1'"),
@@ -247,10 +244,10 @@ def test_what_is_no_list_of_levels_is_refused(rng, name, alpha, said):
     with pytest.raises(ValueError, match=said):
         make(name, alpha).fit(*draw(rng))
     with pytest.raises(ValueError, match=said):
-        check_levels(alpha)
+        check_alphas(alpha)
 
 
-def test_levels_agree_on_groups_that_were_given(rng):
+def test_shares_groups_on_groups_that_were_given(rng):
     X, scores = draw(rng)
     for name in ("mondrian", "batch_gcp", "batch_mvp", "conditional, drawn"):
         members = make(name, LEVELS).fit(X, scores).members(X)
@@ -268,7 +265,7 @@ def test_levels_that_learn_each_their_own_say_whom_to_ask(rng):
     X, scores = draw(rng)
     rule = make("plcp", LEVELS).fit(X, scores)
     for ask in (rule.groups, rule.members, rule.memberships):
-        with pytest.raises(ValueError, match=rf"answer of its own.*at\(0.1\).{ask.__name__}"):
+        with pytest.raises(ValueError, match=rf"result of its own.*at\(0.1\).{ask.__name__}"):
             ask(X)
     assert rule.assign(X).groups is None
     assert_array_equal(rule.assign(X).thresholds, rule.predict(X))
