@@ -367,7 +367,8 @@ class ThresholdRule(Watchable, RegressorMixin, Estimator):
         """Check options and rows once, then fit the single alpha, or one rule for each."""
         alphas = [check_alpha(alpha) for alpha in check_alphas(self.alpha)]
         self._check_options()
-        self._forget()
+        if is_several(self.alpha) or has_alphas(self):
+            self._forget()
         nan = self._allows_nan(*groups)
         pairs = check_pairs(self, X, y, sample_weight, allow_nan=nan)
         if not is_several(self.alpha):
