@@ -1,8 +1,7 @@
-"""How fast models are kept and served, and what hostile input, faults and streams do to them.
+"""How fast models are kept and served, and what faults and streams do to them.
 
 Parts, each kept in results/trust.json with the commit it was measured on: ``files``, ``onnx``,
-``inputs``, ``faults``, ``streams``, ``levels``. The tables of docs/reliability.md are drawn anew at
-the end.
+``faults``, ``streams``, ``levels``. The tables of docs/reliability.md are drawn at the end.
 
     pip install -e '.[dev]' -c constraints.txt
     python benchmarks/trust.py [--part files --part onnx …] [--quick]
@@ -14,7 +13,7 @@ from importlib import import_module
 
 from records import save
 
-PARTS = ("files", "onnx", "inputs", "faults", "streams", "levels")
+PARTS = ("files", "onnx", "faults", "streams", "levels")
 
 
 def main(arguments: list[str] | None = None) -> None:

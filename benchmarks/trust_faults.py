@@ -24,11 +24,12 @@ import plcp
 from plcp.storage.files import model_bytes
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "trust"), str(ROOT / "fuzz")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "trust"), str(ROOT / "fuzz")]
 
-from every_estimator import CASES, answer, make_rows  # noqa: E402
 from interrupting import Lines, left_after, moments, own_files, state  # noqa: E402
 from stopping import killed_while_saving, room_for, seconds_of, stopped_after  # noqa: E402
+
+from estimators import CASES, answer, make_rows  # noqa: E402
 
 THREADS = 8
 SIGNALLED = ("plcp", "plcp, lightgbm", "plcp, softmax", "local", "intervals", "rectified")

@@ -19,7 +19,6 @@ from trust_tables import (
     faults,
     files,
     growth,
-    inputs,
     kilobytes,
     levels,
     served,
@@ -29,7 +28,6 @@ PAGE = Path(__file__).parent.parent / "docs" / "reliability.md"
 NOT_YET = "Not measured yet.\n"
 Results = dict[str, Any]
 TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
-    "inputs": ("inputs", inputs),
     "faults": ("faults", faults),
     "files": ("files", files),
     "growth": ("files", growth),
@@ -68,9 +66,6 @@ def asked(results: Results) -> str:
         rows.append(
             ["streams with a false alarm, ever", f"{found['rate']:.0%}", f"{times / streams:.1%}"]
         )
-    if "inputs" in results:
-        found = results["inputs"]["results"]
-        rows.append(["bad input with another outcome", "0", str(len(found["neither"]))])
     return table(["", "asked", "measured"], rows) if rows else NOT_YET
 
 

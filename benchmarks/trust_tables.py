@@ -126,24 +126,6 @@ def levels(found: Results) -> str:
     return table(header, rows)
 
 
-def inputs(found: Results) -> str:
-    """How every entry point took every bad value."""
-    silent = len(found["neither"])
-    rows = [
-        ["entry points", f"{found['entry_points']:,}"],
-        ["bad values", f"{found['bad_values']:,}"],
-        ["tried (a value only where it can be given)", f"{found['cells']:,}"],
-        ["answered as the clean value is", f"{found['answered_right']:,}"],
-        [
-            "answered as a law or a count by hand says, where there is no clean value",
-            f"{found['answered_lawfully']:,}",
-        ],
-        ["refused in a sentence that names the remedy", f"{found['refused_in_words']:,}"],
-        ["neither", f"{silent:,}"],
-    ]
-    return table(["bad input", ""], rows)
-
-
 def faults(found: Results) -> str:
     """Faults done on purpose, and what came of them."""
     rows = [

@@ -3,8 +3,8 @@
 import warnings
 
 import pytest
-from every_estimator import CASES, make_rows
 
+from estimators import CASES, make_rows
 from plcp.exceptions import CollapseWarning, InfiniteThresholdWarning
 
 

@@ -5,9 +5,9 @@ import sys
 from contextlib import contextmanager
 
 import numpy as np
-from every_estimator import answer
 
 import plcp._base
+from estimators import answer
 
 
 class Lines:

@@ -10,8 +10,9 @@ import warnings
 
 import numpy as np
 import psutil
-from every_estimator import RULES, make_rows
 from sklearn.base import clone
+
+from estimators import RULES, make_rows
 
 # those that fit in milliseconds; the others are made of the same parts
 QUICK = (

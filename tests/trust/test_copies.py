@@ -6,8 +6,9 @@ import pickle
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
-from every_estimator import CASES, answer, make_rows
 from numpy.testing import assert_array_equal
+
+from estimators import CASES, answer, make_rows
 
 X = make_rows(1, 100)[0]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from every_estimator import CASES, N_ROWS, answer, make_rows
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin
 from told_answers import told
 
+from estimators import CASES, N_ROWS, answer, make_rows
 from plcp import PLCP, LinearQuantile, OrderedPartition, TreePartition
 
 # torch adds up in as many parts as it has threads: the last digits of a network tell their number

@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from every_estimator import CASES, INDICES, N_ROWS, PARTITIONS, RULES, answer, make_rows
 from sklearn.utils.validation import has_fit_parameter
 
+from estimators import CASES, INDICES, N_ROWS, PARTITIONS, RULES, answer, make_rows
 from plcp.exceptions import InfiniteThresholdWarning, SmallGroupWarning
 
 WEIGHED = [

@@ -1,12 +1,12 @@
 """The cases of trust hold every public estimator."""
 
-from every_estimator import CASES, NEVER_ASKED
 from sklearn.base import BaseEstimator
 
 import plcp
 import plcp.partitions.torch
 import plcp.regressors
 import plcp.scores
+from estimators import CASES, NEVER_ASKED
 from plcp._base import Estimator
 
 

@@ -5,13 +5,13 @@ import warnings
 
 import numpy as np
 import pytest
-from every_estimator import CASES, answer, make_rows
 from interrupting import Lines, left_after, moments, own_files, state
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from stopping import seconds_of, stopped_after
 
+from estimators import CASES, answer, make_rows
 from plcp import PLCP, ConformalRegressor, LinearQuantile, OrderedPartition
 from plcp.regressors import CrossFitted
 

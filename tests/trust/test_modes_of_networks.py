@@ -5,9 +5,9 @@ from threading import Event
 
 import numpy as np
 import pytest
-from every_estimator import CASES
 from torch import nn
 
+from estimators import CASES
 from plcp.partitions.torch import embed
 
 MOMENT = 0.3  # seconds to wait for somebody who must not come

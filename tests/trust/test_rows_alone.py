@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from every_estimator import CASES, answer, make_rows
 
+from estimators import CASES, answer, make_rows
 from plcp._validation import FEW
 
 # whose answers neither are drawn row after row nor come out of a product of matrices

@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from every_estimator import make_rows
 from stopping import killed_while_saving, room_for, seconds_of, stopped_after
 
 import plcp
+from estimators import make_rows
 from plcp.storage.files import model_bytes
 
 pytestmark = pytest.mark.slow

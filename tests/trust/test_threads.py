@@ -7,10 +7,10 @@ from threading import Barrier
 
 import numpy as np
 import pytest
-from every_estimator import CASES, RULES, answer, make_rows
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
+from estimators import CASES, RULES, answer, make_rows
 from plcp.regressors import crossfit
 
 THREADS = 8

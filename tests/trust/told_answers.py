@@ -8,7 +8,7 @@ import json
 import sys
 import warnings
 
-from every_estimator import CASES, answer, make_rows
+from estimators import CASES, answer, make_rows
 
 
 def told(names, n):

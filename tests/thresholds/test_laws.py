@@ -5,13 +5,13 @@ import warnings
 
 import numpy as np
 import pytest
-from hostile_data import Positive
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from bands import beta_binomial_band
+from estimators import Sign
 from plcp import (
     PLCP,
     RLCP,
@@ -35,10 +35,10 @@ LINE = OrderedPartition(LinearQuantile(), 2)
 SOFT = SoftmaxPartition(2, n_starts=1, max_rounds=2, random_state=0)
 RULES = {
     "split": SplitConformal(),
-    "mondrian": Mondrian(Positive()),
-    "batch gcp": BatchGCP(Positive()),
-    "batch mvp": BatchMVP(Positive()),
-    "conditional": ConditionalCalibration(groups=Positive()),
+    "mondrian": Mondrian(Sign()),
+    "batch gcp": BatchGCP(Sign()),
+    "batch mvp": BatchMVP(Sign()),
+    "conditional": ConditionalCalibration(groups=Sign()),
     "plcp": PLCP(random_state=0),
     "plcp, line": PLCP(LINE, 2, random_state=0),
     "plcp, line, split": PLCP(LINE, 2, calibration="split", random_state=0),
@@ -49,9 +49,9 @@ RULES = {
     "local": LocalCP(random_state=0),
     "posterior": PosteriorConformal(SOFT, random_state=0),
 }
-# whose thresholds are ranks of the same scores at every level: no others need be monotone alone
+# whose thresholds are ranks of the same scores at every alpha: no others need be monotone alone
 BY_RANKS = ["split", "mondrian", "conditional", "local", "rlcp"]
-CACHES = {"_tables"}  # made when first asked for, from what is there
+CACHES = {"_tables"}  # made at the first call
 some = settings(max_examples=8)
 
 
@@ -73,24 +73,24 @@ def fitted(name, X, scores, weights=None, **options):
 
 
 def thresholds(name, X, scores, weights=None, **options):
-    """Thresholds, and whether it was said that some are infinite."""
-    with warnings.catch_warnings(record=True) as said:
+    """Thresholds, and whether a warning said that some are infinite."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         rule = clone(RULES[name]).set_params(**options).fit(X, scores, sample_weight=weights)
         found = rule.predict(X)
-    muttered = [str(warning.message) for warning in said if warning.category is RuntimeWarning]
-    assert muttered == []
-    return found, any(warning.category is InfiniteThresholdWarning for warning in said)
+    of_numpy = [str(warning.message) for warning in caught if warning.category is RuntimeWarning]
+    assert of_numpy == []
+    return found, any(warning.category is InfiniteThresholdWarning for warning in caught)
 
 
 @pytest.mark.parametrize("name", RULES)
 @some
 @given(pairs=calibration_sets(), alpha=st.sampled_from([0.05, 0.2, 0.5]))
-def test_thresholds_are_finite_or_said_to_be_infinite(name, pairs, alpha):
-    found, said = thresholds(name, *pairs, alpha=alpha)
+def test_thresholds_are_finite_or_a_warning_names_infinity(name, pairs, alpha):
+    found, warned = thresholds(name, *pairs, alpha=alpha)
     assert not np.isnan(found).any()
     assert not np.isneginf(found).any()
-    assert said or np.isfinite(found).all()
+    assert warned or np.isfinite(found).all()
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -109,7 +109,7 @@ def test_scores_times_a_power_of_two_have_thresholds_times_that_power(name, pair
 @some
 @given(pairs=calibration_sets())
 def test_a_smaller_alpha_has_no_smaller_threshold(name, pairs):
-    options = {"bandwidth": 1.0} if name in ("local", "rlcp") else {}  # "auto" looks at alpha
+    options = {"bandwidth": 1.0} if name in ("local", "rlcp") else {}  # "auto" depends on alpha
     columns = [thresholds(name, *pairs, alpha=alpha, **options)[0] for alpha in (0.5, 0.2, 0.05)]
     assert (np.array(columns[1:]) >= columns[:-1]).all()
 
@@ -117,16 +117,16 @@ def test_a_smaller_alpha_has_no_smaller_threshold(name, pairs):
 @pytest.mark.parametrize("name", RULES)
 @some
 @given(pairs=calibration_sets(), alphas=st.lists(st.sampled_from([0.05, 0.2, 0.5]), min_size=2))
-def test_thresholds_of_several_levels_never_cross(name, pairs, alphas):
-    levels = sorted(set(alphas)) if len(set(alphas)) > 1 else [0.05, 0.5]
-    found, _ = thresholds(name, *pairs, alpha=levels)
+def test_thresholds_of_several_alphas_never_cross(name, pairs, alphas):
+    alphas = sorted(set(alphas)) if len(set(alphas)) > 1 else [0.05, 0.5]
+    found, _ = thresholds(name, *pairs, alpha=alphas)
     assert (found[:, :-1] >= found[:, 1:]).all()
 
 
 @pytest.mark.parametrize("name", RULES)
 @some
 @given(pairs=calibration_sets())
-def test_asking_leaves_a_rule_as_it_was(name, pairs):
+def test_predicting_leaves_a_rule_unchanged(name, pairs):
     X, scores, weights = pairs
     rule = fitted(name, X, scores, weights, alpha=0.2)
     before = state_of(rule)
@@ -139,7 +139,7 @@ def test_asking_leaves_a_rule_as_it_was(name, pairs):
 
 
 def state_of(rule):
-    """All that a rule knows, as bytes, but for its caches."""
+    """Attributes of a rule as bytes, without its caches."""
     state = {key: value for key, value in vars(rule).items() if key not in CACHES}
     return pickle.dumps(sorted(state.items(), key=lambda pair: pair[0]))
 
@@ -147,13 +147,13 @@ def state_of(rule):
 @pytest.mark.parametrize("alpha", [0.1, 0.3])
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e299])
 def test_coverage_is_beta_binomial_at_any_scale(rng, alpha, scale):
-    """One threshold of Split, one a group of Mondrian: the count of covered rows has a known law.
+    """One threshold of Split, one per group of Mondrian: the count of covered rows has a known law.
 
     A learned partition that did not see the rows which calibrate it has the same, group by group.
     """
     n, n_test = 400, 4000
     X, new = rng.uniform(-1, 1, (n, 2)), rng.uniform(-1, 1, (n_test, 2))
-    scores, asked = ((2 + x[:, 0]) * rng.exponential(size=len(x)) * scale for x in (X, new))
+    scores, new_scores = ((2 + x[:, 0]) * rng.exponential(size=len(x)) * scale for x in (X, new))
     for name in ("split", "mondrian", "plcp, line, split"):
         options = {"within": "constant"} if name.startswith("plcp") else {}
         rule = fitted(name, X, scores, alpha=alpha, **options)
@@ -162,7 +162,7 @@ def test_coverage_is_beta_binomial_at_any_scale(rng, alpha, scale):
         sizes = np.atleast_1d(getattr(rule, "group_sizes_", n)).astype(int)
         for group, size in enumerate(sizes):
             inside = groups == group
-            covered = (asked[inside] <= found[inside]).sum()
+            covered = (new_scores[inside] <= found[inside]).sum()
             rank = conformal_rank(size, alpha)
             low, high = beta_binomial_band(inside.sum(), size, rank)
             assert low <= covered <= high
