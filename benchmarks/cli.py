@@ -33,7 +33,7 @@ with pq.ParquetFile(sys.argv[1]) as old, pq.ParquetWriter(sys.argv[2], old.schem
 """
 OWN_COPY = """
 import sys
-from plcp.tables.opening import create_table, open_table
+from plcp.tables.io import create_table, open_table
 old = open_table(sys.argv[1])
 with create_table(sys.argv[2], old.schema, force=True) as new:
     for batch in old.batches():

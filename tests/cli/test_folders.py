@@ -55,7 +55,7 @@ def test_more_rows_than_are_held_are_told_apart(folder):
     sentence = "the groups were learned from a random sample of 400 rows, and their thresholds "
     assert f"{sentence}read off all 1,200 rows of parts" in said.stderr
     about = json.loads(said.stdout)["about"]
-    assert (about["rows"], about["rows_that_taught"]) == (N, 400)
+    assert (about["rows"], about["rows_learned_from"]) == (N, 400)
     weighted = run("calibrate", "parts", *SPLIT, "--weight", "age", "--rows", "400", "-o",
                    "w.plcp", folder=folder)  # fmt: skip
     assert "A random sample of 400 of 1,200 rows in parts was taken." in weighted.stderr
@@ -90,7 +90,7 @@ MISTAKES = {
     "into itself": (("apply", "split.plcp", "parts", "-o", "parts/out"), "a part of parts itself"),
     "no such ending": (("apply", "split.plcp", "parts", "-o", "out.v2"),
                        "or name a folder, without an ending"),
-    "a file to a folder": (("apply", "split.plcp", "rows.parquet", "-o", "out"), "the format of"),
+    "a file to a folder": (("apply", "split.plcp", "rows.parquet", "-o", "out"), "gives its format"),
     "a folder of other things": (("apply", "split.plcp", "parts", "-o", "home", "--force"),
                                  "letter.txt, which is no part of a table, and is not replaced"),
     "a strange part": (("apply", "split.plcp", "strange", "-o", "out"), "a.parquet has no column"),

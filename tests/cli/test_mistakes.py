@@ -75,7 +75,7 @@ MISTAKES = {
     "no target": (("calibrate", "cal.csv", "--prediction", "predicted", "-o", "new.plcp"),
                   "prediction needs a target"),
     "nothing predicted": (("calibrate", "cal.csv", "--target", "income", "-o", "new.plcp"),
-                          "nothing says what was predicted"),
+                          "no column of predictions is given"),
     "one end": (("calibrate", "cal.csv", "--target", "income", "--lower", "age", "-o", "new.plcp"),
                 "lower is given without upper"),
     "no probabilities": (("calibrate", "cal.csv", "--target", "sex", "--probabilities", "p_*",
@@ -96,7 +96,7 @@ MISTAKES = {
     "method": ((*LEARN, "--method", "plpc"), "method must be one of 'plcp', 'plcp-split'"),
     "mondrian of nothing": ((*LEARN, "--method", "mondrian"), "'mondrian' needs groups"),
     "mondrian of outcomes": ((*LEARN, "--method", "mondrian", "--by", "income"),
-                             "groups by 'income' cannot be: it is not known of new rows"),
+                             "cannot group by 'income': new rows will not have it"),
     "groups of split": (options(groups="3"), "'split' learns no groups"),
     "more groups than rows": ((*LEARN, "--groups", "1000"), "got 1000"),
     "no feature": ((*LEARN, "--exclude", "*"), "no column to learn groups from"),
@@ -112,7 +112,7 @@ MISTAKES = {
     "folder as model": (("explain", "."), "is a folder: name a file in it"),
     "table as model": (("apply", "cal.csv", "cal.csv", "-o", "new.csv"), "cal.csv cannot be read"),
     "model and table swapped": (("apply", "cal.csv", "m.plcp", "-o", "new.csv"),
-                                "m.plcp: the format of a table"),
+                                "m.plcp: the end of a table"),
     "cut model": (("apply", "cut.plcp", "cal.csv", "-o", "new.csv"), "no model, or not a whole"),
     "missing column": (("apply", "m.plcp", "no-age.csv", "-o", "new.csv"), "no column 'age' in no"),
     "other kind": (("apply", "m.plcp", "age-in-words.csv", "-o", "new.csv"),
@@ -202,7 +202,7 @@ def test_values_never_seen_are_counted_beside_the_result(tables, monkeypatch, ca
     assert main(["apply", "m.plcp", "phd.csv", "-o", "phd-sets.csv", "--json"]) == DONE
     said = capsys.readouterr()
     (told,) = json.loads(said.out)["notes"]
-    assert "7 rows hold values of 'school' that calibration never saw ('PhD': 7)" in told
+    assert "7 rows hold values of 'school' that calibration rows lack ('PhD': 7)" in told
     assert said.err == f"plcp: {told}\n"
 
 

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from plcp.tables.opening import create_table
+from plcp.tables.io import create_table
 
 
 def write(path, table, rows=None, force=False):

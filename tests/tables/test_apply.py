@@ -104,7 +104,7 @@ def test_values_never_seen_are_counted_named_and_taken_for_missing(models):
     out = applier.apply(batch_of(strange))
     assert out["upper"].equals(Applier(models["regression"]).apply(batch_of(gone))["upper"])
     assert applier.notes() == [
-        "7 rows hold values of 'sex' that calibration never saw ('x': 4, 'y': 1, 'z': 1, and 1 "
+        "7 rows hold values of 'sex' that calibration rows lack ('x': 4, 'y': 1, 'z': 1, and 1 "
         "other value): they count as missing"
     ]
     applier.apply(batch_of(strange))
@@ -119,7 +119,7 @@ def test_a_group_never_seen_gets_every_outcome_and_is_counted():
     assert out["group"].to_pylist() == [0, None]
     assert out["upper"].to_pylist()[1] == np.inf
     assert applier.notes() == [
-        "1 row holds a value of 'sex' that calibration never saw ('missing': 1): they belong to no "
+        "1 row holds a value of 'sex' that calibration rows lack ('missing': 1): they belong to no "
         "group of that column",
         "1 set holds every outcome, of 2 rows: calibration has too few rows of their kind for a "
         "finite threshold",

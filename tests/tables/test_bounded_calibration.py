@@ -17,7 +17,7 @@ FRUGAL = {"OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC
 CALIBRATE = """
 import functools, sys
 from pathlib import Path
-from plcp.tables.opening import open_table
+from plcp.tables.io import open_table
 from plcp.tables import calibrate_file, choose_roles
 file = open_table(sys.argv[1])
 file.batches = functools.partial(file.batches, rows=16_384)  # many, so that one does not matter

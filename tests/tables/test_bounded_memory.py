@@ -16,7 +16,7 @@ BYTES = 8 * ROWS * COLUMNS
 COPY = """
 import sys
 import pyarrow as pa
-from plcp.tables.opening import create_table, open_table
+from plcp.tables.io import create_table, open_table
 file = open_table(sys.argv[1])
 with create_table(sys.argv[2], file.schema) as writer:
     for batch in file.batches():
@@ -26,7 +26,7 @@ print(pa.default_memory_pool().max_memory())
 SAMPLE = """
 import sys
 import pyarrow as pa
-from plcp.tables.opening import open_table
+from plcp.tables.io import open_table
 open_table(sys.argv[1]).read(most=1000)
 print(pa.default_memory_pool().max_memory())
 """

@@ -19,8 +19,8 @@ from plcp import (
     Rectified,
     SplitConformal,
 )
-from plcp.tables import METHODS, Applier, calibrate, describe_features, to_frame
-from plcp.tables.calibration import MOST_GROUPS, Choice
+from plcp.tables import METHODS, Applier, CalibrationOptions, calibrate, describe_features, to_frame
+from plcp.tables.calibration import MOST_GROUPS, RULES
 
 DROPPED = {"regression": ["y", "w"], "quantiles": ["y", "w"], "classes": ["label", "w"]}
 
@@ -172,7 +172,7 @@ def test_a_table_that_cannot_calibrate_is_refused(columns, words):
 @pytest.mark.parametrize("method", METHODS)
 def test_too_few_rows_give_infinite_thresholds_and_say_so(method):
     table = make_table("regression", 8)
-    by = ["sex"] if METHODS[method].looks_at == "by" else None
+    by = ["sex"] if RULES[method].input == "by" else None
     model = calibrate(table, roles_of(table, "regression"), method=method, by=by)
     assert any("fewer" in note or "too few" in note for note in model.notes)
     if method != "batch-gcp":  # it warns, and has thresholds all the same
@@ -202,7 +202,7 @@ def test_options_that_do_not_fit_are_refused(options, words):
 def test_one_row_is_refused_where_it_would_have_to_teach(method):
     table = make_table("regression", 2)
     gap = table.set_column(table.column_names.index("y"), "y", pa.array([1.0, None]))
-    with pytest.raises(ValueError, match=f"one row teaches '{method}' nothing"):
+    with pytest.raises(ValueError, match=f"method '{method}' cannot learn from one row"):
         calibrate(gap, roles_of(gap, "regression"), method=method)
 
 
@@ -224,7 +224,7 @@ def test_number_of_groups_is_the_users_or_grows_with_the_rows():
 @pytest.mark.parametrize(("method", "rows"), [("plcp", 200), ("plcp-split", 400)])
 def test_no_more_groups_are_learned_than_people_read(method, rows):
     made = [
-        METHODS[method].make(Choice(0.1, 0, (), None, n)).n_groups
+        RULES[method].make(CalibrationOptions(), n).n_groups
         for n in (3 * rows, MOST_GROUPS * rows - 1, MOST_GROUPS * rows, 10**6)
     ]
     assert made == [3, MOST_GROUPS - 1, MOST_GROUPS, MOST_GROUPS]
@@ -233,7 +233,7 @@ def test_no_more_groups_are_learned_than_people_read(method, rows):
 @pytest.mark.parametrize("method", ["plcp", "plcp-split", "split"])
 def test_groups_are_told_with_their_shares(method):
     table = make_table("scores", 300)
-    groups = 2 if METHODS[method].learns_groups else None
+    groups = 2 if RULES[method].learns_groups else None
     roles = roles_of(table, "scores", features="x")
     model = calibrate(table, roles, method=method, groups=groups, sensitive=["sex"])
     rows = model.groups_table()

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from plcp.tables import calibrate_file, choose_roles
-from plcp.tables.opening import open_table
+from plcp.tables.io import open_table
 
 ROLES = choose_roles(["s"], score="s")
 
@@ -36,7 +36,7 @@ def test_a_part_that_is_written_anew_is_named(tmp_path, most, values):
     for number in range(2):
         write(tmp_path / f"part.{number}.parquet", np.arange(500))
     file = drawing(open_table(tmp_path), lambda: write(tmp_path / "part.1.parquet", values))
-    with pytest.raises(ValueError, match=r"changed while it was read: wait until nobody writes"):
+    with pytest.raises(ValueError, match=r"changed while it was read: wait until no program"):
         calibrate_file(file, ROLES, most=most, method="split")
 
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from pyarrow import csv
 
 from plcp.tables.csv import Dialect, common_type, infer_types
-from plcp.tables.opening import open_table
+from plcp.tables.io import open_table
 
 few = settings(
     max_examples=100,

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from disk_tables import numbers, text, write
 
-from plcp.tables.io import Format, format_of
-from plcp.tables.opening import open_table
+from plcp.tables.files import Format, format_of
+from plcp.tables.io import open_table
 
 
 def refused(path, message, kind=ValueError):

@@ -12,7 +12,7 @@ import pytest
 from disk_tables import numbers, text, write
 from hypothesis import given, strategies as st
 
-from plcp.tables.opening import open_table
+from plcp.tables.io import open_table
 
 CATEGORIES = pa.dictionary(pa.int8(), pa.string())
 ORDERED = pa.dictionary(pa.int8(), pa.string(), True)

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from plcp.tables import Applier, calibrate, choose_roles, serve
-from plcp.tables.csv import CsvOptions
-from plcp.tables.io import Format
-from plcp.tables.opening import open_table
+from plcp.tables.files import Format
+from plcp.tables.io import open_table
+from plcp.tables.options import CsvOptions
 
 ADDED = ["lower", "upper", "threshold"]
 # one value of each column of the same row: as people write them

@@ -15,7 +15,7 @@ from tabular_worlds import make_table, roles_of
 from plcp.quantiles import conformal_quantile, conformal_rank, excess_over
 from plcp.tables import Applier, calibrate, calibrate_file
 from plcp.tables.columns import Framer
-from plcp.tables.opening import open_table
+from plcp.tables.io import open_table
 from plcp.thresholds.plcp import teach
 
 N, MOST = 900, 200
@@ -130,7 +130,7 @@ def test_the_sample_teaches_and_all_rows_give_thresholds(file, table):
     assert rule.group_sizes_.sum() == N - 3
     assert model.about["rows"] == N - 3
     assert model.about["rows_left_out"] == 3
-    assert model.about["rows_that_taught"] == len(drawn[1])
+    assert model.about["rows_learned_from"] == len(drawn[1])
     told, = (note for note in model.notes if "learned" in note)  # fmt: skip
     assert f"{len(drawn[1])} rows" in told
     assert f"all {N - 3} rows" in told
@@ -217,7 +217,7 @@ def test_values_that_the_sample_never_had_are_told(tmp_path):
     seed = 0 if 100 not in drawn else 1
     roles = roles_of(table, "scores", features="x,kind")
     model = calibrate_file(file, roles, most=MOST, seed=seed, groups=2, explain=False)
-    assert any("'kind' that the sample never saw ('rare': 1)" in note for note in model.notes)
+    assert any("'kind' that the sampled rows lack ('rare': 1)" in note for note in model.notes)
     assert model.features[1].categories == ("often",)
     mondrian = calibrate_file(file, roles, most=MOST, seed=seed, method="mondrian", by=["kind"])
     assert mondrian.features[0].categories == ("often", "rare")

@@ -11,6 +11,7 @@ from tabular_worlds import TASKS, batch_of, make_table, roles_of
 import plcp
 from plcp.storage.files import model_bytes
 from plcp.tables import METHODS, Applier, calibrate, load_manifest, load_model, save_model
+from plcp.tables.calibration import RULES
 
 # rules of trees know scores from signed ones, and nothing else of a task
 TREES = [
@@ -32,8 +33,8 @@ print(hashlib.sha256(model_bytes(model)).hexdigest())
 
 def made(task, method, n=60, many=0):
     table = make_table(task, n, many=many)
-    by = ["sex"] if METHODS[method].looks_at == "by" else None
-    groups = 2 if METHODS[method].learns_groups else None
+    by = ["sex"] if RULES[method].input == "by" else None
+    groups = 2 if RULES[method].learns_groups else None
     words = n < 100
     return calibrate(
         table, roles_of(table, task), method=method, by=by, groups=groups, explain=words

@@ -64,7 +64,7 @@ def test_a_class_is_the_part_that_a_star_stands_for(pattern, classes):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"target": "y"}, "nothing says what was predicted"),
+        ({"target": "y"}, "no column of predictions is given"),
         ({"prediction": "yhat"}, "needs a target"),
         ({"target": "y", "lower": "lo"}, "lower is given without upper"),
         ({"target": "y", "upper": "hi"}, "upper is given without lower"),

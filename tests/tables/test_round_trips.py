@@ -12,9 +12,9 @@ from disk_tables import numbers, text, values, write
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pyarrow import csv, ipc
 
-from plcp.tables.arrow import ROW_GROUP
 from plcp.tables.csv import MISSING
-from plcp.tables.opening import create_table, open_table
+from plcp.tables.files import ROW_GROUP
+from plcp.tables.io import create_table, open_table
 
 ENDINGS = ("parquet", "csv", "arrow", "tsv", "csv.gz")
 few = settings(

@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 from scipy.stats import binom, hypergeom
 
 from bands import FALSE_ALARM
-from plcp.tables.io import STREAM, sample_rows
-from plcp.tables.opening import open_table
+from plcp.tables.files import STREAM, sample_rows
+from plcp.tables.io import open_table
 
 N, MOST, DRAWS = 9, 2, 1000  # the reservoir is cut at its fifth, eighth, … row
 

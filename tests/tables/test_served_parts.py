@@ -8,7 +8,7 @@ import pytest
 from tabular_worlds import batch_of, make_table, roles_of
 
 from plcp.tables import Applier, calibrate, serve
-from plcp.tables.opening import open_table
+from plcp.tables.io import open_table
 
 CUTS = (0, 7, 7, 30, 40)
 NEW = make_table("regression", CUTS[-1], 1)

@@ -7,7 +7,7 @@ import pytest
 from tabular_worlds import make_table, roles_of
 
 from plcp.tables import Applier, calibrate, load_model, save_model
-from plcp.tables.opening import create_table, open_table
+from plcp.tables.io import create_table, open_table
 
 
 @pytest.fixture(scope="module")

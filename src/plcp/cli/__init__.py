@@ -1,6 +1,6 @@
 """The command ``plcp``.
 
-Exit codes: 0 done; 1 a check the user asked for failed (``audit --fail-under``); 2 wrong options or
+Exit codes: 0 done; 1 a check failed (``audit --fail-under``); 2 wrong options or
 input; 3 could not be done (disk, memory, a missing package); 130 stopped; 141 its output was no
 longer read.
 """

@@ -81,12 +81,12 @@ def format_table(outcomes: list[Outcome]) -> str:
 
 
 def to_dict(outcomes: list[Outcome]) -> dict[str, Any]:
-    """Return plain Python values, one entry a rule."""
+    """Return plain Python values, one entry per rule."""
     return {o.name: {**o._asdict(), "table": o.table.to_dict()} for o in outcomes}
 
 
 def plot_demo(outcomes: list[Outcome], path: Path, alpha: float = 0.1) -> None:
-    """Draw coverage and length by fifth of the noise, one line a rule."""
+    """Draw coverage and length by fifth of the noise, one line per rule."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
@@ -95,7 +95,7 @@ def plot_demo(outcomes: list[Outcome], path: Path, alpha: float = 0.1) -> None:
         _draw(left, outcome.table.coverage, outcome.name, color)
         _draw(right, outcome.table.size, outcome.name, color)
     left.axhline(1 - alpha, color="black", linewidth=0.8, linestyle="--")
-    left.set(title="coverage by true noise level", ylim=(0.7, 1.0))
+    left.set(title="coverage by true noise", ylim=(0.7, 1.0))
     right.set(title="mean interval length", ylim=(0, None))
     left.legend(frameon=False, loc="lower left")
     figure.savefig(path, dpi=150)

@@ -1,6 +1,8 @@
 """The commands by name; each imports what it needs when run, once its arguments are checked."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from typing import Annotated, Any
 
 import typer
@@ -8,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from plcp import __version__
 from plcp.cli.commands import apply, audit, calibrate, demo, explain, report, reproduce
+from plcp.cli.console import reporting_errors
 from plcp.experiments.catalogue import ABOUT
 
 
@@ -36,7 +39,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 a check failed (audit --fail-under), 2 wrong options or input, "
     "3 could not be done (disk, memory, a missing package), 130 stopped, 141 its output was no "
     "longer read.",
-    pretty_exceptions_enable=False,  # a traceback is for whoever mends plcp, as plain text
+    pretty_exceptions_enable=False,  # a traceback is for developers, as plain text
 )
 
 
@@ -65,16 +68,54 @@ def _common(
         print(context.get_help())
 
 
-WORK, LOOK, TRY = "From a table to sets", "Where sets fail", "See it work"
+WORK, MEASURE, TRY = "From a table to sets", "Where sets fail", "See it work"
 PANELS: dict[Callable[..., None], str] = {
-    calibrate: WORK, apply: WORK, audit: LOOK, report: LOOK, explain: LOOK, demo: TRY,
+    calibrate: WORK, apply: WORK, audit: MEASURE, report: MEASURE, explain: MEASURE, demo: TRY,
     reproduce: TRY,
 }  # fmt: skip
 EXPERIMENTS = "\n\n".join(f"{name}: {what}" for name, what in ABOUT.items())
+RESUMABLE = "stopped; finished trials are kept, the same command goes on"
+
+
+def _runnable(command: Callable[..., None]) -> Callable[..., None]:
+    """Return what typer runs: options for the fields of dataclasses, errors in one line."""
+    signature = inspect.signature(command, eval_str=True)
+    given = {name: one.annotation for name, one in signature.parameters.items()}
+    groups: dict[str, Any] = {name: kind for name, kind in given.items() if is_dataclass(kind)}
+    stopped = {"when_stopped": RESUMABLE} if command is reproduce else {}
+
+    def run(**values: Any) -> None:
+        with reporting_errors(**stopped):
+            for name, group in groups.items():
+                values[name] = group(**{one.name: values.pop(one.name) for one in fields(group)})
+            command(**values)
+
+    def parameters() -> Iterator[inspect.Parameter]:
+        for name, parameter in signature.parameters.items():
+            yield from _options_of(groups[name]) if name in groups else (parameter,)
+
+    run.__name__ = command.__name__
+    run.__signature__ = signature.replace(parameters=[*parameters()])  # type: ignore[attr-defined]
+    return run
+
+
+def _options_of(group: Any) -> Iterator[inspect.Parameter]:
+    """Yield a parameter per field of a dataclass, whose metadata hold its help."""
+    for one in fields(group):
+        flag = [f"--{one.name.replace('_', '-')}"] if one.type is bool else []
+        option = typer.Option(*flag, **one.metadata)
+        yield inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=one.default,
+            annotation=Annotated[one.type, option],
+        )
+
+
 for command, panel in PANELS.items():
     app.command(
         cls=_Command,
         help=_unwrapped(command.__doc__),
         rich_help_panel=panel,
         epilog=EXPERIMENTS if command is reproduce else None,
-    )(command)
+    )(_runnable(command))

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""What each command takes and does; it imports what it needs once its arguments are checked."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from plcp.cli.console import (
     print_text,
     print_values,
     progress,
-    telling,
     working,
 )
 from plcp.experiments.catalogue import ABOUT
+from plcp.tables.options import METHODS, ColumnOptions, CsvOptions
 
 if TYPE_CHECKING:
     from plcp.tables import TabularModel
-    from plcp.tables.csv import CsvOptions
 
-
+# A parameter whose type is a dataclass stands for an option per field: see `plcp.cli.app`
 Model = Annotated[Path, typer.Argument(metavar="MODEL.plcp", help="What `calibrate` wrote.")]
 Alpha = Annotated[
-    float, typer.Option(help="Miscoverage rate: 0.1 asks for sets that cover 90 % of rows.")
+    float, typer.Option(help="Miscoverage rate: 0.1 gives sets that cover 90 % of rows.")
 ]
 Alphas = Annotated[
     list[float] | None,
     typer.Option(
         "--alpha",
         show_default="0.1",
-        help="Miscoverage rate: 0.1 asks for sets that cover 90 % of rows. Given several times, "
+        help="Miscoverage rate: 0.1 gives sets that cover 90 % of rows. Given several times, "
         "rows get a set for each, and the groups are those of the first.",
     ),
 ]
 By = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMNS", help="Columns to look at: sex,race,age:5 (age in five groups of a size)."
+        metavar="COLUMNS",
+        help="Columns to group by: sex,race,age:5 (age in five groups of equal size).",
     ),
 ]
 Categories = Annotated[
@@ -51,18 +51,12 @@ Categories = Annotated[
     typer.Option(metavar="COLUMNS", help="Features whose numbers are codes, not amounts."),
 ]
 Confidence = Annotated[float, typer.Option(help="Probability with which intervals hold.")]
-DayFirst = Annotated[
-    bool, typer.Option("--day-first", help="Dates of CSV files are written as 31/12/2026.")
-]
-Decimal = Annotated[
-    str, typer.Option(metavar="SIGN", help="Before the decimals of a number in CSV files: . or ,")
-]
 Exclude = Annotated[
     str | None, typer.Option(metavar="COLUMNS", help="All columns but these are features.")
 ]
 Features = Annotated[
     str | None,
-    typer.Option(metavar="COLUMNS", help="Columns to tell kinds of rows by: a,b,c_*."),
+    typer.Option(metavar="COLUMNS", help="Columns to learn groups from: a,b,c_*."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace an output that exists.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
@@ -71,24 +65,10 @@ Rows = Annotated[
     typer.Option(min=1, help="Hold at most so many rows in memory: of more, a random sample."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
-Sep = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIGN",
-        help="Between the values of CSV files: , (the default) ; | tab (that of .tsv) or another.",
-    ),
-]
-
-
-def csv_options(sep: str | None, decimal: str, day_first: bool) -> CsvOptions:
-    """Return what the user says of CSV files."""
-    from plcp.tables.csv import CsvOptions
-
-    named = {"tab": "\t", "\\t": "\t"}
-    return CsvOptions(sep if sep is None else named.get(sep, sep), decimal, day_first)
 
 
 def demo(
+    *,
     out: Annotated[Path, typer.Option(help="Where the plot goes.")] = Path("demo.png"),
     seed: Seed = 0,
     as_json: Json = False,
@@ -97,27 +77,26 @@ def demo(
 
     Example: plcp demo --out demo.png
     """
-    with telling():
-        from plcp._files import check_output
+    from plcp._files import check_output
 
-        check_output(out, force=True)
-        from plcp.cli._demo import format_table, plot_demo, run_demo, to_dict
+    check_output(out, force=True)
+    from plcp.cli._demo import format_table, plot_demo, run_demo, to_dict
 
-        if not as_json:
-            print("The paper's synthetic task: 100 covariates, noise that grows with ten of them.")
-            print("A linear model, 10,000 calibration rows, target coverage 0.9.")
-            print("Nobody says which ten.\n", flush=True)
-        outcomes = run_demo(seed=seed)
-        if as_json:
-            print_json(to_dict(outcomes))
-        else:
-            print(format_table(outcomes))
-        try:
-            plot_demo(outcomes, out)
-        except ImportError:  # the table is what matters
-            note("no plot: pip install 'plcp[plot]'")
-        else:
-            note(f"plot saved to {out}")
+    if not as_json:
+        print("The paper's synthetic task: 100 covariates, noise that grows with ten of them.")
+        print("A linear model, 10,000 calibration rows, target coverage 0.9.")
+        print("No method is given these ten.\n", flush=True)
+    outcomes = run_demo(seed=seed)
+    if as_json:
+        print_json(to_dict(outcomes))
+    else:
+        print(format_table(outcomes))
+    try:
+        plot_demo(outcomes, out)
+    except ImportError:  # the table is what matters
+        note("no plot: pip install 'plcp[plot]'")
+    else:
+        note(f"plot saved to {out}")
 
 
 MOST_TYPICAL = 2  # differences in a table; plcp explain has more
@@ -125,10 +104,10 @@ WHAT_IT_IS = (
     "a rule that holds for at least 80 % of the group, and whose rows are at least 80 % in it; "
     "else how the group differs from the others most: plcp explain has more."
 )
-METHODS = ("plcp", "plcp-split", "split", "rectified", "mondrian", "batch-gcp")
 
 
 def calibrate(
+    *,
     cal: Annotated[
         Path,
         typer.Argument(
@@ -137,18 +116,7 @@ def calibrate(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The model file, NAME.plcp.")],
-    target: Annotated[str | None, typer.Option(help="Column of outcomes.")] = None,
-    prediction: Annotated[str | None, typer.Option(help="Column of predicted numbers.")] = None,
-    lower: Annotated[str | None, typer.Option(help="Column of a lower quantile (CQR).")] = None,
-    upper: Annotated[str | None, typer.Option(help="Column of an upper quantile (CQR).")] = None,
-    probabilities: Annotated[
-        str | None, typer.Option(metavar="COLUMNS", help="Columns of class probabilities: 'p_*'.")
-    ] = None,
-    score: Annotated[str | None, typer.Option(help="Column of scores made elsewhere.")] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of weights of the rows.")] = None,
-    features: Features = None,
-    exclude: Exclude = None,
-    categories: Categories = None,
+    columns: ColumnOptions,
     sensitive: Annotated[
         str | None,
         typer.Option(metavar="COLUMNS", help="Columns to compare the learned groups with."),
@@ -175,81 +143,77 @@ def calibrate(
         int,
         typer.Option(
             min=1,
-            help="Hold at most so many rows in memory: of more, a random sample teaches the groups "
+            help="Hold at most so many rows in memory: of more, a random sample learns the groups "
             "and all give the thresholds.",
         ),
     ] = 1_000_000,
-    sep: Sep = None,
-    decimal: Decimal = ".",
-    day_first: DayFirst = False,
+    csv: CsvOptions,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Learn thresholds from a table of predictions and outcomes, and write them to a file.
 
-    The table may be larger than memory: of more than --rows rows a sample teaches the groups, and
-    all give the thresholds; rectified, batch-gcp and weighted tables make do with the sample.
+    The table may be larger than memory: of more than --rows rows a sample learns the groups, and
+    all give the thresholds; rectified, batch-gcp and weighted tables use the sample alone.
 
     Example: plcp calibrate cal.parquet --target income --prediction predicted -o income.plcp
     """
-    with telling():
-        from plcp._files import check_output, match_columns
-        from plcp._options import check_option, check_rate
-        from plcp.tables import choose_roles
-        from plcp.tables.opening import check_input_table, open_table
+    from plcp._files import check_output, match_columns
+    from plcp._options import check_option, check_rate
+    from plcp.tables import choose_roles
+    from plcp.tables.io import check_input_table, open_table
 
-        check_output(out, force, ending=".plcp")
-        check_input_table(cal)
-        check_option("method", method, METHODS)
-        for one in alpha or ():
-            check_rate(one)
-        table = open_table(cal, csv=csv_options(sep, decimal, day_first))
-        names = table.schema.names
-        roles = choose_roles(
-            names,
-            target=target,
-            prediction=prediction,
-            lower=lower,
-            upper=upper,
-            probabilities=probabilities,
-            score=score,
-            weight=weight,
-            features=features,
-            exclude=exclude,
-            categories=categories,
-            where=str(cal),
+    check_output(out, force, ending=".plcp")
+    check_input_table(cal)
+    check_option("method", method, METHODS)
+    for one in alpha or ():
+        check_rate(one)
+    table = open_table(cal, csv=csv)
+    names = table.schema.names
+    roles = choose_roles(names, where=str(cal), **vars(columns))
+    grouped_by = match_columns(by, names, str(cal)) if by else []
+    compared = match_columns(sensitive, names, str(cal)) if sensitive else []
+    from plcp.tables import calibrate_file as learn, save_model
+
+    with working("learning"):
+        model = learn(
+            table,
+            roles,
+            most=rows,
+            method=method,
+            alpha=0.1 if not alpha else alpha[0] if len(alpha) == 1 else alpha,
+            by=grouped_by,
+            groups=groups,
+            seed=seed,
+            sensitive=compared,
+            about={"file": table.name, "digest": table.digest(), "made_at": now()},
         )
-        columns = match_columns(by, names, str(cal)) if by else []
-        compared = match_columns(sensitive, names, str(cal)) if sensitive else []
-        from plcp.tables import calibrate_file as learn, save_model
-
-        with working("learning"):
-            model = learn(
-                table,
-                roles,
-                most=rows,
-                method=method,
-                alpha=_one_or_several(alpha or [0.1]),
-                by=columns,
-                groups=groups,
-                seed=seed,
-                sensitive=compared,
-                about={"file": table.name, "digest": table.digest(), "made_at": now()},
-            )
-            save_model(model, out, force=force)
-        note(*model.notes)
-        if as_json:
-            print_json({"out": str(out), **_told(model)})
-        else:
-            _print(model, out)
-
-
-def _one_or_several(alpha: list[float]) -> float | list[float]:
-    return alpha[0] if len(alpha) == 1 else alpha
+        save_model(model, out, force=force)
+    note(*model.notes)
+    if as_json:
+        print_json({"out": str(out), **_as_dict(model)})
+    else:
+        _print(model, out)
 
 
 def _told(model: TabularModel) -> dict[str, Any]:
-    """All that the command prints, as plain values."""
+    """What the command prints, as plain values."""
+    from plcp.tables import describe_features
+
+    return {
+        "method": model.method,
+        "alpha": model.alpha,
+        "alphas": model.alphas,
+        "guarantee": model.guarantee,
+        "groups": model.groups_table(),
+        "columns": describe_features(model),
+        "about": dict(model.about),
+        "notes": list(model.notes),
+    }
+
+
+def _as_dict(model: TabularModel) -> dict[str, Any]:
+    """What the command prints, as plain values."""
     from plcp.tables import describe_features
 
     return {
@@ -274,9 +238,9 @@ def _what_it_is(group: dict[str, Any]) -> str:
 def _print(model: TabularModel, out: Path) -> None:
     from plcp.evaluation.formatting import number
 
-    told = _told(model)
+    printed = _as_dict(model)
     columns: dict[tuple[str, str], list[str]] = {}
-    for one in told["columns"]:
+    for one in printed["columns"]:
         values = "" if one["values"] is None else f" ({one['values']:,} values)"
         columns.setdefault((one["kind"], one["rule"]), []).append(one["column"] + values)
     if columns:
@@ -296,7 +260,7 @@ def _print(model: TabularModel, out: Path) -> None:
                 "" if one["threshold"] is None else number(one["threshold"]),
                 _what_it_is(one),
             )
-            for one in told["groups"]
+            for one in printed["groups"]
         ],
     )
     if model.method == "plcp":
@@ -315,6 +279,7 @@ def _print(model: TabularModel, out: Path) -> None:
 
 
 def apply(
+    *,
     model: Model,
     new: Annotated[
         Path,
@@ -326,9 +291,7 @@ def apply(
     prefix: Annotated[
         str, typer.Option(help="Put before the names of the new columns, where names clash.")
     ] = "",
-    sep: Sep = None,
-    decimal: Decimal = ".",
-    day_first: DayFirst = False,
+    csv: CsvOptions,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -340,32 +303,31 @@ def apply(
 
     Example: plcp apply income.plcp new.parquet -o new_with_sets.parquet
     """
-    with telling():
-        from plcp._files import check_input
-        from plcp.tables.opening import check_input_table, check_output_table, open_table
+    from plcp._files import check_input
+    from plcp.tables.io import check_input_table, check_output_table, open_table
 
-        csv = csv_options(sep, decimal, day_first)
-        check_input(model)
-        check_input_table(new)
-        check_output_table(new, out, force)
-        from plcp.tables import Applier, load_model, serve
+    check_input(model)
+    check_input_table(new)
+    check_output_table(new, out, force)
+    from plcp.tables import Applier, load_model, serve
 
-        applier = Applier(load_model(model), prefix)
-        known = applier.model
-        table = open_table(new, types=known.column_types, parsed=known.needed, csv=csv)
-        schema = applier.schema(table.schema, str(new))
-        with progress(table.n_rows) as advance:
-            rows = serve(applier, table, out, force=force, csv=csv, advance=advance)
-        notes = applier.notes()
-        note(*notes)
-        if as_json:
-            added = [name for name in schema.names if name not in table.schema.names]
-            print_json({"rows": rows, "added": added, "out": str(out), "notes": notes})
-        else:
-            print_text(f"wrote {out}: {rows:,} row{'' if rows == 1 else 's'}")
+    applier = Applier(load_model(model), prefix)
+    known = applier.model
+    table = open_table(new, types=known.column_types, parsed=known.needed, csv=csv)
+    schema = applier.schema(table.schema, str(new))
+    with progress(table.n_rows) as advance:
+        rows = serve(applier, table, out, force=force, csv=csv, advance=advance)
+    notes = applier.notes()
+    note(*notes)
+    if as_json:
+        added = [name for name in schema.names if name not in table.schema.names]
+        print_json({"rows": rows, "added": added, "out": str(out), "notes": notes})
+    else:
+        print_text(f"wrote {out}: {rows:,} row{'' if rows == 1 else 's'}")
 
 
 def audit(
+    *,
     data: Annotated[
         Path,
         typer.Argument(metavar="DATA", help="Rows with sets and outcomes, or a folder of parts."),
@@ -377,7 +339,7 @@ def audit(
         str | None, typer.Option("--set", help="Column of label sets: lists, or text as a|b|c.")
     ] = None,
     covered: Annotated[
-        str | None, typer.Option(help="Column that says whether the set held the outcome.")
+        str | None, typer.Option(help="Column of whether the set held the outcome.")
     ] = None,
     size: Annotated[str | None, typer.Option(help="Column of sizes, beside --covered.")] = None,
     by: By = None,
@@ -397,94 +359,92 @@ def audit(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a page, .html.")] = None,
     seed: Seed = 0,
     rows: Rows = 2_000_000,
-    sep: Sep = None,
-    decimal: Decimal = ".",
-    day_first: DayFirst = False,
+    csv: CsvOptions,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Find where prediction sets fail, whichever library made them.
 
-    Looks at the columns named by --by, and learns on one half of the rows which kinds of them are
-    missed most, measured on the other half.
+    Measures coverage by the columns of --by, and learns on one half of the rows which kinds of rows
+    are missed most, measured on the other half.
 
     Example: plcp audit sets.csv --target y --lower lo --upper hi --by sex,age:5 -o audit.html
     """
-    with telling():
-        from plcp._files import check_output, find_column, match_columns
-        from plcp._options import check_rate, check_share
-        from plcp.evaluation import parse_by
-        from plcp.evaluation.columns import audited_columns
-        from plcp.tables.opening import check_input_table, open_table
+    from plcp._files import check_output, find_column, match_columns
+    from plcp._options import check_rate, check_share
+    from plcp.evaluation import parse_by
+    from plcp.evaluation.columns import audited_columns
+    from plcp.tables.io import check_input_table, open_table
 
+    if out is not None:
+        check_output(out, force, ending=".html")
+    check_input_table(data)
+    check_rate(alpha)
+    check_share("confidence", confidence)
+    if fail_under is not None:
+        check_share("fail_under", fail_under)
+    grouped_by = parse_by(by) if by else ()
+    table = open_table(data, csv=csv)
+    names = table.schema.names
+    columns = {
+        "target": target, "lower": lower, "upper": upper, "sets": sets, "covered": covered,
+        "size": size,
+    }  # fmt: skip
+    audited_columns(names, str(data), **columns)
+    for item in grouped_by:
+        find_column(item.column, names, str(data))
+    learned_from = match_columns(features, names, str(data)) if features else None
+    left_out = match_columns(exclude, names, str(data)) if exclude else ()
+    codes = match_columns(categories, names, str(data)) if categories else ()
+    from plcp.evaluation import audit as audit_table, to_text, violations
+    from plcp.evaluation.certificate import core_versions
+    from plcp.evaluation.html import write_page
+    from plcp.tables import codes_as_text
+
+    with working("auditing"):
+        taken = table.read(most=rows, seed=seed)
+        summary = audit_table(
+            codes_as_text(taken, codes),
+            **columns,
+            by=grouped_by,
+            features=learned_from,
+            exclude=left_out,
+            alpha=alpha,
+            confidence=confidence,
+            seed=seed,
+            title=f"Audit of {table.name}",
+            notes=table.sample_note(len(taken)),
+            provenance={
+                "file": table.name,
+                "SHA-256 of the file": table.digest(),
+                "made at": now(),
+                "seed": seed,
+                "options": _audit_roles(
+                    **columns,
+                    by=by,
+                    features=features,
+                    exclude=exclude,
+                    categories=categories,
+                    fail_under=fail_under,
+                ),
+                "versions": ", ".join(" ".join(one) for one in core_versions().items()),
+            },
+        )
         if out is not None:
-            check_output(out, force, ending=".html")
-        check_input_table(data)
-        check_rate(alpha)
-        check_share("confidence", confidence)
-        if fail_under is not None:
-            check_share("fail_under", fail_under)
-        grouped_by = parse_by(by) if by else ()
-        table = open_table(data, csv=csv_options(sep, decimal, day_first))
-        names = table.schema.names
-        columns = {
-            "target": target, "lower": lower, "upper": upper, "sets": sets, "covered": covered,
-            "size": size,
-        }  # fmt: skip
-        audited_columns(names, str(data), **columns)
-        for item in grouped_by:
-            find_column(item.column, names, str(data))
-        learned_from = match_columns(features, names, str(data)) if features else None
-        left_out = match_columns(exclude, names, str(data)) if exclude else ()
-        codes = match_columns(categories, names, str(data)) if categories else ()
-        from plcp.evaluation import audit as audit_table
-        from plcp.evaluation.certificate import core_versions
-        from plcp.tables import codes_as_text
-
-        with working("auditing"):
-            taken = table.read(most=rows, seed=seed)
-            found = audit_table(
-                codes_as_text(taken, codes),
-                **columns,
-                by=grouped_by,
-                features=learned_from,
-                exclude=left_out,
-                alpha=alpha,
-                confidence=confidence,
-                seed=seed,
-                title=f"Audit of {table.name}",
-                notes=table.sample_note(len(taken)),
-                provenance={
-                    "file": table.name,
-                    "SHA-256 of the file": table.digest(),
-                    "made at": now(),
-                    "seed": seed,
-                    "options": _audit_roles(
-                        **columns,
-                        by=by,
-                        features=features,
-                        exclude=exclude,
-                        categories=categories,
-                        fail_under=fail_under,
-                    ),
-                    "versions": ", ".join(" ".join(one) for one in core_versions().items()),
-                },
-            )
-            if out is not None:
-                found.to_html(out, force=force)
-        if warning := found.headline["warning"]:
-            note(warning)
-        if as_json:
-            print_json(found.to_dict())
-        else:
-            print_text(found.to_text())
-            if out is not None:
-                print_text(f"\nwrote {out}")
-        if fail_under is not None:
-            broken = found.violations(fail_under)
-            note(*broken)
-            if broken:
-                raise typer.Exit(FAILED)
+            write_page(summary, out, force=force)
+    if warning := summary["headline"]["warning"]:
+        note(warning)
+    if as_json:
+        print_json(summary)
+    else:
+        print_text(to_text(summary))
+        if out is not None:
+            print_text(f"\nwrote {out}")
+    if fail_under is not None:
+        broken = violations(summary, fail_under)
+        note(*broken)
+        if broken:
+            raise typer.Exit(FAILED)
 
 
 def _audit_roles(**options: str | float | None) -> str:
@@ -493,12 +453,13 @@ def _audit_roles(**options: str | float | None) -> str:
 
 
 def report(
+    *,
     model: Model,
     test: Annotated[
         Path,
         typer.Argument(
             metavar="TEST",
-            help="Rows with outcomes that nobody calibrated on, or a folder of parts.",
+            help="Rows with outcomes, not those of calibration, or a folder of parts.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page, .html.")],
@@ -506,76 +467,73 @@ def report(
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     rows: Rows = 1_000_000,
-    sep: Sep = None,
-    decimal: Decimal = ".",
-    day_first: DayFirst = False,
+    csv: CsvOptions,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Write a page about a model: whom Split fails and it does not, what holds, where it is worst.
+    """Write a page about a model: where Split fails and it does not, what holds, where it is worst.
 
     Example: plcp report income.plcp test.parquet --by sex,age:5 -o report.html
     """
-    with telling():
-        from plcp._files import check_input, check_output
-        from plcp._options import check_share
-        from plcp.evaluation import parse_by
-        from plcp.tables.opening import check_input_table, open_table
+    from plcp._files import check_input, check_output
+    from plcp._options import check_share
+    from plcp.evaluation import parse_by
+    from plcp.tables.io import check_input_table, open_table
 
-        check_output(out, force, ending=".html")
-        check_input(model)
-        check_input_table(test)
-        check_share("confidence", confidence)
-        columns = parse_by(by) if by else ()
-        from plcp.tables import load_model
-        from plcp.tables.report import summarise_model
+    check_output(out, force, ending=".html")
+    check_input(model)
+    check_input_table(test)
+    check_share("confidence", confidence)
+    columns = parse_by(by) if by else ()
+    from plcp.evaluation import to_text
+    from plcp.evaluation.html import write_page
+    from plcp.tables import load_model
+    from plcp.tables.report import summarise_model
 
-        loaded = load_model(model)
-        csv = csv_options(sep, decimal, day_first)
-        table = open_table(test, types=loaded.column_types, csv=csv)
-        with working("measuring"):
-            taken = table.read(most=rows, seed=seed)
-            found = summarise_model(
-                loaded,
-                taken,
-                by=columns,
-                confidence=confidence,
-                digest=table.digest(),
-                provenance={"test file": table.name, "made at": now()},
-                notes=table.sample_note(len(taken)),
-                where=str(test),
-            )
-            found.to_html(out, force=force)
-        if warning := found.headline["warning"]:
-            note(warning)
-        if as_json:
-            print_json(found.to_dict())
-        else:
-            print_text(f"{found.to_text()}\n\nwrote {out}")
+    loaded = load_model(model)
+    table = open_table(test, types=loaded.column_types, csv=csv)
+    with working("measuring"):
+        taken = table.read(most=rows, seed=seed)
+        summary = summarise_model(
+            loaded,
+            taken,
+            by=columns,
+            confidence=confidence,
+            digest=table.digest(),
+            provenance={"test file": table.name, "made at": now()},
+            notes=table.sample_note(len(taken)),
+            where=str(test),
+        )
+        write_page(summary, out, force=force)
+    if warning := summary["headline"]["warning"]:
+        note(warning)
+    if as_json:
+        print_json(summary)
+    else:
+        print_text(f"{to_text(summary)}\n\nwrote {out}")
 
 
 def explain(model: Model, as_json: Json = False) -> None:
-    """Tell the learned groups of a model as rules in the words of the data.
+    """Describe the learned groups of a model as rules on the columns of the data.
 
     Example: plcp explain income.plcp
     """
-    with telling():
-        from plcp._files import check_input
+    from plcp._files import check_input
 
-        check_input(model)
-        from plcp.explain import Explanation
-        from plcp.tables import load_manifest
+    check_input(model)
+    from plcp.explain import Explanation
+    from plcp.tables import load_manifest
 
-        manifest = load_manifest(model)
-        told = manifest["explanation"]
-        if told is None:
-            raise ValueError(
-                f"{model} has no groups to explain: the method {manifest['method']} learns none"
-            )
-        if as_json:
-            print_json(told)
-        else:
-            print_text(Explanation.from_dict(told).to_text())
+    manifest = load_manifest(model)
+    explanation = manifest["explanation"]
+    if explanation is None:
+        raise ValueError(
+            f"{model} has no groups to explain: the method {manifest['method']} learns none"
+        )
+    if as_json:
+        print_json(explanation)
+    else:
+        print_text(Explanation.from_dict(explanation).to_text())
 
 
 MOST_JOBS = 4  # by default: a trial may take a gigabyte
@@ -597,6 +555,7 @@ def _jobs(count: int) -> int:
 
 
 def reproduce(
+    *,
     name: Annotated[
         str,
         typer.Argument(
@@ -616,7 +575,7 @@ def reproduce(
     jobs: Annotated[
         int,
         typer.Option(
-            callback=_jobs, help="Trials at once, -1 for one a core; results are the same."
+            callback=_jobs, help="Trials at once, -1 for one per core; results are the same."
         ),
     ] = min(MOST_JOBS, os.cpu_count() or 1),
     data_dir: Annotated[
@@ -629,19 +588,18 @@ def reproduce(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run an experiment of the paper: figure, table, and what they say.
+    """Run an experiment of the paper: figure, table, and what they show.
 
     Finished trials are kept: the same command, given again, goes on where it was stopped.
 
     Example: plcp reproduce toy --quick
     """
-    with telling("stopped; finished trials are kept, the same command goes on"):
-        from plcp.experiments import reproduce as run
-        from plcp.experiments.report import to_text
+    from plcp.experiments import reproduce as run
+    from plcp.experiments.report import to_text
 
-        done = run(name, trials, seed, jobs, data_dir, out, quick, verbose=True)
-        if as_json:
-            print_json({"records": done.records, "files": [str(path) for path in done.files]})
-        else:
-            print_text(to_text(done.report))
-            print_text("\n" + "\n".join(f"wrote {path}" for path in done.files))
+    done = run(name, trials, seed, jobs, data_dir, out, quick, verbose=True)
+    if as_json:
+        print_json({"records": done.records, "files": [str(path) for path in done.files]})
+    else:
+        print_text(to_text(done.report))
+        print_text("\n" + "\n".join(f"wrote {path}" for path in done.files))

@@ -1,4 +1,4 @@
-"""What a command says: results on stdout, all else on stderr, and a user's mistake in one line."""
+"""Output of commands: results on stdout, all else on stderr, a user's mistake in one line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.EROFS, err
 
 
 @contextmanager
-def telling(when_stopped: str = "stopped; nothing was written") -> Iterator[None]:
+def reporting_errors(when_stopped: str = "stopped; nothing was written") -> Iterator[None]:
     """Turn what goes wrong into one line and an exit code, and a polite end into Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -40,7 +40,7 @@ def telling(when_stopped: str = "stopped; nothing was written") -> Iterator[None
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             yield
-            print(end="", flush=True)  # what cannot be said is found out here
+            print(end="", flush=True)  # a closed pipe raises here
     except typer.Exit:  # a RuntimeError of typer's own
         raise
     except KeyboardInterrupt:
@@ -53,7 +53,7 @@ def telling(when_stopped: str = "stopped; nothing was written") -> Iterator[None
     except ImportError as error:
         _end(_remedy(error), UNABLE)
     except BrokenPipeError:
-        _fall_silent()  # whoever read our output has read enough
+        _fall_silent()  # the reader of our output has ended
         raise typer.Exit(CUT_SHORT) from None
     except OSError as error:
         _end(str(error), UNABLE if error.errno in MACHINE else WRONG)
@@ -62,7 +62,7 @@ def telling(when_stopped: str = "stopped; nothing was written") -> Iterator[None
 
 
 def note(*texts: str) -> None:
-    """Write sentences to stderr, a line each."""
+    """Write sentences to stderr, one per line."""
     for text in texts:
         print(f"plcp: {_on_one_line(text)}", file=sys.stderr)
 
@@ -100,7 +100,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 
 def print_values(values: Mapping[str, str]) -> None:
-    """Print named values, one a line."""
+    """Print named values, one per line."""
     from rich.text import Text
 
     for name, value in values.items():
@@ -122,7 +122,7 @@ def now() -> str:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show that work goes on, where somebody is looking."""
+    """Show that work goes on, if stderr is a terminal."""
     if sys.stderr.isatty():
         with console(stderr=True).status(what):
             yield
@@ -132,7 +132,7 @@ def working(what: str) -> Iterator[None]:
 
 @contextmanager
 def progress(total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show how many rows are done, where somebody is looking; yields what is told of more."""
+    """Show how many rows are done, if stderr is a terminal; yields a function that adds rows."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -179,7 +179,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _fall_silent() -> None:
-    """Send to nowhere what is still to be said, or Python complains when it ends."""
+    """Discard what is still in the buffer of stdout, or Python complains when it ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -187,9 +187,9 @@ def _fall_silent() -> None:
 
 def _remedy(error: ImportError) -> str:
     """Return what is missing, and which extra brings it."""
-    told = str(error)
-    if "pip install" in told or error.name is None:
-        return told
+    text = str(error)
+    if "pip install" in text or error.name is None:
+        return text
     return f"{error.name} is not installed: pip install 'plcp[cli]'"
 
 

@@ -3,7 +3,6 @@ from .application import (
     serve as serve,
 )
 from .calibration import (
-    METHODS as METHODS,
     calibrate as calibrate,
 )
 from .columns import (
@@ -16,6 +15,12 @@ from .model import (
     load_manifest as load_manifest,
     load_model as load_model,
     save_model as save_model,
+)
+from .options import (
+    METHODS as METHODS,
+    CalibrationOptions as CalibrationOptions,
+    ColumnOptions as ColumnOptions,
+    CsvOptions as CsvOptions,
 )
 from .out_of_core import (
     calibrate_file as calibrate_file,

@@ -1,4 +1,4 @@
-"""Sentences about rows that are unlike those of calibration."""
+"""Apply a model: add sets, groups and thresholds to the rows of a table, part by part."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from numpy.typing import NDArray
 from plcp._files import find_column
 from plcp.quantiles import FloatArray
 from plcp.sets import Intervals
-from plcp.tables.arrow import ParquetTable
 from plcp.tables.columns import LABELS, Feature, Framer, rule_input
-from plcp.tables.csv import CsvOptions, DelimitedTable, Dialect
+from plcp.tables.csv import DelimitedTable, Dialect
+from plcp.tables.files import Format, ParquetTable, TableFile, format_of, prefetch
 from plcp.tables.folders import FolderTable, Part, write_folder_atomically
-from plcp.tables.io import Format, TableFile, ahead, format_of
+from plcp.tables.io import check_output_table, create_table
 from plcp.tables.model import TabularModel
-from plcp.tables.opening import check_output_table, create_table
+from plcp.tables.options import CsvOptions
 from plcp.tables.scores import Predicted, read_predictions, rescaled_note, rows_without
 from plcp.thresholds import PLCP, Mondrian, ThresholdRule
 from plcp.thresholds.base import Assigned, never_crossing
 
-NAMED = 3  # values told by name
+NAMED = 3  # values listed by name
 
 
 def unseen_note(
-    feature: Feature, unseen: Counter[str] | None, by: str = "calibration"
+    feature: Feature, unseen: Counter[str] | None, by: str = "calibration rows"
 ) -> str | None:
-    """Say which values of a column calibration never saw, and what becomes of their rows.
+    """Note which values of a column calibration rows lack, and what becomes of such rows.
 
     Examples
     --------
     >>> unseen_note(Feature("state", "categories", "string"), Counter(NY=2))
-    "2 rows hold values of 'state' that calibration never saw ('NY': 2): they count as missing"
+    "2 rows hold values of 'state' that calibration rows lack ('NY': 2): they count as missing"
     """
     if not unseen:
         return None
@@ -48,12 +48,12 @@ def unseen_note(
     fate = "belong to no group of that column" if feature.kind == LABELS else "count as missing"
     return (
         f"{_rows(rows)} {'holds a value' if rows == 1 else 'hold values'} of {feature.column!r} "
-        f"that {by} never saw ({often}{more}): they {fate}"
+        f"that {by} lack ({often}{more}): they {fate}"
     )
 
 
 def infinite_note(count: int, of: int) -> str | None:
-    """Say how many sets hold every outcome."""
+    """Note how many sets hold every outcome."""
     if not count:
         return None
     sets = "1 set holds" if count == 1 else f"{count:,} sets hold"
@@ -64,7 +64,7 @@ def infinite_note(count: int, of: int) -> str | None:
 
 
 def empty_note(count: int, of: int) -> str | None:
-    """Say how many sets hold nothing."""
+    """Note how many sets hold nothing."""
     if not count:
         return None
     return (
@@ -113,7 +113,7 @@ class Applier:
         self._rows = self._lacking = self._rescaled = self._infinite = self._empty = 0
 
     def schema(self, given: pa.Schema, where: str = "the table") -> pa.Schema:
-        """Return the columns of the output, after a look whether the input will do."""
+        """Return the columns of the output, after a check of the input."""
         for name in self.model.needed:
             find_column(name, given.names, where)
         self._framer.check(given)
@@ -141,14 +141,14 @@ class Applier:
 
     def notes(self) -> list[str]:
         """Return what was odd in the rows so far, one sentence each."""
-        said = [unseen_note(f, self._framer.unseen.get(f.column)) for f in self._framer.features]
+        notes = [unseen_note(f, self._framer.unseen.get(f.column)) for f in self._framer.features]
         if self._lacking:
             lacking = rows_without(self._lacking, self._rows, "finite prediction")
-            said.append(f"{lacking} left without a set")
+            notes.append(f"{lacking} left without a set")
         if self._rescaled:
-            said.append(rescaled_note(self._rescaled))
-        said += [infinite_note(self._infinite, self._rows), empty_note(self._empty, self._rows)]
-        return [note for note in said if note]
+            notes.append(rescaled_note(self._rescaled))
+        notes += [infinite_note(self._infinite, self._rows), empty_note(self._empty, self._rows)]
+        return [note for note in notes if note]
 
     def _new_fields(self) -> list[pa.Field]:
         sets = []
@@ -308,7 +308,7 @@ def _serve(
     int96 = isinstance(file, ParquetTable) and file.int96
     with create_table(out, schema, force=force, csv=csv, after=copied, int96=int96) as writer:
         # the next batch is made while this one is written
-        for batch in ahead(batches):
+        for batch in prefetch(batches):
             writer.write(batch)
             rows += len(batch)
             advance(len(batch))

@@ -1,4 +1,4 @@
-"""Kinds of columns: which Arrow types are alike to a rule, and what becomes of each."""
+"""Columns as rules use them: kinds of Arrow types, features and their categories, data frames."""
 
 import re
 from collections import Counter
@@ -25,11 +25,11 @@ RULES = {
     BOOLEANS: "false is 0 and true is 1; missing values stay missing",
     DATES: "days since 1970, of UTC; missing values stay missing",
     DURATIONS: "days; missing values stay missing",
-    CATEGORIES: "each value is a category; one that calibration never saw counts as missing",
-    CODES: "numbers that are names: each value is a category; one that calibration never saw "
-    "counts as missing",
+    CATEGORIES: "each value is a category; one that calibration rows lack counts as missing",
+    CODES: "numbers that are names: each value is a category; one that calibration rows "
+    "do not have counts as missing",
     LABELS: "each value is a group, missing ones are a group of their own; a value that "
-    "calibration never saw belongs to none",
+    "calibration rows lack belongs to none",
 }
 ALIKE = (frozenset({NUMBERS, BOOLEANS}),)  # 0 and 1 may be written either way
 
@@ -66,7 +66,7 @@ def check_kind(column: str, kind: str, was: str, now: pa.DataType) -> None:
     """Refuse a column that is of another kind than it was."""
     found = kind_of(now)
     if kind == LABELS and found != NESTED:
-        return  # groups are told by their text, whatever it was made from
+        return  # groups are named by their text, whatever it was made from
     if kind == CODES and found in (NUMBERS, CATEGORIES, EMPTY):
         return
     pair = frozenset({kind, found})
@@ -253,7 +253,7 @@ MADE = "plcp apply has made it"
 
 @dataclass(frozen=True)
 class Feature:
-    """A column as a rule sees it: kind, Arrow type, and the categories calibration saw."""
+    """A column as a rule uses it: kind, Arrow type, and the categories of the calibration rows."""
 
     column: str
     kind: str
@@ -287,10 +287,10 @@ def learn_features(
     codes: Sequence[str] = (),
     predictions: Sequence[str] = (),
 ) -> tuple[tuple[Feature, ...], tuple[LeftOut, ...]]:
-    """Remember the columns a rule can learn from, and say why the others are left out.
+    """Remember the columns a rule can learn from, and why the others are left out.
 
     Of columns that the user has named none is left out: what cannot be used is refused. Of others,
-    constants, texts that hardly come again and whole numbers that all differ teach nothing, unless
+    constants, texts that rarely repeat and whole numbers that all differ are of no use, unless
     these are ``predictions``. Numbers in the columns ``codes`` are names, not amounts.
 
     Examples
@@ -324,7 +324,7 @@ def learn_labels(table: pa.Table, columns: Sequence[str]) -> tuple[Feature, ...]
     """Remember columns whose values are groups that the user names."""
     for name in columns:
         if kind_of(table[name].type) == NESTED:
-            raise ValueError(f"groups by {name!r} cannot be: {_unusable(table[name])}")
+            raise ValueError(f"cannot group by {name!r}: {_unusable(table[name])}")
     return tuple(_remembered(name, table[name], LABELS) for name in columns)
 
 
@@ -340,14 +340,14 @@ def describe_features(features: Sequence[Feature], left_out: Sequence[LeftOut]) 
     """Column, kind, rule and number of values of each feature, and of columns left out."""
     for feature in features:
         values = len(feature.categories) or None
-        told = {"column": feature.column, "kind": feature.kind, "rule": feature.rule}
-        yield {**told, "values": values}
+        shown = {"column": feature.column, "kind": feature.kind, "rule": feature.rule}
+        yield {**shown, "values": values}
     for left in left_out:
         yield {"column": left.column, "kind": "left out", "rule": left.reason, "values": None}
 
 
 def left_out_note(left_out: Sequence[LeftOut], table: pa.Table) -> tuple[str, ...]:
-    """Say which columns were left out that could be used, and how to use them."""
+    """Note which columns were left out that could be used, and how to use them."""
     usable = [left for left in left_out if _unusable(table[left.column]) is None]
     if not usable:
         return ()
@@ -415,8 +415,8 @@ def _remembered(name: str, column: pa.ChunkedArray, kind: str) -> Feature:
     categories: tuple[str, ...] = ()
     if kind in AS_TEXT:
         codes, values = coded(AS_TEXT[kind](column))
-        seen = values.take(pa.array(np.unique(codes[codes >= 0])))
-        categories = tuple(sorted({value for value in seen.to_pylist() if value is not None}))
+        present = values.take(pa.array(np.unique(codes[codes >= 0])))
+        categories = tuple(sorted({value for value in present.to_pylist() if value is not None}))
     return Feature(name, kind, str(column.type), categories)
 
 
@@ -426,7 +426,7 @@ READERS = {DATES: dates, DURATIONS: durations}
 class Framer:
     """Turns batches of Arrow into data frames of the remembered columns, in the same order.
 
-    Text becomes pandas categories, always the same ones; values that calibration never saw are
+    Text becomes pandas categories, always the same ones; values that calibration rows lack are
     counted in ``unseen``, by column and value.
 
     Examples
@@ -509,5 +509,5 @@ def to_frame(data: pa.Table) -> pd.DataFrame:
 
 
 def rule_input(framer: Framer, data: Data) -> Any:
-    """Frame of the columns a rule looks at; rows of zeros for a rule that looks at none."""
+    """Frame of the columns a rule uses; rows of zeros for a rule that uses none."""
     return framer.frame(data) if framer.features else np.zeros((data.num_rows, 1))

@@ -1,4 +1,4 @@
-"""How the text of a CSV file is read."""
+"""CSV files: dialects, types found in all rows, records copied byte for byte, errors by row."""
 
 import os
 import re
@@ -15,53 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from plcp.tables.io import Format, TableFile, TableWriter, ahead, evenly
+from plcp.tables.files import Format, TableFile, TableWriter, evenly, prefetch
+from plcp.tables.options import CsvOptions
 
 BLOCK = 1 << 21  # bytes read at a time, some in advance; no row may be longer
 # pandas' words for a missing value beside Arrow's; quoted or not, in text too
 MISSING = [*csv.ConvertOptions().null_values, "<NA>", "None"]
-SEPARATORS = ",;|:^~\t "
 DAYS = ("%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y")
 DAY_FIRST = [day + time for day in DAYS for time in ("", " %H:%M", " %H:%M:%S")]
-
-
-@dataclass(frozen=True)
-class CsvOptions:
-    """What a CSV file does not say of itself.
-
-    Parameters
-    ----------
-    sep : str or None
-        What separates values, one sign; None: tabs in files called .tsv, commas in others.
-    decimal : {".", ","}
-        What stands before the decimals of a number.
-    day_first : bool
-        Whether dates are written as 31/12/2026, 31.12.2026 or 31-12-2026; else as 2026-12-31.
-
-    Examples
-    --------
-    >>> CsvOptions(decimal=",")
-    Traceback (most recent call last):
-    ValueError: decimal ',' separates values too: name what separates them, as in --sep ';'
-    """
-
-    sep: str | None = None
-    decimal: str = "."
-    day_first: bool = False
-
-    def __post_init__(self) -> None:
-        if self.sep is not None and self.sep not in SEPARATORS:
-            raise ValueError(
-                f"sep must be one of {' '.join(SEPARATORS.strip())}, a tab or a space, "
-                f"got {self.sep!r}"
-            )
-        if self.decimal not in (".", ","):
-            raise ValueError(f"decimal must be . or , got {self.decimal!r}")
-        if self.decimal == (self.sep or ","):
-            raise ValueError(
-                f"decimal {self.decimal!r} separates values too: name what separates them, as in "
-                "--sep ';'"
-            )
 
 
 @dataclass(frozen=True)
@@ -115,7 +76,7 @@ class Dialect:
         """Return a reader of a path or a stream: of these columns only, if types are given."""
         return csv.open_csv(
             source,
-            # without threads, errors tell the row
+            # without threads, errors name the row
             read_options=csv.ReadOptions(block_size=block, use_threads=False),
             parse_options=csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=self.conversion(types, exact),
@@ -159,24 +120,24 @@ _RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns,
 
 
 @contextmanager
-def csv_errors_told(path: Path, names: Sequence[str]) -> Iterator[None]:
-    """Say which row and column of a file, that has these columns, cannot be read, and why."""
+def explaining_errors(path: Path, names: Sequence[str]) -> Iterator[None]:
+    """Name the row and column of a file, that has these columns, which cannot be read, and why."""
     try:
         yield
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: the columns' names are not UTF-8; {_SAVE}") from error
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        if told := _told(str(error), names):
-            raise ValueError(f"{path}{told}") from error
+        if explained := _explained(str(error), names):
+            raise ValueError(f"{path}{explained}") from error
         raise
 
 
-def _told(error: str, names: Sequence[str]) -> str:
+def _explained(error: str, names: Sequence[str]) -> str:
     if found := _VALUE.search(error):
         number, row, kind, value = found.groups()
         return (
             f"{_place(row)}: column {names[int(number)]!r} has the value {value!r}, where "
-            f"{_IN_WORDS.get(kind, kind)} is expected; mend it, or leave it empty if it is missing"
+            f"{_KINDS.get(kind, kind)} is expected; correct it, or leave it empty if it is missing"
         )
     if found := _BYTES.search(error):
         number, row = found.groups()
@@ -201,7 +162,7 @@ def _place(row: str | None) -> str:
 
 
 _SAVE = "save the file in the encoding UTF-8"
-_IN_WORDS = {"int64": "a whole number", "double": "a number", "bool": "true or false"}
+_KINDS = {"int64": "a whole number", "double": "a number", "bool": "true or false"}
 
 
 def infer_types(
@@ -223,7 +184,7 @@ def infer_types(
     found = {name: {pa.null()} for name in names}
     n_rows = 0
     # In the main thread, Arrow's reader of whole texts would swallow some Ctrl-C
-    for length, schema in ahead((len(block), _block_types(block, dialect)) for block in blocks):
+    for length, schema in prefetch((len(block), _block_types(block, dialect)) for block in blocks):
         n_rows += length
         for field in schema:
             found[field.name].add(field.type)
@@ -271,7 +232,7 @@ KEPT = [pa.int64(), pa.float64(), pa.bool_(), pa.date32()] + [
 
 
 def kept_types(blocks: Iterable[pa.RecordBatch], names: Sequence[str]) -> dict[str, pa.DataType]:
-    """Find types in which text keeps all that it says: printed, each value is the same text.
+    """Find types that lose nothing of text: printed, each value is the same text.
 
     No text at all is a missing value. What has no such type stays text.
 
@@ -477,7 +438,7 @@ class DelimitedTable(TableFile):
         Columns whose types are found out where none is given, for which the file is read once
         more; others are text. All of them by default.
     options : CsvOptions or None
-        What the file does not say of itself.
+        How the file is written.
     """
 
     def __init__(
@@ -495,7 +456,7 @@ class DelimitedTable(TableFile):
             name for name in names if name not in types and (parsed is None or name in parsed)
         ]
         if unknown:
-            with csv_errors_told(path, names):
+            with explaining_errors(path, names):
                 text = self._blocks(dict.fromkeys(unknown, pa.string()))
                 inferred, self.n_rows = infer_types(text, unknown, self.dialect)
             found |= inferred
@@ -514,9 +475,9 @@ class DelimitedTable(TableFile):
                     f"{path} seems to be separated by {sign!r}, since it begins with "
                     f"{line[:40]!r}: {remedy}"
                 )
-        with csv_errors_told(path, []):
+        with explaining_errors(path, []):
             names = self.dialect.open(path).schema.names
-        # pandas names columns by whole numbers where nobody names them
+        # pandas names columns by whole numbers by default
         if all(map(_is_number, names)) and not all(map(str.isdecimal, names)):
             raise ValueError(
                 f"{path} seems to have no header, since its first line has numbers only: add a "
@@ -526,7 +487,7 @@ class DelimitedTable(TableFile):
 
     def _scan(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         types = {name: self.schema.field(name).type for name in columns}
-        with csv_errors_told(self.path, self.schema.names):
+        with explaining_errors(self.path, self.schema.names):
             yield from evenly(self._blocks(types), rows)
 
     def _blocks(
@@ -565,7 +526,7 @@ class WrittenTable(TableFile):
 
     def text(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the text of columns, block by block."""
-        with csv_errors_told(self.path, self.schema.names):
+        with explaining_errors(self.path, self.schema.names):
             yield from self._table._blocks(dict.fromkeys(columns, pa.string()), exact=True)
 
 

@@ -1,4 +1,8 @@
-"""The files that are parts of one table in a folder, as Spark, Dask and others write them."""
+"""A table in a folder of parts, as Spark, Dask and others write it; folders written atomically.
+
+pyarrow.dataset is not used: it reads folders called ``zip=007`` as 7, parts in the order of text,
+types of CSV off the first block, and holds whole row groups in memory.
+"""
 
 import hashlib
 import os
@@ -15,15 +19,15 @@ import pyarrow.types as pt
 
 from plcp._files import check_place, stopped_by_signals, to_disk, told_when_full
 from plcp.tables.csv import DelimitedTable, written_parts
-from plcp.tables.io import Format, TableFile, evenly, format_of
+from plcp.tables.files import Format, TableFile, evenly, format_of
 
-# folders that tell that not every file beside them is a part, and what is to be done
+# folders beside which not every file is a part, and the remedy
 LOGS = {
     "_delta_log": "is a Delta table, in which old rows lie beside new ones: write its present rows "
     "to a folder of their own",
     ".hoodie": "is a Hudi table, in which old rows lie beside new ones: write its present rows to "
     "a folder of their own",
-    "_spark_metadata": "is written by a stream of Spark, whose log tells which files count: write "
+    "_spark_metadata": "is written by a stream of Spark, whose log lists which files count: write "
     "the rows that Spark reads from it to a folder of their own",
     "_temporary": "is being written by Spark or Hadoop, or was left half-written: wait for "
     "_SUCCESS, or remove _temporary and write it again",
@@ -117,9 +121,9 @@ WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")  # 007 is a name, and so is what int64 
 def folder_values(
     parts: Sequence[PurePath], types: Mapping[str, pa.DataType]
 ) -> list[dict[str, pa.Scalar]]:
-    """Return what the folders around each part say of all its rows, by column.
+    """Return the values that the names of folders give to all rows of each part, by column.
 
-    Values are whole numbers if all of a column are, else text; unless ``types`` tells.
+    Values are whole numbers if all of a column are, else text; ``types`` goes first.
 
     Examples
     --------
@@ -128,16 +132,16 @@ def folder_values(
     >>> [values["year"].as_py() for values in folder_values(parts, {})]
     [2025, 2026]
     """
-    told = [_pairs(part) for part in parts]
-    for part, pairs in zip(parts, told, strict=True):
-        if list(pairs) != list(told[0]):
+    named = [_pairs(part) for part in parts]
+    for part, pairs in zip(parts, named, strict=True):
+        if list(pairs) != list(named[0]):
             raise ValueError(
                 f"parts lie in folders of different columns, {parts[0]} and {part}: sort all of "
                 "them by the same columns"
             )
-    kinds = {key: types.get(key, _kind([pairs[key] for pairs in told])) for key in told[0]}
+    kinds = {key: types.get(key, _kind([pairs[key] for pairs in named])) for key in named[0]}
     return [
-        {key: pa.scalar(value).cast(kinds[key]) for key, value in pairs.items()} for pairs in told
+        {key: pa.scalar(value).cast(kinds[key]) for key, value in pairs.items()} for pairs in named
     ]
 
 
@@ -337,12 +341,12 @@ class FolderTable(TableFile):
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def check_unchanged(self) -> None:
-        """Refuse parts that somebody has written to since they were opened."""
+        """Refuse parts that were written to since they were opened."""
         for part in self.parts:
             part.check_unchanged()
 
     def _scan(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        batches = (batch for part in self.parts for batch in part._told(part._scan(columns, rows)))
+        batches = (batch for part in self.parts for batch in part.scan_named(columns, rows))
         yield from evenly(batches, rows)
 
 
@@ -387,8 +391,8 @@ def check_output_folder(path: str | Path, force: bool = False) -> Path:
 def write_folder_atomically(path: str | Path, *, force: bool = False) -> Iterator[Path]:
     """Give a temporary folder to write to, which gets its name when all went well.
 
-    What `write_atomically` says of files holds of the folder, but for the instant in which one
-    folder takes the place of another: a power cut just then leaves the old one as ``.NAME.….old``.
+    As `write_atomically` for files, but for the instant in which one folder takes the place of
+    another: a power cut just then leaves the old one as ``.NAME.….old``.
 
     Parameters
     ----------
@@ -433,7 +437,7 @@ def _put(new: Path, final: Path, old: Path) -> None:
 
 
 def _check_parts_only(path: str | Path, folder: Path) -> None:
-    """Refuse to replace what is more than a table: nobody wants his home folder replaced."""
+    """Refuse to replace what is more than a table, such as a home folder."""
     for root, _, names in os.walk(folder):
         for name in names:
             if not (is_marker(name) or _is_part(name)):

@@ -27,7 +27,7 @@ class TabularModel:
     roles : Roles
         Which column is what.
     features, left_out : tuple
-        The columns the rule looks at, as calibration found them, and those it may not.
+        The columns the rule uses, as calibration found them, and those it may not use.
     rule, split : ThresholdRule
         The fitted rule, and split conformal prediction on the same rows, to be compared with.
     classes : pyarrow.Array or None
@@ -35,7 +35,7 @@ class TabularModel:
     method : str
         Name of the method.
     explanation : mapping or None
-        The learned groups in words.
+        The learned groups described.
     about : mapping
         Where the model comes from: rows, seed, options, versions, what the caller added.
     notes : tuple of str
@@ -68,14 +68,14 @@ class TabularModel:
 
     @property
     def guarantee(self) -> str:
-        """What holds, and when, in the words of this table's user."""
+        """What holds, and when, in terms of the command line."""
         sentences = [rule.guarantee_ for rule in (self.rule, *self.others)]
-        said = guarantee_of_alphas(self.alphas, sentences) if self.others else sentences[0]
-        return said.replace('calibration="split"', "the method plcp-split")
+        text = guarantee_of_alphas(self.alphas, sentences) if self.others else sentences[0]
+        return text.replace('calibration="split"', "the method plcp-split")
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What a file says of this model, for whoever reads it without the rules."""
+        """Summary of this model that its file holds, to be read without the rules."""
         classes = self.classes
         return {
             "method": self.method,
@@ -116,7 +116,7 @@ class TabularModel:
         """Group, size, share, threshold, name, rule and what is typical, of each group.
 
         The threshold is None where it differs within a group that has none of its own. The rule is
-        empty where no short rule describes a learned group, and None for groups that have no words.
+        empty where no short rule describes a learned group, None for other groups.
         """
         rule = self.rule
         sizes = getattr(rule, "group_sizes_", np.array([self.about["weight"]]))
@@ -133,7 +133,7 @@ class TabularModel:
                 "threshold": None if threshold is None else float(threshold),
                 "name": words.get(i, {}).get("name") if name is None else str(name),
                 "rule": words.get(i, {}).get("rule"),
-                "typical": [told["text"] for told in words.get(i, {}).get("profile", ())],
+                "typical": [one["text"] for one in words.get(i, {}).get("profile", ())],
             }
             for i, (size, threshold, name) in enumerate(zip(sizes, thresholds, names, strict=True))
         ]
@@ -175,7 +175,7 @@ def load_model(path: str | Path) -> TabularModel:
 
 
 def load_manifest(path: str | Path) -> Mapping[str, Any]:
-    """Read what a model's file says of itself, without the rules: quickly."""
+    """Read the summary that a model's file holds, without the rules: quickly."""
     manifest = files.load_manifest(path)
     if manifest["class"] != full_name(TabularModel):
         raise ValueError(f"{path} holds a {manifest['class']}, not a model of a table: {REMEDY}")

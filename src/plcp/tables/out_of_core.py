@@ -1,4 +1,4 @@
-"""Blocks of rows that lie on disk: only one of them is in memory at a time."""
+"""Calibrate a table larger than memory: a sample learns the groups, all rows give thresholds."""
 
 import os
 import tempfile
@@ -20,18 +20,18 @@ from plcp.out_of_core.passes import Block, added
 from plcp.quantiles import FloatArray, IntArray, conformal_rank
 from plcp.tables.application import unseen_note
 from plcp.tables.calibration import (
-    METHODS,
     MOST_GROUPS,
+    RULES,
     Fitted,
-    Options,
     Task,
     fit_in_memory,
     learn,
-    warned,
+    warnings_of,
 )
 from plcp.tables.columns import Feature, Framer, rule_input
-from plcp.tables.io import TableFile, changed
+from plcp.tables.files import TableFile, changed
 from plcp.tables.model import TabularModel
+from plcp.tables.options import CalibrationOptions
 from plcp.tables.roles import Roles
 from plcp.tables.scores import Counts, Pairs, read_pairs
 from plcp.thresholds import PLCP, Mondrian, SplitConformal
@@ -44,9 +44,9 @@ Place = tuple[np.dtype[Any], tuple[int, ...], int]  # type, shape, and where an 
 
 
 class Stored(Passes):
-    """Blocks that are read anew at every pass; what is kept goes to temporary files.
+    """Blocks that are read again at every pass; what is kept goes to temporary files.
 
-    The files have no name and are gone with the last who looks at them, or with the program.
+    The files have no name and are gone with the last reference to them, or with the program.
 
     Parameters
     ----------
@@ -152,15 +152,15 @@ class Counting:
 
     def fit(self, task: Task) -> Fitted:
         """Fit the rule of a task, whose rows are those that were drawn."""
-        rule = task.method.make(task.choice)
+        rule = task.make_rule()
         if isinstance(rule, PLCP):
             return self._plcp(rule, task)
         return self._mondrian(rule, task) if isinstance(rule, Mondrian) else self._split(task)
 
     def _split(self, task: Task) -> Fitted:
         scores, counts = self._kept(task, lambda pairs: (pairs.scores,))
-        split, told = _split_of(scores, task.choice.alpha)
-        return Fitted(split, split, (), counts, told)
+        split, notes = _split_of(scores, task.alpha)
+        return Fitted(split, split, (), counts, notes)
 
     def _mondrian(self, rule: Mondrian, task: Task) -> Fitted:
         framer, numbers = Framer(task.features), Numbers()
@@ -170,20 +170,20 @@ class Counting:
             return numbers.of(labels_of(rule.groups, X)), pairs.scores
 
         rows, counts = self._kept(task, numbered)
-        told = warned(lambda: rule.fit_blocks(rows.then(_labelled, numbers.labels)))
-        split, _ = _split_of(rows.then(_scores), task.choice.alpha)
+        notes = warnings_of(lambda: rule.fit_blocks(rows.then(_labelled, numbers.labels)))
+        split, _ = _split_of(rows.then(_scores), task.alpha)
         features = tuple(_with_unseen(feature, framer) for feature in task.features)
-        return Fitted(rule, split, features, counts, tuple(told))
+        return Fitted(rule, split, features, counts, tuple(notes))
 
     def _plcp(self, rule: PLCP, task: Task) -> Fitted:
-        n = len(task.pairs.scores)  # all of them teach, whatever the method
-        rule.set_params(n_groups=task.choice.groups or most_groups(n, MOST_GROUPS))
-        taught, predicted = teach(rule, task.X, task.pairs.scores)
+        n = len(task.pairs.scores)  # the groups are learned from all of them, whatever the method
+        rule.set_params(n_groups=task.options.groups or most_groups(n, MOST_GROUPS))
+        fitted, predicted = teach(rule, task.X, task.pairs.scores)
         framer = Framer(task.features)
 
         def placed(pairs: Pairs) -> Block:
             X = rule_input(framer, pairs.table)
-            return taught.partition_.predict_quantile(X), pairs.scores
+            return fitted.partition_.predict_quantile(X), pairs.scores
 
         others, counts = self._kept(task, placed, with_drawn=False)
         if counts.used == n:  # no other row is of use
@@ -192,16 +192,19 @@ class Counting:
             return fit_in_memory(task)  # too few for a finite threshold, however they are used
         drawn = predicted, task.pairs.scores
         rows = others.beside(drawn)
-        honest, seen = (others, Held([drawn])) if rule.calibration == "split" else (rows, rows)
-        told = warned(lambda: calibrate(taught, seen, honest, min(rows.each(_least))))
+        split_off = rule.calibration == "split"
+        calibration, training = (others, Held([drawn])) if split_off else (rows, rows)
+        warned = warnings_of(
+            lambda: calibrate(fitted, training, calibration, min(rows.each(_least)))
+        )
         split, _ = _split_of(rows.then(_scores), rule.alpha)
-        which = f"the other {counts.used - n:,}" if honest is others else f"all {counts.used:,}"
+        which = f"the other {counts.used - n:,}" if split_off else f"all {counts.used:,}"
         whose = (
             f"the groups were learned from a random sample of {n:,} rows, and their thresholds "
             f"read off {which} rows of {self.file.name}"
         )
-        notes = (whose, *_unseen_notes(framer), *told)
-        return Fitted(taught, split, task.features, counts, notes, taught=n)
+        notes = (whose, *_unseen_notes(framer), *warned)
+        return Fitted(fitted, split, task.features, counts, notes, learned_from=n)
 
     def _kept(
         self, task: Task, columns: Callable[[Pairs], Block], *, with_drawn: bool = True
@@ -266,8 +269,8 @@ def _split_of(scores: Passes, alpha: float) -> tuple[SplitConformal, tuple[str, 
     """Split conformal prediction of all rows, and what it warns of."""
     split = SplitConformal(alpha=alpha)
     check_features(split, np.zeros((1, 1)), reset=True, allow_nan=True)
-    told = warned(lambda: split.fit_blocks(scores))
-    return split, tuple(told)
+    notes = warnings_of(lambda: split.fit_blocks(scores))
+    return split, tuple(notes)
 
 
 def _labelled(numbers: IntArray, scores: FloatArray, labels: NDArray[Any]) -> Block:
@@ -290,13 +293,13 @@ def _with_unseen(feature: Feature, framer: Framer) -> Feature:
 
 def _unseen_notes(framer: Framer) -> list[str]:
     notes = (
-        unseen_note(feature, framer.unseen.get(feature.column), by="the sample")
+        unseen_note(feature, framer.unseen.get(feature.column), by="the sampled rows")
         for feature in framer.features
     )
     return [note for note in notes if note]
 
 
-IN_MEMORY = ("rectified", "batch-gcp")  # methods that look at all their rows at once
+IN_MEMORY = ("rectified", "batch-gcp")  # methods that need all their rows at once
 
 
 def calibrate_file(
@@ -304,10 +307,10 @@ def calibrate_file(
 ) -> TabularModel:
     """Learn from a table on disk, of whose rows at most ``most`` are held in memory.
 
-    Of more rows, so many are drawn, and teach the groups; the thresholds are read off all rows, by
-    counting. Split and Mondrian learn the same, to the last bit, as from all rows in memory.
-    Rectified and BatchGCP, and any method with weights, stay with the rows drawn; the model's
-    notes say so.
+    Of more rows, so many are drawn, and the groups learned from them; the thresholds are read off
+    all rows, by counting. Split and Mondrian learn the same, to the last bit, as from all rows in
+    memory. Rectified and BatchGCP, and any method with weights, use the rows drawn alone; the
+    model's notes state it.
 
     Parameters
     ----------
@@ -324,7 +327,7 @@ def calibrate_file(
     --------
     >>> import tempfile
     >>> import pyarrow as pa
-    >>> from plcp.tables.opening import create_table, open_table
+    >>> from plcp.tables.io import create_table, open_table
     >>> from plcp.tables import choose_roles
     >>> table = pa.table({"s": range(99)})
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -335,29 +338,31 @@ def calibrate_file(
     ...
     SplitConformal()
     """
-    model = _calibrated(file, roles, most, Options(**options))
+    model = _calibrated(file, roles, most, CalibrationOptions(**options))
     file.check_unchanged()
     return model
 
 
-def _calibrated(file: TableFile, roles: Roles, most: int, asked: Options) -> TabularModel:
-    columns = _in_use(file, roles, asked)
-    sample = file.draw(columns, most=_to_draw(file, most, asked.method), seed=asked.seed)
+def _calibrated(
+    file: TableFile, roles: Roles, most: int, options: CalibrationOptions
+) -> TabularModel:
+    columns = _in_use(file, roles, options)
+    sample = file.draw(columns, most=_to_draw(file, most, options.method), seed=options.seed)
     if file.n_rows == len(sample.rows):
-        return learn(sample.table, roles, asked, fit_in_memory)
-    if asked.method in IN_MEMORY or roles.weight is not None:
-        model = learn(sample.table, roles, asked, fit_in_memory)
-        whose = f"the method {asked.method}" if roles.weight is None else "a weighted table"
-        told = f"No others were used: the rows of {whose} must be in memory; --rows takes more."
-        notes = (f"{note} {told}" for note in file.sample_note(len(sample.rows)))
+        return learn(sample.table, roles, options, fit_in_memory)
+    if options.method in IN_MEMORY or roles.weight is not None:
+        model = learn(sample.table, roles, options, fit_in_memory)
+        whose = f"the method {options.method}" if roles.weight is None else "a weighted table"
+        why = f"No others were used: the rows of {whose} must be in memory; --rows takes more."
+        notes = (f"{note} {why}" for note in file.sample_note(len(sample.rows)))
         return replace(model, notes=(*notes, *model.notes))
-    return learn(sample.table, roles, asked, Counting(file, columns, sample.rows).fit)
+    return learn(sample.table, roles, options, Counting(file, columns, sample.rows).fit)
 
 
-def _in_use(file: TableFile, roles: Roles, asked: Options) -> list[str]:
-    """Columns that are read: of many features none, where the method looks at none."""
-    used = {*roles.unknown_later, *roles.predictions, *(asked.by or ()), *asked.sensitive}
-    if asked.method not in METHODS or METHODS[asked.method].looks_at == "features":
+def _in_use(file: TableFile, roles: Roles, options: CalibrationOptions) -> list[str]:
+    """Columns that are read: of many features none, where the method uses none."""
+    used = {*roles.unknown_later, *roles.predictions, *(options.by or ()), *options.sensitive}
+    if options.method not in RULES or RULES[options.method].input == "features":
         used.update(roles.features)
     return [name for name in file.schema.names if name in used]
 

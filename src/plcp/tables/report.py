@@ -1,4 +1,4 @@
-"""Labelled rows under a model, and under split conformal prediction beside it."""
+"""The report of a model: sets and outcomes of test rows, beside split conformal prediction's."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Examined:
     frame : pandas.DataFrame
         All columns of the rows, by their own types.
     notes : tuple of str
-        Rows left out, and values never seen.
+        Rows left out, and values that calibration rows lack.
     """
 
     covered: NDArray[np.bool_]
@@ -108,7 +108,7 @@ def _sizes(model: TabularModel, table: pa.Table, thresholds: FloatArray) -> Floa
 
 NAMES = {"plcp": "PLCP", "plcp-split": "PLCP", "rectified": "Rectified", "batch-gcp": "BatchGCP"}
 BY_ROWS = (
-    "One group for 200 rows that taught them, at most {}, so that each can be told in words: "
+    "One group per 200 rows that they are learned from, at most {}, so that each can be described: "
     "thresholds follow a learned regressor within groups, and more groups would gain little."
 )
 SAME_ROWS = (
@@ -117,7 +117,7 @@ SAME_ROWS = (
 )
 UNWEIGHTED = (
     "The calibration rows were weighted by {!r}; here every row counts once, so that coverage may "
-    "differ from what was asked for where weights matter."
+    "differ from the target where weights matter."
 )
 SIZES = {"classes": LABELS, "scores": None}
 
@@ -148,7 +148,7 @@ def summarise_model(
     digest : str, optional
         SHA-256 of the file that the rows come from: that of the calibration rows is warned of.
     provenance : mapping, optional
-        What to tell of the test rows beside what the model knows of its own making.
+        What to report of the test rows beside what the model remembers of its own making.
     notes : iterable of str
         What else a reader should know.
     where : str
@@ -160,7 +160,7 @@ def summarise_model(
         Its ``to_html`` is the page.
     """
     found = examine(model, table, where)
-    # one group is all rows: there is nothing to tell it from
+    # one group is all rows: there is nothing to compare it with
     words = model.explanation if len(model.groups_table()) > 1 else None
     outcomes = {"Split": Outcome(found.split_covered, found.split_size)}
     if model.method != "split":
@@ -221,8 +221,8 @@ def _of_file(digest: str | None) -> dict[str, str]:
 def _first_of_several(model: TabularModel) -> list[str]:
     if not model.others:
         return []
-    levels = ", ".join(f"{alpha:g}" for alpha in model.alphas)
-    return [f"The model has sets for alpha = {levels}; those for {model.alpha:g} are measured."]
+    alphas = ", ".join(f"{alpha:g}" for alpha in model.alphas)
+    return [f"The model has sets for alpha = {alphas}; those for {model.alpha:g} are measured."]
 
 
 def _unweighted(model: TabularModel) -> list[str]:
@@ -238,9 +238,9 @@ def _made_of(model: TabularModel) -> dict[str, str]:
         for key, value in about["options"].items()
         if value
     }
-    told = {
+    origin = {
         "calibration rows": f"{about['rows']:,}",
-        "rows that taught the groups": about.get("rows_that_taught"),
+        "rows that groups were learned from": about.get("rows_learned_from"),
         "calibration file": about.get("file"),
         "SHA-256 of the calibration file": about.get("digest"),
         "calibrated at": about.get("made_at"),
@@ -248,4 +248,4 @@ def _made_of(model: TabularModel) -> dict[str, str]:
         "seed": about["seed"],
         "versions": ", ".join(f"{key} {value}" for key, value in about["versions"].items()),
     }
-    return {name: str(value) for name, value in told.items() if value is not None}
+    return {name: str(value) for name, value in origin.items() if value is not None}

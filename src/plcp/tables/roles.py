@@ -1,10 +1,11 @@
-"""Which column of a table is what: target, predictions, weight, and what a rule may look at."""
+"""Roles of columns: target, predictions, weight, and the features that a rule may use."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from plcp._files import find_column, match_columns
+from plcp.tables.options import ColumnOptions
 
 WILDCARDS = "*?["
 
@@ -20,9 +21,9 @@ class Roles:
     prediction, lower, upper, score, weight : str or None
         A point prediction, the ends of a predicted band, a score, a weight.
     probabilities, classes : tuple of str
-        One column a class, and the name of each class.
+        One column per class, and the name of each class.
     features : tuple of str
-        What a rule may look at.
+        What a rule may use.
     codes : tuple of str
         Features whose numbers are names: each value is a category.
     named : bool
@@ -57,7 +58,7 @@ class Roles:
 
     @property
     def predictions(self) -> tuple[str, ...]:
-        """Columns that a set is made from; none where only a threshold is asked for."""
+        """Columns that a set is made from; none where only a threshold is wanted."""
         single = (self.prediction, self.lower, self.upper)
         return self.probabilities or tuple(name for name in single if name is not None)
 
@@ -67,94 +68,74 @@ class Roles:
         return tuple(name for name in (self.target, self.score, self.weight) if name is not None)
 
 
-def choose_roles(
-    names: Sequence[str],
-    *,
-    target: str | None = None,
-    prediction: str | None = None,
-    lower: str | None = None,
-    upper: str | None = None,
-    probabilities: str | None = None,
-    score: str | None = None,
-    weight: str | None = None,
-    features: str | None = None,
-    exclude: str | None = None,
-    categories: str | None = None,
-    where: str = "the table",
-) -> Roles:
-    """Give each column its role; columns of which there may be many take wildcards.
+def choose_roles(names: Sequence[str], *, where: str = "the table", **columns: str | None) -> Roles:
+    """Give each column its role.
 
-    Unless told otherwise, features are all columns that new rows will have, too: all but the
-    target, the score and the weight. Predictions are among them. ``categories`` are features whose
-    numbers are codes. Messages call the table ``where``.
+    By default features are all columns that new rows will have, too: all but the target, the score
+    and the weight. Predictions are among them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns of the table.
+    where : str
+        What messages call the table.
+    **columns
+        Fields of `plcp.tables.options.ColumnOptions`.
 
     Examples
     --------
     >>> choose_roles(["age", "y", "p_no", "p_yes"], target="y", probabilities="p_*").classes
     ('no', 'yes')
     """
-    _check_task(target, prediction, lower, upper, probabilities, score)
-    single = {
-        "target": target,
-        "prediction": prediction,
-        "lower": lower,
-        "upper": upper,
-        "score": score,
-        "weight": weight,
-    }
-    given = {role: name for role, name in single.items() if name is not None}
-    found = {role: find_column(name, names, where) for role, name in given.items()}
-    columns = () if probabilities is None else match_columns(probabilities, names, where)
-    if probabilities is not None and len(columns) == 1:
+    given = ColumnOptions(**columns)
+    _check_task(given)
+    single = ("target", "prediction", "lower", "upper", "score", "weight")
+    named = {role: name for role in single if (name := getattr(given, role)) is not None}
+    found = {role: find_column(name, names, where) for role, name in named.items()}
+    probabilities = _matched(given.probabilities, names, where)
+    if len(probabilities) == 1:
         raise ValueError(
-            f"probabilities names the column {columns[0]!r} alone, but each class has one: name "
-            "them all, as in 'p_*'"
+            f"probabilities names the column {probabilities[0]!r} alone, but each class has one: "
+            "name them all, as in 'p_*'"
         )
-    _check_distinct([*found.items(), *(("probabilities", name) for name in columns)])
+    _check_distinct([*found.items(), *(("probabilities", name) for name in probabilities)])
     hidden = [found[role] for role in ("target", "score", "weight") if role in found]
-    looked_at = _features(names, hidden, features, exclude, where)
+    features = _features(names, hidden, given, where)
     return Roles(
-        target=found.get("target"),
-        prediction=found.get("prediction"),
-        lower=found.get("lower"),
-        upper=found.get("upper"),
-        probabilities=tuple(columns),
-        score=found.get("score"),
-        weight=found.get("weight"),
-        features=looked_at,
-        codes=_codes(looked_at, categories, names, where),
-        classes=tuple(_class_of(name, probabilities or "") for name in columns),
-        named=features is not None,
+        **{"target": None, **found},
+        probabilities=probabilities,
+        features=features,
+        codes=_codes(features, _matched(given.categories, names, where)),
+        classes=tuple(_class_of(name, given.probabilities or "") for name in probabilities),
+        named=given.features is not None,
     )
 
 
-def _check_task(
-    target: str | None,
-    prediction: str | None,
-    lower: str | None,
-    upper: str | None,
-    probabilities: str | None,
-    score: str | None,
-) -> None:
-    """Refuse all but one way of saying what was predicted."""
-    if (lower is None) != (upper is None):
-        given, lacking = ("lower", "upper") if upper is None else ("upper", "lower")
-        raise ValueError(f"{given} is given without {lacking}: a band has two ends, name both")
+def _matched(patterns: str | None, names: Sequence[str], where: str) -> tuple[str, ...]:
+    return () if patterns is None else tuple(match_columns(patterns, names, where))
+
+
+def _check_task(given: ColumnOptions) -> None:
+    """Refuse all but one description of what was predicted."""
+    if (given.lower is None) != (given.upper is None):
+        one, other = ("lower", "upper") if given.upper is None else ("upper", "lower")
+        raise ValueError(f"{one} is given without {other}: a band has two ends, name both")
     ways = {
-        "prediction": prediction,
-        "lower and upper": lower,
-        "probabilities": probabilities,
-        "score": score,
+        "prediction": given.prediction,
+        "lower and upper": given.lower,
+        "probabilities": given.probabilities,
+        "score": given.score,
     }
     chosen = [way for way, name in ways.items() if name is not None]
     if not chosen:
         raise ValueError(
-            "nothing says what was predicted: name its column by --prediction, --lower and "
-            "--upper, --probabilities or --score"
+            "no column of predictions is given: name it by --prediction, --lower and --upper, "
+            "--probabilities or --score"
         )
     if len(chosen) > 1:
         raise ValueError(f"{chosen[0]} and {chosen[1]} contradict each other: give one of them")
-    if target is None and score is None:
+    if given.target is None and given.score is None:
         raise ValueError(
             f"{chosen[0]} needs a target to be compared with: name its column, as in --target y"
         )
@@ -169,34 +150,27 @@ def _check_distinct(roles: Iterable[tuple[str, str]]) -> None:
 
 
 def _features(
-    names: Sequence[str],
-    hidden: Sequence[str],
-    features: str | None,
-    exclude: str | None,
-    where: str,
+    names: Sequence[str], hidden: Sequence[str], given: ColumnOptions, where: str
 ) -> tuple[str, ...]:
-    """Columns that a rule may look at: those named, or all, without those that are hidden."""
-    asked = {part.strip() for part in (features or "").split(",")}
-    taken = [name for name in hidden if name in asked]
+    """Columns that a rule may use: those named, or all, without those that are hidden."""
+    listed = {part.strip() for part in (given.features or "").split(",")}
+    taken = [name for name in hidden if name in listed]
     if taken:
         raise ValueError(
             f"column {taken[0]!r} cannot be a feature: new rows do not have it, since it is the "
             "target, the score or the weight; leave it out of features"
         )
-    chosen = list(names) if features is None else match_columns(features, names, where)
-    dropped = {*hidden, *(() if exclude is None else match_columns(exclude, names, where))}
+    chosen = tuple(names) if given.features is None else _matched(given.features, names, where)
+    dropped = {*hidden, *_matched(given.exclude, names, where)}
     return tuple(name for name in chosen if name not in dropped)
 
 
-def _codes(
-    features: Sequence[str], categories: str | None, names: Sequence[str], where: str
-) -> tuple[str, ...]:
+def _codes(features: Sequence[str], chosen: tuple[str, ...]) -> tuple[str, ...]:
     """Columns of codes, all of them features."""
-    chosen = () if categories is None else match_columns(categories, names, where)
     for name in chosen:
         if name not in features:
             raise ValueError(f"categories names {name!r}, which is no feature: leave it out")
-    return tuple(chosen)
+    return chosen
 
 
 def _class_of(column: str, patterns: str) -> str:

@@ -34,7 +34,7 @@ class Predicted(NamedTuple):
 
 
 def rescaled_note(rows: int) -> str:
-    """Say how many rows of probabilities were put right."""
+    """Note how many rows of probabilities were rescaled."""
     whose = "1 row whose" if rows == 1 else f"{rows:,} rows whose"
     return f"probabilities of {whose} sum was not 1 were divided by their sum"
 
@@ -155,7 +155,7 @@ def _not_a_class(label: str, roles: Roles, names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many rows there are, can be used, lack what, and were put right."""
+    """How many rows there are, can be used, lack what, and were rescaled."""
 
     rows: int = 0
     used: int = 0
@@ -171,7 +171,7 @@ class Counts:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said of them, one sentence each."""
+        """Notes about them, one sentence each."""
         lacking = [
             f"{rows_without(count, self.rows, what)} left out"
             for what, count in self.lacking.items()
@@ -185,7 +185,7 @@ class Counts:
             raise ValueError("the table has no rows: give one that has")
         if not self.used:
             raise ValueError(
-                f"no row can {use}: {', and '.join(self.notes)}; name other columns, or mend them"
+                f"no row can {use}: {', and '.join(self.notes)}; name others, or correct them"
             )
 
 
@@ -217,7 +217,7 @@ class Tally:
 
 
 def rows_without(count: int, of: int, what: str) -> str:
-    """Say how many rows lack something, up to the verb that tells what becomes of them."""
+    """Note how many rows lack something, up to the verb."""
     has, be = ("has", "is") if count == 1 else ("have", "are")
     return f"{count:,} of {of:,} rows {has} no {what} and {be}"
 
@@ -295,11 +295,11 @@ def check_order(table: pa.Table, roles: Roles) -> None:
 
 
 def _check_weights(weights: FloatArray, name: str) -> None:
-    """Refuse weights that say nothing, or less than nothing."""
+    """Refuse negative weights, and weights that are all zero."""
     if weights.min(initial=0.0) < 0:
         raise ValueError(
-            f"weight {name!r} holds {weights.min():g}, but weights are not negative: mend it, or "
-            "name another column"
+            f"weight {name!r} holds {weights.min():g}, but weights are not negative: correct it, "
+            "or name another column"
         )
     if len(weights) and not weights.any():
-        raise ValueError(f"weight {name!r} is 0 in every row: mend it, or name another column")
+        raise ValueError(f"weight {name!r} is 0 in every row: correct it, or name another column")
