@@ -90,7 +90,7 @@ MISTAKES = {
     "into itself": (("apply", "split.plcp", "parts", "-o", "parts/out"), "a part of parts itself"),
     "no such ending": (("apply", "split.plcp", "parts", "-o", "out.v2"),
                        "or name a folder, without an ending"),
-    "a file to a folder": (("apply", "split.plcp", "rows.parquet", "-o", "out"), "gives its format"),
+    "a file to a folder": (("apply", "split.plcp", "rows.parquet", "-o", "out"), "its format"),
     "a folder of other things": (("apply", "split.plcp", "parts", "-o", "home", "--force"),
                                  "letter.txt, which is no part of a table, and is not replaced"),
     "a strange part": (("apply", "split.plcp", "strange", "-o", "out"), "a.parquet has no column"),
