@@ -396,14 +396,13 @@ def audit(
     learned_from = match_columns(features, names, str(data)) if features else None
     left_out = match_columns(exclude, names, str(data)) if exclude else ()
     codes = match_columns(categories, names, str(data)) if categories else ()
-    from plcp.evaluation import audit as audit_table, to_text, violations
+    from plcp.evaluation import audit as audit_table
     from plcp.evaluation.certificate import core_versions
-    from plcp.evaluation.html import write_page
     from plcp.tables import codes_as_text
 
     with working("auditing"):
         taken = table.read(most=rows, seed=seed)
-        summary = audit_table(
+        found = audit_table(
             codes_as_text(taken, codes),
             **columns,
             by=grouped_by,
@@ -431,17 +430,17 @@ def audit(
             },
         )
         if out is not None:
-            write_page(summary, out, force=force)
-    if warning := summary["headline"]["warning"]:
+            found.to_html(out, force=force)
+    if warning := found.headline["warning"]:
         note(warning)
     if as_json:
-        print_json(summary)
+        print_json(found.to_dict())
     else:
-        print_text(to_text(summary))
+        print_text(found.to_text())
         if out is not None:
             print_text(f"\nwrote {out}")
     if fail_under is not None:
-        broken = violations(summary, fail_under)
+        broken = found.violations(fail_under)
         note(*broken)
         if broken:
             raise typer.Exit(FAILED)
@@ -485,8 +484,6 @@ def report(
     check_input_table(test)
     check_share("confidence", confidence)
     columns = parse_by(by) if by else ()
-    from plcp.evaluation import to_text
-    from plcp.evaluation.html import write_page
     from plcp.tables import load_model
     from plcp.tables.report import summarise_model
 
@@ -494,7 +491,7 @@ def report(
     table = open_table(test, types=loaded.column_types, csv=csv)
     with working("measuring"):
         taken = table.read(most=rows, seed=seed)
-        summary = summarise_model(
+        found = summarise_model(
             loaded,
             taken,
             by=columns,
@@ -504,13 +501,13 @@ def report(
             notes=table.sample_note(len(taken)),
             where=str(test),
         )
-        write_page(summary, out, force=force)
-    if warning := summary["headline"]["warning"]:
+        found.to_html(out, force=force)
+    if warning := found.headline["warning"]:
         note(warning)
     if as_json:
-        print_json(summary)
+        print_json(found.to_dict())
     else:
-        print_text(f"{to_text(summary)}\n\nwrote {out}")
+        print_text(f"{found.to_text()}\n\nwrote {out}")
 
 
 def explain(model: Model, as_json: Json = False) -> None:
