@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from plcp._files import find_column
-from plcp._options import check_count, check_option, check_rate
+from plcp._options import check_count, check_option
 from plcp.evaluation.certificate import versions_of
 from plcp.explain import explain_groups
 from plcp.explain.explanation import LEAST_ROWS
