@@ -456,7 +456,7 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
     ) -> None:
         """Score the rows and fit one rule a tail, each at its share of alpha."""
         with asking(self.estimator_, X):
-            prediction = score.ask(self.estimator_, X)
+            prediction = score.predictions(self.estimator_, X)
         codes = self._encode(y)
         weighted = weights is not None and has_fit_parameter(score, "sample_weight")
         self.conformity_ = score.fit(prediction, codes, *([weights] if weighted else []))
@@ -531,7 +531,7 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
     def _ask(self, X: Any) -> Any:
         """Prediction of the model, as the score reads it."""
         with asking(self.estimator_, X):
-            return self.conformity_.ask(self.estimator_, X)
+            return self.conformity_.predictions(self.estimator_, X)
 
     def _rows(self, X: Any) -> Any:
         """New rows, with the columns in the order of fit."""

@@ -41,13 +41,13 @@ class Score(Estimator, ABC):
 
         y in score.invert(p, t)   <=>   score(p, y) <= t   (in every tail)
 
-    It holds exactly, in floating point too: the ends of an interval are the outermost floats whose
-    score is at most t, where p + t itself might round to a number that is not.
+    In floating point no label is lost: whatever scores at most t is in the set, also where p + t
+    rounds to a smaller number. An interval may end a rounding error further out.
     A score knows nothing of alpha, of X, or of groups.
 
-    A score of your own defines ``__call__`` and ``invert``, and `ask` if the model is not asked by
-    ``predict``; `task` ("regression" or "classification") if it serves only one, and `learned` if
-    its `fit` learns.
+    A score of your own defines ``__call__`` and ``invert``; `predictions` if it reads something
+    other than ``predict``; `task` ("regression" or "classification") if it serves only one; and
+    `learned` if its `fit` learns.
 
     Examples
     --------
@@ -67,8 +67,8 @@ class Score(Estimator, ABC):
     task: ClassVar[str | None] = None
 
     @property
-    def tails(self) -> int:
-        """Number of thresholds per row: 2 for a score that treats both sides apart."""
+    def n_tails(self) -> int:
+        """Number of thresholds per row: 2 for a score with a threshold for each side."""
         return 1
 
     @property
@@ -78,15 +78,15 @@ class Score(Estimator, ABC):
 
     @property
     def draws(self) -> bool:
-        """Whether a score draws a number for each row."""
+        """Whether the score draws a random number for each row."""
         return False
 
     def on_rows(self, X: Any) -> Self:
-        """Return the score of new rows X: itself, unless it draws, by the content of each row."""
+        """Return the score of new rows X, with their draws if it draws."""
         return self
 
-    def ask(self, estimator: Any, X: Any) -> NDArray[Any]:
-        """Ask a fitted estimator for the predictions this score reads."""
+    def predictions(self, estimator: Any, X: Any) -> NDArray[Any]:
+        """Return what the score reads of a fitted estimator: ``predict(X)``, for most scores."""
         return np.asarray(plain(estimator.predict(X)))
 
     def fit(self, prediction: ArrayLike, y: ArrayLike) -> Self:
@@ -99,11 +99,11 @@ class Score(Estimator, ABC):
 
     @abstractmethod
     def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Score each row: shape (n,), or (n, tails) with more than one tail."""
+        """Score each row: shape (n,), or (n, n_tails) with more than one tail."""
 
     @abstractmethod
     def invert(self, prediction: ArrayLike, threshold: ArrayLike) -> Intervals | LabelSets:
-        """Return the labels whose score is at most ``threshold``: a scalar, (n,) or (n, tails)."""
+        """Return the labels whose score is at most ``threshold``, (), (n,) or (n, n_tails)."""
 
 
 def check_prediction(prediction: ArrayLike, columns: int, remedy: str) -> FloatArray:
@@ -138,7 +138,7 @@ def check_length(y: NDArray[Any], n: int) -> None:
 
 
 def check_finite(values: FloatArray, name: str) -> None:
-    """Raise at the first row that holds NaN, infinity, or what comes close to it."""
+    """Raise at the first row with NaN, infinity, or a number too large to subtract."""
     bad = ~np.isfinite(values)
     if bad.any():
         place = tuple(np.argwhere(bad)[0])
@@ -149,14 +149,14 @@ def check_finite(values: FloatArray, name: str) -> None:
     check_sizes(name, values)
 
 
-def check_threshold(threshold: ArrayLike, n: int, tails: int) -> FloatArray:
-    """Return thresholds of shape (n, tails); a scalar serves all rows, (n,) serves all tails."""
+def check_threshold(threshold: ArrayLike, n: int, n_tails: int) -> FloatArray:
+    """Return thresholds of shape (n, n_tails); a scalar serves all rows, (n,) serves all tails."""
     values = as_floats("threshold", threshold)
     try:
-        filled = np.broadcast_to(values[:, None] if values.ndim == 1 else values, (n, tails))
+        filled = np.broadcast_to(values[:, None] if values.ndim == 1 else values, (n, n_tails))
     except ValueError:
         raise ValueError(
-            f"threshold must be a scalar or have shape ({n},) or ({n}, {tails}), "
+            f"threshold must be a scalar or have shape ({n},) or ({n}, {n_tails}), "
             f"got {values.shape}: pass one threshold per row predicted"
         ) from None
     if np.isnan(filled).any():
@@ -173,9 +173,6 @@ _SCALE = (
     "or plcp.models.MeanScalePair"
 )
 _BAND = "columns are the lower and upper quantile; use plcp.models.QuantilePair"
-
-# a guess is rounded three times, each by half a unit in the last place; one more is for the last
-_ULP = 3
 
 
 class _ResidualScore(Score):
@@ -216,7 +213,7 @@ class AbsoluteResidual(_ResidualScore):
 
 
 class SignedResidual(_ResidualScore):
-    """The residual with its sign, for bounds on one side or for two sides apart.
+    """The residual with its sign, for a bound on one side or a threshold for each side.
 
     ``"upper"``: S = y - p, sets (-inf, p + t]. ``"lower"``: S = p - y, sets [p - t, inf).
     ``"both"``: the two tails (p - y, y - p), sets [p - t_1, p + t_2], for skewed noise; each tail
@@ -248,7 +245,7 @@ class SignedResidual(_ResidualScore):
         self.side = side
 
     @property
-    def tails(self) -> int:
+    def n_tails(self) -> int:
         """Two when both sides are bounded, else one."""
         return 2 if self.side == "both" else 1
 
@@ -262,7 +259,7 @@ class SignedResidual(_ResidualScore):
     def invert(self, prediction: ArrayLike, threshold: ArrayLike) -> Intervals:
         """Return the labels within the threshold of each bounded side."""
         point = check_prediction(prediction, 1, _POINT)[:, 0]
-        t = check_threshold(threshold, len(point), self.tails)
+        t = check_threshold(threshold, len(point), self.n_tails)
         if self._checked_both():
             return _widen(point, point, t[:, 0], t[:, 1])
         free = np.full(len(point), np.inf)
@@ -278,15 +275,14 @@ class SignedResidual(_ResidualScore):
 class NormalizedResidual(_ResidualScore):
     r"""The residual in units of a predicted scale, S = \|y - mean\| / max(scale, min_scale).
 
-    Sets are mean ± t · max(scale, min_scale): wide where the model says it is unsure.
+    Sets are mean ± t · max(scale, min_scale): wide where the predicted scale is large.
 
     Parameters
     ----------
     min_scale : float
-        The least scale believed, in units of y. A scale near 0, as a Gaussian process gives at its
-        own training points, makes a huge score there and a needless sliver of a set; a zero scale
-        is an error until ``min_scale`` is positive. A negative scale always is: it means the scale
-        model is wrong.
+        Lower bound of the scale, in units of y. A scale near 0, as of a Gaussian process at its own
+        training points, makes huge scores and tiny sets there; a zero scale is an error unless
+        ``min_scale`` is positive, a negative scale always is.
 
     References
     ----------
@@ -307,11 +303,11 @@ class NormalizedResidual(_ResidualScore):
     def __init__(self, min_scale: float = 0.0) -> None:
         self.min_scale = min_scale
 
-    def ask(self, estimator: Any, X: Any) -> NDArray[Any]:
-        """Ask for mean and scale, by ``return_std=True`` where predict takes it."""
-        if _takes_return_std(estimator):
+    def predictions(self, estimator: Any, X: Any) -> NDArray[Any]:
+        """Return mean and scale, by ``return_std=True`` where ``predict`` accepts it."""
+        if _accepts_return_std(estimator):
             return np.column_stack(estimator.predict(X, return_std=True))
-        return super().ask(estimator, X)
+        return super().predictions(estimator, X)
 
     def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
         """Score each row, shape (n,)."""
@@ -322,7 +318,7 @@ class NormalizedResidual(_ResidualScore):
         """Return mean ± t · scale; a negative threshold empties the set."""
         mean, scale = self._mean_and_scale(prediction)
         t = check_threshold(threshold, len(mean), 1)[:, 0]
-        residual = _largest_residual(t, scale)
+        residual = _last_within(t, lambda t: t * scale, lambda r: r / scale)
         return _widen(mean, mean, residual, residual)
 
     def point(self, prediction: ArrayLike) -> NDArray[Any]:
@@ -375,7 +371,7 @@ class QuantileResidual(_ResidualScore):
         self.symmetric = symmetric
 
     @property
-    def tails(self) -> int:
+    def n_tails(self) -> int:
         """One when symmetric, else two."""
         return 1 if self.symmetric else 2
 
@@ -393,50 +389,35 @@ class QuantileResidual(_ResidualScore):
     def invert(self, prediction: ArrayLike, threshold: ArrayLike) -> Intervals:
         """Return the band widened by the thresholds, or narrowed where they are negative."""
         lo, hi = np.sort(check_prediction(prediction, 2, _BAND), axis=1).T
-        t = check_threshold(threshold, len(lo), self.tails)
+        t = check_threshold(threshold, len(lo), self.n_tails)
         return _widen(lo, hi, t[:, 0], t[:, -1])
 
 
 def _widen(lo: FloatArray, hi: FloatArray, below: FloatArray, above: FloatArray) -> Intervals:
-    """Return {y : lo - y <= below and y - hi <= above}, differences rounded as in the score.
-
-    The ends are the outermost such floats, not lo - below and hi + above: 0.2 + (0.9 - 0.2) is
-    below 0.9, and a set that ended there would miss the very label that set its threshold.
-    """
-    return Intervals(-_largest_label(-lo, below), _largest_label(hi, above))
+    """Return {y : lo - y <= below and y - hi <= above}, differences rounded as in the score."""
+    lower = -_last_within(below, lambda t: t - lo, lambda y: y + lo)
+    return Intervals(lower, _last_within(above, lambda t: t + hi, lambda y: y - hi))
 
 
-def _largest_label(point: FloatArray, t: FloatArray) -> FloatArray:
-    """Return the largest float y with y - point <= t."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        near = point + t
-        # what that sum lost to rounding (Knuth's two-sum), and how far beyond t still rounds to t
-        back = near - point
-        lost = (point - (near - back)) + (t - back)
-        near = near + (lost + (np.nextafter(t, np.inf) - t) / 2)
-        return _settle(near, t, lambda y: y - point)
-
-
-def _largest_residual(t: FloatArray, scale: FloatArray) -> FloatArray:
-    """Return the largest float r with r / scale <= t."""
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        near = t * (scale / 2) + np.nextafter(t, np.inf) * (scale / 2)
-        return _settle(near, t, lambda r: r / scale)
-
-
-def _settle(
-    near: FloatArray, t: FloatArray, score: Callable[[FloatArray], FloatArray]
+def _last_within(
+    t: FloatArray,
+    label: Callable[[FloatArray], FloatArray],
+    score: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
-    """Move a guess to the largest float whose score is at most t; infinite t stay as they are."""
-    for _ in range(_ULP):
-        near = np.where(score(near) > t, np.nextafter(near, -np.inf), near)
-    for _ in range(_ULP):
-        further = np.nextafter(near, np.inf)
-        near = np.where(score(further) <= t, further, near)
-    return np.where(np.isinf(t), t, near)
+    """Return the largest label whose score is at most t, or one beyond it by a rounding error.
+
+    Both functions increase, are inverse but for one rounding each, and rounding keeps order. So
+    score(y) <= t implies y <= label(nextafter(t)), and label(t) needs at most one step down:
+    0.2 + (0.9 - 0.2) is below 0.9, and a set that ended there would miss the label that set t.
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        end = label(t)
+        end = np.where(score(end) > t, np.nextafter(end, -np.inf), end)
+        is_last = score(np.nextafter(end, np.inf)) > t
+        return np.where(is_last | np.isinf(t), end, label(np.nextafter(t, np.inf)))
 
 
-def _takes_return_std(estimator: Any) -> bool:
+def _accepts_return_std(estimator: Any) -> bool:
     """Whether predict, or the predict of a pipeline's last step, has a return_std argument."""
     while hasattr(estimator, "steps"):
         estimator = estimator.steps[-1][1]
@@ -444,21 +425,22 @@ def _takes_return_std(estimator: Any) -> bool:
 
 
 _TOLERANCE = 1e-6  # of a sum of probabilities in double precision, which may be read from text
-# T = 20 takes (0.6, 0.4) to (0.9997, 0.0003): beyond it nothing but underflow is to be had
+# T = 20 takes (0.6, 0.4) to (0.9997, 0.0003); more only underflows
 _TEMPERATURE_RANGE = (0.05, 20.0)
 
 
 class _ProbabilityScore(Score):
-    """A score of every label at once: asked by predict_proba, inverted by comparing."""
+    """A score of class probabilities, computed for all labels and inverted by comparing."""
 
     task: ClassVar[str | None] = "classification"
 
-    def ask(self, estimator: Any, X: Any) -> NDArray[Any]:
-        """Ask a fitted classifier for its class probabilities."""
+    def predictions(self, estimator: Any, X: Any) -> NDArray[Any]:
+        """Return the class probabilities of a fitted classifier."""
         if not hasattr(estimator, "predict_proba"):
             name = type(estimator).__name__
             raise TypeError(f"{name} has no predict_proba: wrap it in CalibratedClassifierCV")
-        return _as_given(estimator.predict_proba(X))
+        probabilities: Any = estimator.predict_proba(X)  # a tensor stays: numpy has no bfloat16
+        return probabilities if is_tensor(probabilities) else np.asarray(probabilities)
 
 
 class LabelProbability(_ProbabilityScore):
@@ -527,27 +509,27 @@ class LabelProbability(_ProbabilityScore):
 class CumulativeProbability(_ProbabilityScore):
     """The probability of all labels ranked above this one: adaptive prediction sets (APS).
 
-    S = Σ {π_i : π_i > π_y} + u π_y. Labels of equal probability share one score. First, if asked,
-    π is sharpened or flattened to softmax(T log π).
+    S = Σ {π_i : π_i > π_y} + u π_y, where labels of equal probability share one score. With a
+    temperature T, π is first sharpened or flattened to softmax(T log π).
 
     Parameters
     ----------
     own_mass : {"none", "full", "random"}
         How much of the label's own probability counts: u = 0, u = 1, or u uniform on (0, 1), drawn
-        once a row. The default is the paper's "none": the likeliest label scores 0, so no set is
+        once per row. The default is the paper's "none": the likeliest label scores 0, so no set is
         empty, the same input always gets the same set, and scores are large where inputs are hard,
-        which is what a learned partition looks for. "full" turns that about, and leaves the surest
-        rows empty. "random" alone covers no more than it must, where the model is right more often
-        than 1 - alpha, at the price of sets that change from draw to draw.
+        which is what a learned partition needs. "full" reverses that: the sets of the most certain
+        rows are empty. "random" alone does not over-cover where the model is right more often than
+        1 - alpha, at the price of sets that change from draw to draw.
     temperature : None, "fit" or positive float
         T, or ``"fit"`` for the maximum of the likelihood of the rows given to `fit`, within
-        [0.05, 20]; there T is learnt from calibration rows, one number that perturbs exact validity
-        a little: fit it elsewhere and pass the float to keep validity exact.
+        [0.05, 20]. One number learned from calibration rows perturbs exact validity a little: fit
+        it on other rows and pass the float to keep validity exact.
     random_state : int, RandomState or None
         Seed of the draws of "random". Calibration rows draw in their order. New rows draw by their
-        content (see ``on_rows``), as a conformal estimator has them: one row alone is answered as
-        among others, and equal rows share their draw (all rows of a constant X do). A score called
-        by itself knows no rows, and ``invert`` draws by the content of the predictions.
+        content (see ``on_rows``) in a conformal estimator: the set of a row does not depend on the
+        other rows, and equal rows share their draw. A score called by itself has no X, and
+        ``invert`` draws by the content of the predictions.
 
     Attributes
     ----------
@@ -571,7 +553,7 @@ class CumulativeProbability(_ProbabilityScore):
     [[0, 1, 2], [1]]
     """
 
-    _drawn: FloatArray | None = None  # numbers drawn for new rows, where these are known
+    _drawn: FloatArray | None = None  # set by on_rows
 
     def __init__(
         self,
@@ -594,20 +576,20 @@ class CumulativeProbability(_ProbabilityScore):
         return self.own_mass == "random"
 
     def on_rows(self, X: Any) -> Self:
-        """Return the score of new rows X, whose draws follow from what each of them holds.
+        """Return the score of new rows X, whose draws depend on the content of each row.
 
-        A row that calibrated and an equal new one do not share their draw.
+        A calibration row and an equal new row do not share their draw.
         """
         if not self.draws:
             return self
-        bound = copy(self)
-        bound._drawn = RowDraws(X, self._settled_seed(), "score").random()
-        return bound
+        score = copy(self)
+        score._drawn = RowDraws(X, self._fixed_seed(), "score").random()
+        return score
 
     def fit(
         self, prediction: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit the temperature by maximum likelihood, if asked to, and settle the seed."""
+        """Fix the seed, and fit the temperature by maximum likelihood where it is ``"fit"``."""
         self._seed = one_seed(self.random_state)
         if self.temperature == "fit":
             probabilities = check_probabilities(prediction)
@@ -631,7 +613,7 @@ class CumulativeProbability(_ProbabilityScore):
     def _all_scores(self, prediction: ArrayLike, in_order: bool) -> FloatArray:
         probabilities, temperature = check_probabilities(prediction), self._temperature()
         own_share = self._own_share(probabilities, in_order)
-        # T = 1 is left alone so that exact zeros and ties by rounding stay as the model gave them
+        # not for T = 1, so that exact zeros and ties stay as the model gave them
         if temperature != 1:
             probabilities = apply_temperature(probabilities, temperature)
         return cumulative_scores(probabilities, own_share)
@@ -647,27 +629,25 @@ class CumulativeProbability(_ProbabilityScore):
 
     def _own_share(self, probabilities: FloatArray, in_order: bool) -> FloatArray:
         """Return u for each row."""
+        n = len(probabilities)
         if self.own_mass not in ("none", "full", "random"):
             raise ValueError(f"own_mass must be 'none', 'full' or 'random', got {self.own_mass!r}")
-        if self.own_mass != "random":
-            return np.full(len(probabilities), float(self.own_mass == "full"))
-        return self._uniform(probabilities, in_order)
-
-    def _uniform(self, probabilities: FloatArray, in_order: bool) -> FloatArray:
-        """Return a uniform number for each row: bound to it, in order, or by its prediction."""
+        if not self.draws:
+            return np.full(n, float(self.own_mass == "full"))
         if self._drawn is not None:
             return self._drawn
-        rows = np.arange(len(probabilities)) if in_order else probabilities
-        purpose = "score in order" if in_order else "score by prediction"
-        return RowDraws(rows, self._settled_seed(), purpose).random()
+        rows, purpose = (
+            (np.arange(n), "score in order") if in_order else (probabilities, "score by prediction")
+        )
+        return RowDraws(rows, self._fixed_seed(), purpose).random()
 
-    def _settled_seed(self) -> int:
-        """Return the seed of the fit; a score that was not fitted draws one."""
+    def _fixed_seed(self) -> int:
+        """Return the seed fixed in fit; a score that was not fitted draws one."""
         return self._seed if hasattr(self, "_seed") else one_seed(self.random_state)
 
 
 def cumulative_scores(probabilities: FloatArray, u: ArrayLike) -> FloatArray:
-    """Score every label: the mass strictly above it plus u times its own, by one sort a row.
+    """Score every label: the mass strictly above it plus u times its own, by one sort per row.
 
     Examples
     --------
@@ -700,7 +680,7 @@ def fit_temperature(
 ) -> float:
     """Return the T that maximises the likelihood of the labels under softmax(T log π)."""
     logits = _log(probabilities)
-    # with the largest at 0 the plain exponentials below are safe, and faster than logsumexp
+    # with the largest at 0 the exponentials below cannot overflow, and are faster than logsumexp
     logits -= logits.max(axis=1, keepdims=True)
     own = np.average(_pick(logits, codes), weights=weights)
 
@@ -709,7 +689,7 @@ def fit_temperature(
         total = np.log(np.exp(temperature * logits).sum(axis=1))
         return float(np.average(total, weights=weights) - temperature * own)
 
-    # convex in T, so one valley in log T; where every label is right it slopes to the bound
+    # convex in T, so unimodal in log T; where every label is right the minimum is the bound
     bounds = np.log(_TEMPERATURE_RANGE)
     found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6})
     return float(np.exp(found.x))
@@ -729,7 +709,7 @@ def check_probabilities(prediction: ArrayLike) -> FloatArray:
     values = as_floats("prediction", prediction)
     if values.ndim != 2 or values.shape[1] == 0:
         raise ValueError(
-            f"prediction must have shape (n, k), one column a class, got {values.shape}: "
+            f"prediction must have shape (n, k), one column per class, got {values.shape}: "
             "pass estimator.predict_proba(X)"
         )
     check_finite(values, "prediction")
@@ -744,11 +724,6 @@ def check_probabilities(prediction: ArrayLike) -> FloatArray:
             f"minimum {values[row].min():.6g} at row {row}: pass predict_proba, not logits"
         )
     return values
-
-
-def _as_given(probabilities: Any) -> Any:
-    """Return an array; a tensor stays one, since numpy has no bfloat16."""
-    return probabilities if is_tensor(probabilities) else np.asarray(probabilities)
 
 
 def check_codes(y: ArrayLike, n: int, k: int) -> NDArray[np.intp]:

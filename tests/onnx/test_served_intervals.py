@@ -102,7 +102,7 @@ def test_a_model_with_a_graph_is_part_of_it(estimator, score, rule, rng):
 def test_a_model_without_a_graph_is_asked_for_its_prediction(estimator, score, rng):
     X, y = world(rng)
     model = ConformalRegressor(estimator, score, linear_groups(), random_state=0).fit(X, y)
-    prediction = score.ask(model.estimator_, X)
+    prediction = score.predictions(model.estimator_, X)
     served, found = assert_intervals(model, X, prediction=prediction)
     assert {*served.inputs} == {"X", "prediction"}
     assert {*found} == {"threshold", "group", "lower", "upper"}

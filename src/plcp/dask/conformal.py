@@ -54,13 +54,13 @@ def kept_scores(pairs: Spread, model: Conformal, X: Any) -> list[Array]:
     """Scores of labelled rows, one array a tail, cut as X is and kept where they were made."""
     kept = pairs.keep(_scored, model)
     lengths = X.chunks[0] if isinstance(X, Array) else (nan,) * len(kept.blocks)
-    return [_column(kept, tail, lengths) for tail in range(model.conformity_.tails)]
+    return [_column(kept, tail, lengths) for tail in range(model.conformity_.n_tails)]
 
 
 def scores_of(X: Any, y: Any, model: Conformal) -> Any:
     """Scores of labelled rows, one column a tail."""
     if count(X) == 0:
-        return np.empty((0, model.conformity_.tails))
+        return np.empty((0, model.conformity_.n_tails))
     labels = model._labels(y)
     if isinstance(model, ConformalClassifier):
         check_classes(labels)
