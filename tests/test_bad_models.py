@@ -20,7 +20,6 @@ from plcp import (
     SignedResidual,
     SplitConformal,
 )
-from plcp.dask import DaskConformalRegressor
 from plcp.scores import Score
 from plcp.sets import Intervals
 
@@ -113,12 +112,6 @@ def test_labels_for_a_regressor_and_numbers_for_a_classifier(data, as_labels):
         ConformalRegressor(LinearRegression()).fit(X, as_labels(np.where(y, "yes", "no")))
     with pytest.raises(ValueError, match=r"label type: continuous.* use ConformalRegressor"):
         ConformalClassifier(LogisticRegression()).fit(X, as_labels(y + 0.5 * X[:, 0]))
-
-
-def test_a_confidence_level_is_answered_with_alpha():
-    for conformal in (ConformalRegressor, DaskConformalRegressor):
-        with pytest.raises(TypeError, match="alpha = 1 - confidence_level"):
-            conformal(LinearRegression(), confidence_level=0.9)
 
 
 @pytest.mark.parametrize("size", [0.0, 1.0, 1.5, -0.1, "0.3", None, True, np.nan])

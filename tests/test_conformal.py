@@ -237,7 +237,7 @@ def test_a_temperature_fitted_on_the_same_rows_is_said(rng, temperature, said):
     X, y = classes(rng)
     score = CumulativeProbability(temperature=temperature)
     model = ConformalClassifier(GaussianNB(), score, SplitConformal(), random_state=0).fit(X, y)
-    assert ("fitted its temperature on these very rows" in model.guarantee_) == said
+    assert ("fitted its temperature on the calibration rows" in model.guarantee_) == said
 
 
 def test_an_atom_that_rounding_would_miss_is_covered():
@@ -257,7 +257,7 @@ def test_two_tails_have_a_rule_each_at_half_alpha(rng):
     assert [rule.alpha for rule in model.thresholds_] == [0.1, 0.1]
     below, above = conformal_quantile(y.mean() - y, 0.1), conformal_quantile(y - y.mean(), 0.1)
     assert_allclose(model.predict_interval(X[:1]), [[y.mean() - below, y.mean() + above]])
-    with pytest.raises(ValueError, match=r"each tail has groups of its own: ask thresholds_\[0\]"):
+    with pytest.raises(ValueError, match=r"each tail has groups of its own: use thresholds_\[0\]"):
         model.groups(X)
 
 

@@ -31,7 +31,7 @@ from plcp.spark import interval_udf, threshold_udf
 
 LEVELS = [0.1, 0.3]
 LINEAR = OrderedPartition(LinearQuantile())
-LOOKED_AT = r"has 2 levels, alpha = \[0.1, 0.3\], and only one can be .* as its at\(0.1\) does"
+LOOKED_AT = r"was fitted at 2 alphas, \[0.1, 0.3\], and only one .* by .at\(0.1\)"
 
 
 @pytest.fixture

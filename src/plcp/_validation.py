@@ -227,9 +227,6 @@ REMEDIES = {
     "X contains infinity": "Drop or mend those rows.",
     "can't multiply sequence": TEXT_REMEDY,
     "float() argument must be": "X must be a table of numbers.",
-    "categorical_feature do not match": (  # of LightGBM
-        'Columns that were categories in fit must be so again: X[column].astype("category").'
-    ),
 }
 
 
@@ -443,56 +440,46 @@ def takes_images(estimator: Any) -> bool:
     return bool(tags.input_tags.three_d_array or tags.no_validation)
 
 
-REMEDY = "It is the model that complains: mend these rows until its own predict answers them."
-
-
 @contextmanager
-def asking(model: Any, X: Any = None) -> Iterator[None]:
-    """Name the model whose complaint about its rows X it is, and not the rule's."""
+def model_errors(model: Any, X: Any = None) -> Iterator[None]:
+    """Name the model in an error that it raises on its rows X."""
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # its predictions are looked at
+        with np.errstate(over="ignore", invalid="ignore"):  # its predictions are checked
             yield
     except Exception as error:
-        if not _is_of_rows(error):
+        if not _may_be_about_rows(error):
             raise
-        asked = model.estimator if isinstance(model, FrozenEstimator) else model
-        told = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        model = model.estimator if isinstance(model, FrozenEstimator) else model
+        name, kind, columns = type(model).__name__, type(error).__name__, _about_columns(model, X)
         raise ValueError(
-            f"{type(asked).__name__} cannot read these rows: {told}\n"
-            f"{_model_remedy(told, asked, X)}"
+            f"{name} raised {kind} on these rows: {error}\n"
+            f"{columns or 'Change these rows until its own predict accepts them.'}"
         ) from error
 
 
-def _is_of_rows(error: Exception) -> bool:
-    """Whether a model may have said this of its rows; LightGBM has an error of its own for it."""
+def _may_be_about_rows(error: Exception) -> bool:
+    """Whether an error may be about rows; LightGBM has an exception class of its own for it."""
     own = Exception in type(error).__bases__ and type(error).__module__ != "builtins"
     is_complaint = own or isinstance(error, ValueError | LookupError)
     return is_complaint and not isinstance(error, NotFittedError)
 
 
-def _model_remedy(told: str, model: Any, X: Any) -> str:
-    known = next((remedy for complaint, remedy in REMEDIES.items() if complaint in told), None)
-    if known is not None and known is not TEXT_REMEDY:
-        return known
-    return _about_columns(model, X) or known or REMEDY
-
-
 def _about_columns(model: Any, X: Any) -> str | None:
-    """Say which columns a model was fitted to, where these are others."""
+    """Return how the columns of X differ from those a model was fitted to, if they do."""
     names = [*getattr(model, "feature_names_in_", ())]
     if names and is_frame(X):
         lacking = [name for name in names if name not in {*X.columns}]
         more = [name for name in X.columns if name not in {*names}]
         if lacking:
-            return f"It was fitted to columns that are not there: add {shortened(lacking)}."
+            return f"It was fitted to columns that are missing here: add {shortened(lacking)}."
         if more:
-            return f"It was not fitted to columns that are there: leave out {shortened(more)}."
+            return f"It was not fitted to all of these columns: drop {shortened(more)}."
     if names and X is not None and not is_frame(X):
         return f"It was fitted to a DataFrame: give one, with the columns {shortened(names)}."
     n, (_, *width) = getattr(model, "n_features_in_", None), getattr(X, "shape", (None,))
     if n is None or not width or width[0] == n:
         return None
-    return f"It was fitted to {n} columns, and these rows have {width[0]}: give it those."
+    return f"It was fitted to {n} columns, and these rows have {width[0]}: give the same columns."
 
 
 BLOCK = 2**22  # bytes at a time of an array that does not lie in order

@@ -1,11 +1,10 @@
-"""Model + score + threshold rule → prediction sets."""
+"""Conformal estimators: a model, a score and a threshold rule make prediction sets."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from functools import wraps
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +20,6 @@ from plcp._folds import Fold, row_sets, rows_of, split_rows
 from plcp._options import check_alpha, check_option, check_same_rows
 from plcp._rows import is_frame, is_module, plain, row_labels, take
 from plcp._validation import (
-    asking,
     check_at_hand,
     check_classes,
     check_labels,
@@ -31,6 +29,7 @@ from plcp._validation import (
     check_weights,
     drop_weightless,
     in_order,
+    model_errors,
     remember_columns,
 )
 from plcp.models import MeanScalePair, QuantilePair
@@ -57,291 +56,16 @@ __all__ = [
     "ConformalRegressor",
 ]
 
-
-def tails_of(rule: Any, n: int) -> list[Any]:
-    """Return one rule, not fitted, for each of n tails, each at its share of alpha.
-
-    Examples
-    --------
-    >>> from plcp import SplitConformal
-    >>> tails_of(SplitConformal(alpha=0.2), 2)
-    [SplitConformal(), SplitConformal()]
-    """
-    share = {} if n == 1 else {"alpha": _divided(rule.alpha, n)}
-    return [clone(rule).set_params(**share) for _ in range(n)]
-
-
-def _divided(alpha: Any, n: int) -> Any:
-    """Share of alpha of each of n tails, from which a tail cannot see that alpha is too large."""
-    shares = [check_alpha(level) / n for level in (alpha if is_several(alpha) else [alpha])]
-    return shares if is_several(alpha) else shares[0]
-
-
-EVERY_OUTCOME = "Every set holds every outcome"
-
-
-def set_guarantee(tails: Sequence[str], alpha: float, learned: str | None) -> str:
-    """Sentence about the sets at level 1 - alpha, from the sentences of one rule a tail.
-
-    A set misses where any of its tails does, so the union bound adds their rates. Their groups
-    differ, so only the average over all inputs adds up.
-
-    Examples
-    --------
-    >>> set_guarantee(["P(covered) >= 0.9, in finite samples."], 0.1, None)
-    'P(covered) >= 0.9, in finite samples.'
-    """
-    sentence = tails[0] if len(set(tails)) == 1 and _speaks_for_all(tails) else _union(tails, alpha)
-    if learned is None:
-        return sentence
-    return (
-        f"{sentence} Approximate all the same: the score fitted its {learned} on these very rows; "
-        f"fit it elsewhere and pass the number to be exact."
-    )
-
-
-def _speaks_for_all(tails: Sequence[str]) -> bool:
-    return len(tails) == 1 or tails[0].startswith(EVERY_OUTCOME)
-
-
-def _union(tails: Sequence[str], alpha: float) -> str:
-    k, target, each = len(tails), f"{1 - alpha:g}", f"{1 - alpha / len(tails):g}"
-    where = (
-        "Each tail has thresholds and groups of its own: thresholds_[i].guarantee_ says what holds "
-        "there."
-    )
-    if all(EXACT in tail or tail.startswith(EVERY_OUTCOME) for tail in tails):
-        return (
-            f"P(covered) >= {target} on average over all inputs, {EXACT}, if calibration and test "
-            f"points are exchangeable: the union bound over {k} tails, each valid at {each}. "
-            f"{where}"
-        )
-    return (
-        f"No finite-sample guarantee: by the union bound the set covers {target} as far as each of "
-        f"its {k} tails covers {each}, which is not exact. {where}"
-    )
-
-
 DEFAULT_ALPHA = 0.1  # of conformal estimators and of every rule
-RULES = "PLCP() (learned groups), SplitConformal() (one threshold) or Mondrian('column') (cells)"
-
-Init = TypeVar("Init", bound=Callable[..., None])
-
-
-class _Task(NamedTuple):
-    """What a task is called, and what it asks of a model."""
-
-    conformal: str
-    kind: str
-    method: str | None
-    scores: str
-
-
-TASKS = {
-    "regression": _Task(
-        "ConformalRegressor", "regressor", None, "AbsoluteResidual or another residual"
-    ),
-    "classification": _Task(
-        "ConformalClassifier",
-        "classifier",
-        "predict_proba",
-        "LabelProbability or CumulativeProbability",
-    ),
-}
-
-
-def names_alpha(init: Init) -> Init:
-    """Make a constructor that is given ``confidence_level`` answer with the name of the level."""
-
-    @wraps(init)
-    def checked(self: Any, *given: Any, **named: Any) -> None:
-        if "confidence_level" in named:
-            raise TypeError(
-                f"{type(self).__name__} takes no confidence_level: give the rate of misses, "
-                "alpha = 1 - confidence_level, as in alpha=0.1 for sets that cover 90 %"
-            )
-        init(self, *given, **named)
-
-    return cast(Init, checked)
-
-
-def rule_at(rule: Any, alpha: Any) -> Any:
-    """Return the rule at the level of its conformal estimator, unless it states its own.
-
-    A level other than the default is stated; two different ones contradict each other.
-
-    Examples
-    --------
-    >>> from plcp import SplitConformal
-    >>> rule_at(SplitConformal(), 0.2), rule_at(SplitConformal(alpha=0.3), 0.1)
-    (SplitConformal(alpha=0.2), SplitConformal(alpha=0.3))
-    """
-    check_alphas(alpha)
-    if np.array_equal(alpha, DEFAULT_ALPHA) or np.array_equal(alpha, rule.alpha):
-        return rule
-    if not np.array_equal(rule.alpha, DEFAULT_ALPHA):
-        raise ValueError(
-            f"alpha is {alpha} for the sets, but {rule.alpha} in threshold={rule}: give one of "
-            "the two, or the same"
-        )
-    return clone(rule).set_params(alpha=alpha)
-
-
-def check_parts(estimator: Any, score: Score, rule: ThresholdRule, task: str) -> None:
-    """Refuse a model, score or rule that cannot serve the task, before anything is fitted."""
-    check_alphas(rule.alpha)
-    check_rule(rule, Mondrian)
-    check_model(estimator, score, task)
-
-
-def check_is_rule(rule: Any) -> None:
-    """Refuse what is no threshold rule, and name some."""
-    if isinstance(rule, ThresholdRule):
-        return
-    if isinstance(rule, Score):
-        remedy = "a score is passed as conformity="
-    elif isinstance(rule, type) and issubclass(rule, ThresholdRule):
-        remedy = f"give an instance, threshold={rule.__name__}()"
-    else:
-        remedy = (
-            f"a rule finds the thresholds from scores, as {RULES} do; the rate of misses is "
-            "passed as alpha="
-        )
-    raise TypeError(f"threshold must be a ThresholdRule, got {rule!r}: {remedy}")
-
-
-def check_rule(rule: Any, mondrian: type[Any]) -> None:
-    """Refuse a rule that no conformal estimator can fit."""
-    if isinstance(rule, mondrian) and rule.groups is None:
-        kind = type(rule).__name__
-        raise ValueError(
-            f"{kind}(groups=None) takes labels by hand, which a conformal estimator cannot pass "
-            f"on: name a column of X or give a function of X, as in {kind}(groups=...)"
-        )
-
-
-def check_model(estimator: Any, score: Score, task: str) -> None:
-    """Refuse a model or a score that cannot serve the task."""
-    if not isinstance(score, Score):
-        remedy = (
-            "a rule is passed as threshold="
-            if isinstance(score, ThresholdRule)
-            else f"use {TASKS[task].scores}; the rate of misses is passed as alpha="
-        )
-        raise TypeError(f"conformity must be a Score, got {score!r}: {remedy}")
-    if isinstance(estimator, tuple | list):
-        raise TypeError(
-            "estimator must be one model, got several: pass QuantilePair(lower, upper) or "
-            "MeanScalePair(mean, scale)"
-        )
-    if score.task is None:
-        return  # a score of the user's own knows what to ask of which model
-    wants, other = TASKS[task], TASKS["classification" if task == "regression" else "regression"]
-    if score.task != task:
-        raise TypeError(
-            f"{score} is a score for {score.task}, but {wants.conformal} needs one for {task}: "
-            f"use {wants.scores}, or {other.conformal}"
-        )
-    serves = wants.method is not None and hasattr(estimator, wants.method)
-    if _kind(estimator) == other.kind and not serves:
-        raise TypeError(
-            f"{wants.conformal} needs a {wants.kind}, got the {other.kind} {estimator}: "
-            f"use {other.conformal}"
-        )
-
-
-def _kind(estimator: Any) -> str | None:
-    """Classifier or regressor; None for a model that does not say."""
-    tags = tags_of(estimator)
-    return None if tags is None else tags.estimator_type
-
-
-def tags_of(estimator: Any) -> Any:
-    """What a model says of itself, in the way of scikit-learn; None if it does not."""
-    try:
-        return get_tags(estimator)
-    except (AttributeError, TypeError):
-        return None
-
-
-def levels_of(model: Any) -> list[float]:
-    """Return the levels that a conformal estimator was fitted at: the sums of its tails' shares."""
-    shares = zip(*(check_alphas(tail.alpha) for tail in model.thresholds_), strict=True)
-    return [sum(of_tails) for of_tails in shares]
-
-
-def model_at(model: Any, alpha: float) -> Any:
-    """Return a fitted conformal estimator at one of its levels, with each tail at its share."""
-    place = check_listed(levels_of(model), alpha)
-    if not has_alphas(model.thresholds_[0]):
-        return model
-    one = copy(model)
-    one.alpha = alpha
-    if model.threshold is not None:
-        one.threshold = clone(model.threshold).set_params(alpha=alpha)
-    one._take_over([tail.rules_[place] for tail in model.thresholds_], alpha)
-    return one
-
-
-class WatchableModel(ABC):
-    """A conformal estimator that can be watched once it is fitted."""
-
-    conformity_: Any
-    thresholds_: list[Any]
-
-    def monitor(self, rate: float = 0.05) -> Monitor:
-        """Return a monitor of coverage in each group, for rows whose labels are known later.
-
-        Tails are watched one by one, each at its share of alpha, and so are several levels, before
-        any threshold is raised to that of a larger alpha.
-
-        Parameters
-        ----------
-        rate : float, default=0.05
-            Probability of any false alarm, ever, for all groups together.
-        """
-        check_is_fitted(self)
-        return Monitor(self, rate)
-
-    @from_one_fit
-    def _watched(self) -> list[Watch]:
-        """Return what a monitor watches: each tail and level."""
-        score = self.conformity_
-        exact = score.learned is None and not score.draws
-        one = len(self.thresholds_) == 1
-        return [
-            watch._replace(
-                title=watch.title if one else f"tail {i}, {watch.title}",
-                exact=watch.exact and exact,
-            )
-            for i, tail in enumerate(self.thresholds_, start=1)
-            for watch in tail._watched()
-        ]
-
-    @from_one_fit
-    def _sight(self, X: Any, y: ArrayLike, rule_groups: ArrayLike | None = None) -> list[Sighting]:
-        """Return which rows with labels ``y`` were missed, and the rows of each group."""
-        if rule_groups is not None:
-            raise ValueError(
-                "rule_groups are for bare threshold rules: the rule of this "
-                f"{type(self).__name__} finds groups in X"
-            )
-        scores, rows = self._scored(X, y)
-        tails = zip(self.thresholds_, scores.T, strict=True)
-        return [sighting for tail, column in tails for sighting in tail._sight(rows, column)]
-
-    @abstractmethod
-    def _scored(self, X: Any, y: ArrayLike) -> tuple[FloatArray, Any]:
-        """Return scores, one column a tail, and what the rule sees of the rows."""
-
+CONTAINERS = ("default", "pandas", "polars")
 
 Features = Callable[[Any], Any] | list[Any] | str | int | None
 
 
 class Examined(NamedTuple):
-    """Sets of labelled rows, and scores beside thresholds, one column a tail.
+    """Sets of labelled rows, with scores and thresholds, one column per tail.
 
-    Several levels lie along a third axis of the thresholds.
+    With several alphas, thresholds have a third axis for them.
     """
 
     sets: Any
@@ -349,23 +73,19 @@ class Examined(NamedTuple):
     thresholds: FloatArray
 
 
-class Answers(NamedTuple):
-    """Score of new rows, prediction of the model, and thresholds, one column a tail.
-
-    Several levels lie along a third axis of the thresholds.
-    """
+class _Inputs(NamedTuple):
+    """What sets of new rows are made of: thresholds have one column per tail, as in `Examined`."""
 
     score: Score
     prediction: Any
     thresholds: FloatArray
 
 
-class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
-    """What both tasks share: fit a model, score held-out rows, learn thresholds."""
+class Conformal(MetaEstimatorMixin, Estimator, ABC):
+    """Base of both tasks: fit a model, score held-out rows, fit one threshold rule per tail."""
 
     _task: ClassVar[str]
 
-    @names_alpha
     def __init__(
         self,
         estimator: Any,
@@ -386,7 +106,7 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
         self.random_state = random_state
 
     def _fit(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
-        """Fit the model on one part (none, if frozen) and calibrate on the rest."""
+        """Fit the model on one part of the rows (none, if frozen) and calibrate on the rest."""
         check_at_hand(X=X, sample_weight=sample_weight)
         X = plain(X)
         check_rows(X)
@@ -398,38 +118,41 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
         if is_frozen(model):
             X = in_order(model, X)
             if not isinstance(model, FrozenEstimator):
-                model.fit(X, y)  # teaches nothing: it only puts frozen members in place
+                model.fit(X, y)  # trains nothing: a pair of frozen models sets its attributes
         else:
-            learn, hold = self._divide(X, y, rng)
-            taught = None if weights is None else weights[learn]
-            params = training_params(self, {"estimator": model}, taught)["estimator"]
-            with asking(model, X):
-                model.fit(take(X, learn), y[learn], **params)
+            train, hold = self._split(X, y, rng)
+            train_weights, weights = (
+                (None, None) if weights is None else (weights[train], weights[hold])
+            )
+            params = training_params(self, {"estimator": model}, train_weights)["estimator"]
+            with model_errors(model, X):
+                model.fit(take(X, train), y[train], **params)
             X, y = take(X, hold), y[hold]
-            weights = None if weights is None else weights[hold]
         self._calibrate(score, rule, X, y, weights)
         remember_columns(self, X)
         for name in ("n_features_in_", "feature_names_in_"):
-            knows = next((w for w in (self.estimator_, witness(self)) if hasattr(w, name)), None)
-            if knows is not None:
-                setattr(self, name, getattr(knows, name))
+            for part in (columns_source(self), self.estimator_):
+                if hasattr(part, name):
+                    setattr(self, name, getattr(part, name))
 
     def _parts(self) -> tuple[Any, Score, ThresholdRule, np.random.RandomState]:
-        """Model, score and rule, checked against each other, copied and seeded."""
+        """Return model, score and rule, checked against each other, copied and seeded."""
         score = self._default_score() if self.conformity is None else self.conformity
         rule = PLCP() if self.threshold is None else self.threshold
         check_is_rule(rule)
         rule = rule_at(rule, self.alpha)
-        check_parts(self.estimator, score, rule, self._task)
+        check_alphas(rule.alpha)
+        check_rule(rule, Mondrian)
+        check_model(self.estimator, score, self._task)
         rng = check_random_state(self.random_state)
         if self.random_state is None:
             return clone(self.estimator), clone(score), clone(rule), rng
         return seeded(self.estimator, rng), seeded(score, rng), seeded(rule, rng), rng
 
-    def _divide(
+    def _split(
         self, X: Any, y: NDArray[Any], rng: np.random.RandomState
     ) -> tuple[IntArray, IntArray]:
-        """Rows to fit the model on, and rows to calibrate on."""
+        """Return the rows to fit the model on, and the rows to calibrate on."""
         size = self.calibration_size
         if not isinstance(size, Real) or not 0 < size < 1:
             raise ValueError(
@@ -454,87 +177,174 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
         y: NDArray[Any],
         weights: ArrayLike | None,
     ) -> None:
-        """Score the rows and fit one rule a tail, each at its share of alpha."""
-        with asking(self.estimator_, X):
+        """Score the rows and fit one rule per tail, each at its share of alpha."""
+        with model_errors(self.estimator_, X):
             prediction = score.predictions(self.estimator_, X)
         codes = self._encode(y)
         weighted = weights is not None and has_fit_parameter(score, "sample_weight")
         self.conformity_ = score.fit(prediction, codes, *([weights] if weighted else []))
         columns = self._scores(prediction, codes)
         rows = self._select(X)
-        given = () if weights is None else (weights,)
-        tails = tails_of(rule, columns.shape[1])
-        fitted = [
-            tail.fit(rows, column, *given) for tail, column in zip(tails, columns.T, strict=True)
-        ]
-        self._take_over(fitted, rule.alpha)
+        fit_weights = () if weights is None else (weights,)
+        rules = rules_of_tails(rule, columns.shape[1])
+        self._set_rules(
+            [
+                tail.fit(rows, column, *fit_weights)
+                for tail, column in zip(rules, columns.T, strict=True)
+            ],
+            rule.alpha,
+        )
 
     def _scores(self, prediction: Any, codes: NDArray[Any]) -> FloatArray:
-        """Scores of calibration rows, one column a tail."""
-        return one_column_each(self.conformity_(prediction, codes))
+        """Return the scores of calibration rows, one column per tail."""
+        return _one_column_per_tail(self.conformity_(prediction, codes))
 
-    def _take_over(self, tails: list[ThresholdRule], alpha: Any) -> None:
-        """Be fitted, with one fitted rule a tail."""
-        self.thresholds_ = tails
+    def _set_rules(self, rules: list[ThresholdRule], alpha: Any) -> None:
+        """Store one fitted rule per tail, and the guarantee of the sets."""
+        self.thresholds_ = rules
         if not is_several(alpha):
-            self.guarantee_ = self._guarantee(tails, alpha)
+            self.guarantee_ = self._guarantee(rules, alpha)
             return
         self._levels = check_alphas(alpha)
-        each = zip(self._levels, zip(*(tail.rules_ for tail in tails), strict=True), strict=True)
-        sentences = [self._guarantee(rules, level) for level, rules in each]
+        each = zip(self._levels, zip(*(rule.rules_ for rule in rules), strict=True), strict=True)
+        sentences = [self._guarantee(tails, level) for level, tails in each]
         self.guarantee_ = guarantee_of_alphas(self._levels, sentences)
 
-    def _guarantee(self, tails: Iterable[ThresholdRule], alpha: float) -> str:
-        sentences = [tail.guarantee_ for tail in tails]
+    def _guarantee(self, rules: Iterable[ThresholdRule], alpha: float) -> str:
+        sentences = [rule.guarantee_ for rule in rules]
         return set_guarantee(sentences, alpha, self.conformity_.learned)
 
     def at(self, alpha: float) -> Self:
-        """Return this model at one of the levels it was fitted at, without fitting anew.
+        """Return this model at one of the alphas it was fitted at, without another fit.
 
-        For whatever looks at one set a row: displays, certificates, explanations. Thresholds are
-        the level's own, which those of a larger alpha do not raise.
+        For displays, certificates and explanations, which need one set per row. Thresholds are
+        those of this alpha alone, not raised to those of a larger alpha.
         """
         check_is_fitted(self)
-        return cast(Self, model_at(self, alpha))
+        place = check_listed(alphas_of(self), alpha)
+        if not has_alphas(self.thresholds_[0]):
+            return self
+        one = copy(self)
+        one.alpha = alpha
+        if self.threshold is not None:
+            one.threshold = clone(self.threshold).set_params(alpha=alpha)
+        one._set_rules([rule.rules_[place] for rule in self.thresholds_], alpha)
+        return one
 
     def examine(self, X: Any, y: ArrayLike) -> Examined:
-        """Sets of labelled rows, beside the scores and thresholds that made them."""
+        """Return the sets of labelled rows, with the scores and thresholds that made them."""
         check_is_fitted(self)
         check_same_rows(X, y=y)
-        codes = self._encode(self._labels(y))
-        answers = self._answers(X)
-        scores = one_column_each(answers.score(answers.prediction, codes))
-        return Examined(self._sets(answers), scores, answers.thresholds)
-
-    def _scored(self, X: Any, y: ArrayLike) -> tuple[FloatArray, Any]:
-        check_same_rows(X, y=y)
-        X, codes = self._rows(X), self._encode(self._labels(y))
-        score = self.conformity_.on_rows(X)
-        return one_column_each(score(self._ask(X), codes)), self._select(X)
+        codes = self._encode(self._check_labels(y))
+        inputs = self._inputs(X)
+        scores = _one_column_per_tail(inputs.score(inputs.prediction, codes))
+        return Examined(self._sets(inputs), scores, inputs.thresholds)
 
     def members(self, X: Any) -> Members:
-        """Rows of each group that the rule of each tail learned or was given, by name."""
-        rows = self._select(self._rows(X))
-        tails = [tail.members(rows) for tail in self.thresholds_]
+        """Return the rows of each group that a rule learned or was given, by name."""
+        rows = self._select(self._check_rows(X))
+        tails = [rule.members(rows) for rule in self.thresholds_]
         if len(tails) == 1:
             return tails[0]
-        named = ((i, name) for i, tail in enumerate(tails, start=1) for name in tail)
-        return {f"tail {i}, {name}": tails[i - 1][name] for i, name in named}
+        return {
+            f"tail {i}, {name}": members
+            for i, tail in enumerate(tails, start=1)
+            for name, members in tail.items()
+        }
 
-    def _answers(self, X: Any) -> Answers:
-        """Answer of the model and of the rules to new rows."""
-        X = self._rows(X)
-        prediction, rows = self._ask(X), self._select(X)
-        thresholds = np.stack([tail.predict(rows) for tail in self.thresholds_], axis=1)
-        return Answers(self.conformity_.on_rows(X), prediction, thresholds)
+    def groups(self, X: Any) -> IntArray:
+        """Return the learned group of each row, for a rule that learns groups."""
+        check_is_fitted(self)
+        if len(self.thresholds_) > 1:
+            raise ValueError(
+                "each tail has groups of its own: use thresholds_[0].groups or "
+                "thresholds_[1].groups"
+            )
+        rule = self.thresholds_[0]
+        if not isinstance(rule, PLCP):
+            raise ValueError(
+                f"{type(rule).__name__} learns no groups; those given to a rule by the user are "
+                "in thresholds_[0].groups_"
+            )
+        return rule.groups(self._select(self._check_rows(X)))
 
-    def _ask(self, X: Any) -> Any:
-        """Prediction of the model, as the score reads it."""
-        with asking(self.estimator_, X):
+    def monitor(self, rate: float = 0.05) -> Monitor:
+        """Return a monitor of coverage in each group, for rows whose labels are known later.
+
+        Each tail is monitored at its share of alpha. Of several alphas each is monitored by its own
+        thresholds, before these are raised to those of a larger alpha.
+
+        Parameters
+        ----------
+        rate : float, default=0.05
+            Probability of any false alarm, ever, for all groups together.
+        """
+        check_is_fitted(self)
+        return Monitor(self, rate)
+
+    @from_one_fit
+    def _watched(self) -> list[Watch]:
+        """Return what a monitor watches: each tail and alpha."""
+        score = self.conformity_
+        exact = score.learned is None and not score.draws
+        one = len(self.thresholds_) == 1
+        return [
+            watch._replace(
+                title=watch.title if one else f"tail {i}, {watch.title}",
+                exact=watch.exact and exact,
+            )
+            for i, rule in enumerate(self.thresholds_, start=1)
+            for watch in rule._watched()
+        ]
+
+    @from_one_fit
+    def _sight(self, X: Any, y: ArrayLike, rule_groups: ArrayLike | None = None) -> list[Sighting]:
+        """Return which rows with labels ``y`` were missed, and the rows of each group."""
+        if rule_groups is not None:
+            raise ValueError(
+                "rule_groups are for bare threshold rules: the rule of this "
+                f"{type(self).__name__} finds groups in X"
+            )
+        check_same_rows(X, y=y)
+        X, codes = self._check_rows(X), self._encode(self._check_labels(y))
+        scores = _one_column_per_tail(self.conformity_.on_rows(X)(self._predictions(X), codes))
+        rows, tails = self._select(X), zip(self.thresholds_, scores.T, strict=True)
+        return [sighting for rule, column in tails for sighting in rule._sight(rows, column)]
+
+    def _inputs(self, X: Any) -> _Inputs:
+        """Return what the sets of new rows are made of."""
+        X = self._check_rows(X)
+        prediction, rows = self._predictions(X), self._select(X)
+        thresholds = np.stack([rule.predict(rows) for rule in self.thresholds_], axis=1)
+        return _Inputs(self.conformity_.on_rows(X), prediction, thresholds)
+
+    def _sets(self, inputs: _Inputs) -> Any:
+        """Return the set of each row, or one for each alpha."""
+        if inputs.thresholds.ndim == 2:
+            return self._invert(inputs)
+        each = np.moveaxis(inputs.thresholds, -1, 0)
+        sets = [self._invert(inputs._replace(thresholds=column)) for column in each]
+        return NestedSets(self._levels, sets)
+
+    def _predict_set(self, X: Any) -> Any:
+        """Return the set of each row, with the index of X where it has one."""
+        X = plain(X)
+        sets, index = self._sets(self._inputs(X)), row_labels(X)
+        return sets if index is None else sets.with_index(index)
+
+    def _invert(self, inputs: _Inputs) -> Any:
+        """Return the set of each row, at one alpha."""
+        score, prediction, thresholds = inputs
+        one = thresholds.shape[1] == 1
+        return score.invert(prediction, thresholds[:, 0] if one else thresholds)
+
+    def _predictions(self, X: Any) -> Any:
+        """Return the predictions of the model that the score reads."""
+        with model_errors(self.estimator_, X):
             return self.conformity_.predictions(self.estimator_, X)
 
-    def _rows(self, X: Any) -> Any:
-        """New rows, with the columns in the order of fit."""
+    def _check_rows(self, X: Any) -> Any:
+        """Return new rows, with the columns in the order of fit."""
         check_is_fitted(self)
         check_at_hand(X=X)
         X = plain(X)
@@ -544,152 +354,42 @@ class Conformal(WatchableModel, MetaEstimatorMixin, Estimator, ABC):
             validate_data(self.thresholds_[0], X, reset=False, skip_check_array=True)
         return X
 
-    def _sets(self, answers: Answers) -> Any:
-        """Prediction set of each row; at several levels one each."""
-        if answers.thresholds.ndim == 2:
-            return self._invert(answers)
-        each = np.moveaxis(answers.thresholds, -1, 0)
-        sets = [self._invert(answers._replace(thresholds=column)) for column in each]
-        return NestedSets(self._levels, sets)
-
-    def _sets_of(self, X: Any) -> Any:
-        """Prediction set of each row, with the index of X where it has one."""
-        X = plain(X)
-        sets, index = self._sets(self._answers(X)), row_labels(X)
-        return sets if index is None else sets.with_index(index)
-
-    def _invert(self, answers: Answers) -> Any:
-        """Prediction set of each row, at one level."""
-        score, prediction, thresholds = answers
-        one = thresholds.shape[1] == 1
-        return score.invert(prediction, thresholds[:, 0] if one else thresholds)
-
     def _select(self, X: Any) -> Any:
-        return selected(self.features, X)
-
-    def groups(self, X: Any) -> IntArray:
-        """Learned group of each row, for a rule that learns groups."""
-        check_is_fitted(self)
-        if len(self.thresholds_) > 1:
-            raise ValueError(
-                "each tail has groups of its own: ask thresholds_[0] or thresholds_[1]"
-            )
-        rule = self.thresholds_[0]
-        if not isinstance(rule, PLCP):
-            raise ValueError(
-                f"{type(rule).__name__} learns no groups; those given to a rule by the user are "
-                "in thresholds_[0].groups_"
-            )
-        return rule.groups(self._select(self._rows(X)))
+        return select_features(self.features, X)
 
     @staticmethod
     @abstractmethod
-    def _labels(y: ArrayLike) -> NDArray[Any]:
-        """Labels of rows, checked."""
+    def _check_labels(y: ArrayLike) -> NDArray[Any]:
+        """Return the labels of rows, checked."""
 
     @abstractmethod
     def _default_score(self) -> Score:
-        """Score used where none is given."""
+        """Return the score used where none is given."""
 
     def _encode(self, y: NDArray[Any]) -> NDArray[Any]:
         return y
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return how metadata is routed: weights calibrate, and go to a model that wants them."""
+        """Return how metadata is routed: to calibration, and to a model that requests it."""
         return training_routes(self, {"estimator": self.estimator}).add_self_request(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        of_model = tags_of(self.estimator)
+        of_model = _tags(self.estimator)
         tags.input_tags.allow_nan = of_model is not None and of_model.input_tags.allow_nan
         return tags
-
-
-def selected(features: Features, X: Any) -> Any:
-    """Return what the threshold rule sees of X: some columns, or what a function makes of it."""
-    if features is None:
-        return X
-    if is_module(features):
-        from plcp.partitions.torch import embed
-
-        return embed(cast(Any, features), X)
-    if callable(features):
-        return features(X)
-    columns = [features] if isinstance(features, str | int) else list(features)
-    if is_frame(X):
-        names = list(X.columns)
-        missing = [name for name in columns if isinstance(name, str) and name not in names]
-        if missing:
-            raise ValueError(f"features names {missing}, but X has only {names}")
-    return _safe_indexing(X, columns, axis=1)
-
-
-def one_column_each(scores: FloatArray) -> FloatArray:
-    """Scores with one column a tail, be it a single one."""
-    return scores.reshape(len(scores), -1)
-
-
-def witness(model: Conformal) -> Any:
-    """Whoever has ``feature_names_in_`` and ``n_features_in_`` of the rows that calibrated.
-
-    The model within may have been trained on arrays without names, or know nothing of them.
-    """
-    return model.thresholds_[0] if model.features is None else model
-
-
-def check_one_level(estimator: Any) -> None:
-    """Refuse a rule or model fitted at several levels, where one set a row is looked at."""
-    rule = estimator.thresholds_[0] if isinstance(estimator, Conformal) else estimator
-    if has_alphas(rule):
-        levels = check_alphas(rule.alpha) if rule is estimator else levels_of(estimator)
-        raise ValueError(
-            f"this {type(estimator).__name__} has {len(levels)} levels, alpha = {levels}, and only "
-            f"one can be looked at here: give it at one of them, as its at({levels[0]:g}) does"
-        )
-
-
-def is_frozen(estimator: Any) -> bool:
-    """Whether fitting would teach nothing: frozen itself, or a pair of frozen models.
-
-    Other estimators around a frozen one, such as ``CalibratedClassifierCV``, still learn.
-    """
-    if isinstance(estimator, QuantilePair):
-        return is_frozen(estimator.lower) and is_frozen(estimator.upper)
-    if isinstance(estimator, MeanScalePair):
-        return is_frozen(estimator.mean) and is_frozen(estimator.scale)
-    return isinstance(estimator, FrozenEstimator)
-
-
-def _split_classes(
-    sets: IntArray, y: NDArray[Any], size: float, rng: np.random.RandomState
-) -> Fold:
-    """Rows of two parts, with the same share of each class, and some of each class in the first."""
-    places, codes = rng.permutation(sets.max() + 1)[sets], np.unique(y, return_inverse=True)[1]
-    held: list[IntArray] = []
-    beyond = 0.0  # what one class holds out too few, the next makes up for
-    for code in range(codes.max() + 1):
-        own = np.unique(places[codes == code])
-        wanted = size * len(own) + beyond
-        held.append(own[: min(max(0, round(wanted)), len(own) - 1)])
-        beyond = wanted - len(held[-1])
-    hold = rows_of(np.concatenate(held), places)
-    return np.setdiff1d(np.arange(len(y)), hold), hold
-
-
-CONTAINERS = ("default", "pandas", "polars")
 
 
 class ConformalRegressor(RegressorMixin, Conformal):
     """Prediction intervals around any regressor, valid for each kind of input.
 
-    ``score`` is R² of the point prediction, as of any regressor: it says nothing of the intervals.
-    Tune the rule where it is fitted, on scores: ``GridSearchCV(PLCP(), ...).fit(X, scores)`` goes
-    by its pinball loss.
+    ``score`` is R² of the point prediction, as of any regressor: it does not judge the intervals.
+    Tune the rule on scores: ``GridSearchCV(PLCP(), ...).fit(X, scores)`` compares pinball losses.
 
     A ``Pipeline`` goes inside, ``ConformalRegressor(make_pipeline(StandardScaler(), Ridge()))``:
-    the rule sees X as it is given. Where it is to see what the steps make of X, it comes last: with
-    ``pipe = make_pipeline(PCA(9), ConformalRegressor(Ridge()))`` the sets of new rows are
-    ``pipe[-1].predict_set(pipe[:-1].transform(X))``, as a pipeline itself has ``predict`` alone.
+    the rule reads X as given. For a rule that reads transformed rows the conformal estimator comes
+    last: with ``pipe = make_pipeline(PCA(9), ConformalRegressor(Ridge()))`` the sets of new rows
+    are ``pipe[-1].predict_set(pipe[:-1].transform(X))``, since a pipeline has only ``predict``.
 
     Parameters
     ----------
@@ -703,23 +403,23 @@ class ConformalRegressor(RegressorMixin, Conformal):
         The rule that turns scores into thresholds; None: ``PLCP()``. A score with two tails gets
         one rule each, at alpha / 2.
     alpha : float or list of float, default=0.1
-        Miscoverage rate of the sets, or several, given to the rule unless it states its own: an
+        Miscoverage rate of the sets, or several, given to the rule unless it has its own: an
         ``alpha`` of the rule other than 0.1 holds where this one is 0.1, and must equal it where
         it is not.
     features : column, list of columns, callable or None, default=None
-        What the rule sees of X: some columns (names or positions), or a function of X such as an
+        What the rule reads of X: some columns (names or positions), or a function of X such as an
         embedding. None: all of it.
     calibration_size : float, default=0.3
-        Share of rows to calibrate on, for a model that is not frozen. Which ones depends on what
-        stands in them and on the seed, not on their order, and equal rows stay together.
+        Share of rows to calibrate on, for a model that is not frozen. Which ones depends on their
+        content and on the seed, not on their order, and equal rows stay together.
     random_state : int, RandomState or None
-        Seed of that split, and of whatever ``random_state`` in the model, the score and the rule
-        is None. None: they are left as they are.
+        Seed of that split, and of each ``random_state`` of the model, the score and the rule that
+        is None. None: these are left as they are.
 
     Attributes
     ----------
     estimator_, conformity_ : the fitted model and score
-    thresholds_ : list of fitted rules, one a tail
+    thresholds_ : list of fitted rules, one per tail
     guarantee_ : str
         What holds, and when.
 
@@ -745,26 +445,26 @@ class ConformalRegressor(RegressorMixin, Conformal):
         scikit-learn's metadata routing is on, the model is given weights if it requests them.
         """
         check_same_rows(X, y=y, sample_weight=sample_weight)
-        self._fit(X, self._labels(y), sample_weight)
+        self._fit(X, self._check_labels(y), sample_weight)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Point predictions of the model."""
-        prediction = self._ask(self._rows(X))
+        """Return the point predictions of the model."""
+        prediction = self._predictions(self._check_rows(X))
         return self.conformity_.point(prediction)
 
     def predict_set(self, X: Any) -> Any:
-        """``Intervals``, a set that can be asked: ``contains``, ``size``, ``clip``.
+        """Return ``Intervals``, which have ``contains``, ``size`` and ``clip``.
 
-        At several levels ``NestedSets``, a mapping of each alpha to its intervals. Rows of a pandas
-        frame keep its index in ``to_pandas``; those of arrays and polars keep their order alone.
+        At several alphas ``NestedSets``, a mapping of each alpha to its intervals. Rows of a pandas
+        frame keep its index in ``to_pandas``; those of arrays and polars keep only their order.
         """
-        return self._sets_of(X)
+        return self._predict_set(X)
 
     def predict_interval(self, X: Any) -> Any:
-        """Lower and upper ends, shape (n, 2); a data frame if ``set_output`` says so.
+        """Return lower and upper ends, shape (n, 2), or a data frame: see ``set_output``.
 
-        At several levels the shape is (n, 2, levels), and columns end in their level.
+        At several alphas the shape is (n, 2, number of alphas), and column names end in alpha.
         """
         intervals = self.predict_set(X)
         container = self._container()
@@ -784,7 +484,7 @@ class ConformalRegressor(RegressorMixin, Conformal):
         return str(chosen or get_config()["transform_output"])
 
     @staticmethod
-    def _labels(y: ArrayLike) -> NDArray[Any]:
+    def _check_labels(y: ArrayLike) -> NDArray[Any]:
         return check_response(y)
 
     def _default_score(self) -> Score:
@@ -795,7 +495,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     """Prediction sets of labels from any classifier, valid for each kind of input.
 
     ``predict_set(X).to_pandas()`` and ``.to_polars()`` give the sets as a table, one boolean column
-    a class, the first with the index of X. Pipelines are used as in ``ConformalRegressor``.
+    per class, the first with the index of X. Pipelines are used as in ``ConformalRegressor``.
 
     Parameters
     ----------
@@ -810,7 +510,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     Attributes
     ----------
     classes_ : ndarray
-        Labels the model knows.
+        Labels the model was trained on.
     estimator_, conformity_, thresholds_, guarantee_ :
         As in ``ConformalRegressor``.
 
@@ -842,41 +542,41 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         scikit-learn's metadata routing is on, the model is given weights if it requests them.
         """
         check_same_rows(X, y=y, sample_weight=sample_weight)
-        labels = self._labels(y)
+        labels = self._check_labels(y)
         check_classes(labels)
         self._fit(X, labels, sample_weight)
         return self
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """Labels the model knows."""
+        """Labels the model was trained on."""
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.classes_)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Likeliest label of each row."""
-        X = self._rows(X)
-        with asking(self.estimator_, X):
+        """Return the likeliest label of each row."""
+        X = self._check_rows(X)
+        with model_errors(self.estimator_, X):
             return self.estimator_.predict(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the model, as they are."""
-        X = self._rows(X)
-        with asking(self.estimator_, X):
+        """Return the probabilities of the model, unchanged."""
+        X = self._check_rows(X)
+        with model_errors(self.estimator_, X):
             return self.estimator_.predict_proba(X)
 
     def predict_set(self, X: Any) -> Any:
-        """``LabelSets`` that can be asked: ``contains``, ``size``, ``to_lists``.
+        """Return ``LabelSets``, which have ``contains``, ``size`` and ``to_lists``.
 
-        At several levels ``NestedSets``, a mapping of each alpha to its sets.
+        At several alphas ``NestedSets``, a mapping of each alpha to its sets.
         """
-        return self._sets_of(X)
+        return self._predict_set(X)
 
-    def _invert(self, answers: Answers) -> LabelSets:
-        return super()._invert(answers).with_classes(self.classes_)
+    def _invert(self, inputs: _Inputs) -> LabelSets:
+        return super()._invert(inputs).with_classes(self.classes_)
 
     @staticmethod
-    def _labels(y: ArrayLike) -> NDArray[Any]:
+    def _check_labels(y: ArrayLike) -> NDArray[Any]:
         return check_labels(y)
 
     def _default_score(self) -> Score:
@@ -889,5 +589,235 @@ class ConformalClassifier(ClassifierMixin, Conformal):
                 f"labels {unknown.tolist()} are not among the classes {self.classes_.tolist()} the "
                 "model was trained on: drop those rows, merge rare classes, or retrain the model"
             )
-        order = np.argsort(self.classes_)  # a model of one's own may list them in any order
+        order = np.argsort(self.classes_)  # a model may list them in any order
         return order[np.searchsorted(self.classes_, y, sorter=order)]
+
+
+def rules_of_tails(rule: Any, n: int) -> list[Any]:
+    """Return one unfitted rule for each of n tails, each at its share of alpha.
+
+    Examples
+    --------
+    >>> from plcp import SplitConformal
+    >>> rules_of_tails(SplitConformal(alpha=0.2), 2)
+    [SplitConformal(), SplitConformal()]
+    """
+    if n == 1:
+        return [clone(rule)]
+    # checked here, since a rule at its share does not see that alpha is too large
+    shares = [check_alpha(alpha) / n for alpha in np.atleast_1d(rule.alpha).tolist()]
+    share = shares if is_several(rule.alpha) else shares[0]
+    return [clone(rule).set_params(alpha=share) for _ in range(n)]
+
+
+def alphas_of(model: Conformal) -> list[float]:
+    """Return the alphas a conformal estimator was fitted at: the sums of its tails' shares."""
+    shares = zip(*(check_alphas(rule.alpha) for rule in model.thresholds_), strict=True)
+    return [sum(of_tails) for of_tails in shares]
+
+
+def rule_at(rule: Any, alpha: Any) -> Any:
+    """Return the rule at the alpha of its conformal estimator, unless it has its own.
+
+    An alpha other than the default counts as given; two different ones contradict each other.
+
+    Examples
+    --------
+    >>> from plcp import SplitConformal
+    >>> rule_at(SplitConformal(), 0.2), rule_at(SplitConformal(alpha=0.3), 0.1)
+    (SplitConformal(alpha=0.2), SplitConformal(alpha=0.3))
+    """
+    check_alphas(alpha)
+    if np.array_equal(alpha, DEFAULT_ALPHA) or np.array_equal(alpha, rule.alpha):
+        return rule
+    if not np.array_equal(rule.alpha, DEFAULT_ALPHA):
+        raise ValueError(
+            f"alpha is {alpha} for the sets, but {rule.alpha} in threshold={rule}: give one of "
+            "the two, or the same"
+        )
+    return clone(rule).set_params(alpha=alpha)
+
+
+def select_features(features: Features, X: Any) -> Any:
+    """Return what the threshold rule reads of X: some columns, or a function of it."""
+    if features is None:
+        return X
+    if is_module(features):
+        from plcp.partitions.torch import embed
+
+        return embed(cast(Any, features), X)
+    if callable(features):
+        return features(X)
+    columns = [features] if isinstance(features, str | int) else list(features)
+    if is_frame(X):
+        names = list(X.columns)
+        missing = [name for name in columns if isinstance(name, str) and name not in names]
+        if missing:
+            raise ValueError(f"features names {missing}, but X has only {names}")
+    return _safe_indexing(X, columns, axis=1)
+
+
+def columns_source(model: Conformal) -> Any:
+    """Return the fitted part with ``feature_names_in_`` and ``n_features_in_`` of X.
+
+    The model itself may have been trained on arrays without names.
+    """
+    return model.thresholds_[0] if model.features is None else model
+
+
+def is_frozen(estimator: Any) -> bool:
+    """Whether fitting would train nothing: frozen itself, or a pair of frozen models.
+
+    Other estimators around a frozen one, such as ``CalibratedClassifierCV``, are still trained.
+    """
+    if isinstance(estimator, QuantilePair):
+        return is_frozen(estimator.lower) and is_frozen(estimator.upper)
+    if isinstance(estimator, MeanScalePair):
+        return is_frozen(estimator.mean) and is_frozen(estimator.scale)
+    return isinstance(estimator, FrozenEstimator)
+
+
+def check_one_alpha(estimator: Any) -> None:
+    """Raise for a rule or model fitted at several alphas, where one set per row is needed."""
+    rule = estimator.thresholds_[0] if isinstance(estimator, Conformal) else estimator
+    if has_alphas(rule):
+        alphas = check_alphas(rule.alpha) if rule is estimator else alphas_of(estimator)
+        raise ValueError(
+            f"this {type(estimator).__name__} was fitted at {len(alphas)} alphas, {alphas}, and "
+            f"only one is allowed here: choose one, as by .at({alphas[0]:g})"
+        )
+
+
+def check_is_rule(rule: Any) -> None:
+    """Raise for what is no threshold rule, and name some."""
+    if isinstance(rule, ThresholdRule):
+        return
+    if isinstance(rule, Score):
+        remedy = "a score is passed as conformity="
+    elif isinstance(rule, type) and issubclass(rule, ThresholdRule):
+        remedy = f"give an instance, threshold={rule.__name__}()"
+    else:
+        remedy = (
+            "use PLCP() (learned groups), SplitConformal() (one threshold) or Mondrian('column') "
+            "(given groups); the miscoverage rate is passed as alpha="
+        )
+    raise TypeError(f"threshold must be a ThresholdRule, got {rule!r}: {remedy}")
+
+
+def check_rule(rule: Any, mondrian: type[Any]) -> None:
+    """Raise for a rule that no conformal estimator can fit."""
+    if isinstance(rule, mondrian) and rule.groups is None:
+        kind = type(rule).__name__
+        raise ValueError(
+            f"{kind}(groups=None) takes labels by hand, which a conformal estimator cannot pass "
+            f"on: name a column of X or give a function of X, as in {kind}(groups=...)"
+        )
+
+
+_SCORES = {
+    "regression": "AbsoluteResidual or another residual",
+    "classification": "LabelProbability or CumulativeProbability",
+}
+_CONFORMAL = {"regression": "ConformalRegressor", "classification": "ConformalClassifier"}
+
+
+def check_model(estimator: Any, score: Score, task: str) -> None:
+    """Raise for a model or a score that does not fit the task."""
+    if not isinstance(score, Score):
+        remedy = (
+            "a rule is passed as threshold="
+            if isinstance(score, ThresholdRule)
+            else f"use {_SCORES[task]}; the miscoverage rate is passed as alpha="
+        )
+        raise TypeError(f"conformity must be a Score, got {score!r}: {remedy}")
+    if isinstance(estimator, tuple | list):
+        raise TypeError(
+            "estimator must be one model, got several: pass QuantilePair(lower, upper) or "
+            "MeanScalePair(mean, scale)"
+        )
+    if score.task is None:
+        return  # a score of the user's own may read any model
+    other = "classification" if task == "regression" else "regression"
+    if score.task != task:
+        raise TypeError(
+            f"{score} is a score for {score.task}, but {_CONFORMAL[task]} needs one for {task}: "
+            f"use {_SCORES[task]}, or {_CONFORMAL[other]}"
+        )
+    kinds = {"regression": "regressor", "classification": "classifier"}
+    tags = _tags(estimator)
+    has_probabilities = task == "classification" and hasattr(estimator, "predict_proba")
+    if tags is not None and tags.estimator_type == kinds[other] and not has_probabilities:
+        raise TypeError(
+            f"{_CONFORMAL[task]} needs a {kinds[task]}, got the {kinds[other]} {estimator}: "
+            f"use {_CONFORMAL[other]}"
+        )
+
+
+def _tags(estimator: Any) -> Any:
+    """Return the tags of a model; None if it has none of scikit-learn's."""
+    try:
+        return get_tags(estimator)
+    except (AttributeError, TypeError):
+        return None
+
+
+EVERY_OUTCOME = "Every set holds every outcome"
+
+
+def set_guarantee(tails: Sequence[str], alpha: float, learned: str | None) -> str:
+    """Return what holds for the sets, from what holds for the rule of each tail.
+
+    A set misses where any of its tails does, so the union bound adds their rates. Their groups
+    differ, so only the average over all inputs adds up.
+
+    Examples
+    --------
+    >>> set_guarantee(["P(covered) >= 0.9, in finite samples."], 0.1, None)
+    'P(covered) >= 0.9, in finite samples.'
+    """
+    same = len(set(tails)) == 1 and (len(tails) == 1 or tails[0].startswith(EVERY_OUTCOME))
+    sentence = tails[0] if same else _union(tails, alpha)
+    if learned is None:
+        return sentence
+    return (
+        f"{sentence} This is approximate: the score fitted its {learned} on the calibration rows; "
+        "fit it on other rows and pass the number to be exact."
+    )
+
+
+def _union(tails: Sequence[str], alpha: float) -> str:
+    k, target, each = len(tails), f"{1 - alpha:g}", f"{1 - alpha / len(tails):g}"
+    where = (
+        "Each tail has thresholds and groups of its own: thresholds_[i].guarantee_ says what holds "
+        "there."
+    )
+    if all(EXACT in tail or tail.startswith(EVERY_OUTCOME) for tail in tails):
+        return (
+            f"P(covered) >= {target} on average over all inputs, {EXACT}, if calibration and test "
+            f"points are exchangeable: the union bound over {k} tails, each valid at {each}. "
+            f"{where}"
+        )
+    return (
+        f"No finite-sample guarantee: by the union bound the set covers {target} as far as each of "
+        f"its {k} tails covers {each}, which is not exact. {where}"
+    )
+
+
+def _one_column_per_tail(scores: FloatArray) -> FloatArray:
+    return scores.reshape(len(scores), -1)
+
+
+def _split_classes(
+    sets: IntArray, y: NDArray[Any], size: float, rng: np.random.RandomState
+) -> Fold:
+    """Return two parts with the same share of each class, and some of each class in the first."""
+    places, codes = rng.permutation(sets.max() + 1)[sets], np.unique(y, return_inverse=True)[1]
+    held: list[IntArray] = []
+    beyond = 0.0  # rows that one class holds out too few are held out of the next
+    for code in range(codes.max() + 1):
+        own = np.unique(places[codes == code])
+        wanted = size * len(own) + beyond
+        held.append(own[: min(max(0, round(wanted)), len(own) - 1)])
+        beyond = wanted - len(held[-1])
+    hold = rows_of(np.concatenate(held), places)
+    return np.setdiff1d(np.arange(len(y)), hold), hold

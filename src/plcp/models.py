@@ -17,12 +17,12 @@ from plcp._base import Estimator
 from plcp._options import check_same_rows
 from plcp._rows import plain
 from plcp._validation import (
-    asking,
     check_lengths,
     check_response,
     check_rows,
     check_weights,
     in_order,
+    model_errors,
     remember_columns,
 )
 from plcp.quantiles import FloatArray
@@ -77,7 +77,7 @@ class _Pair(MetaEstimatorMixin, RegressorMixin, Estimator):
         check_rows(X)
         X = in_order(self, X)
         members = [getattr(self, f"{name}_") for name in self._members]
-        with asking(self, X):
+        with model_errors(self, X):
             return [np.asarray(plain(member.predict(X))) for member in members]
 
     @property
@@ -139,7 +139,7 @@ class QuantilePair(_Pair):
             return self
         X, response, weights = self._checked(X, y, sample_weight)
         params = self._training_params(weights)
-        with asking(self, X):
+        with model_errors(self, X):
             self.lower_ = clone(self.lower).fit(X, response, **params["lower"])
             self.upper_ = clone(self.upper).fit(X, response, **params["upper"])
         return self
@@ -204,7 +204,7 @@ class MeanScalePair(_Pair):
             return self
         X, response, weights = self._checked(X, y, sample_weight)
         params = self._training_params(weights)
-        with asking(self, X):
+        with model_errors(self, X):
             self.mean_ = clone(self.mean).fit(X, response, **params["mean"])
             held_out = cross_val_predict(self.mean, X, response, cv=self.cv, params=params["mean"])
             residuals = np.abs(response - held_out)

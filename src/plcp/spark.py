@@ -11,8 +11,8 @@ from plcp.conformal import (
     Conformal,
     ConformalClassifier,
     ConformalRegressor,
-    check_one_level,
-    witness,
+    check_one_alpha,
+    columns_source,
 )
 
 LABEL_TYPES = {"b": "boolean", "i": "bigint", "u": "bigint", "f": "double"}
@@ -139,7 +139,7 @@ class Columns(NamedTuple):
 
 def _columns(fitted: Any, given: Sequence[str] | None) -> Columns:
     """Columns by the names the user gives, or else by those that calibration saw."""
-    asked = witness(fitted) if isinstance(fitted, Conformal) else fitted
+    asked = columns_source(fitted) if isinstance(fitted, Conformal) else fitted
     names = getattr(asked, "feature_names_in_", None)
     known = None if names is None else [str(name) for name in names]
     if given is None:
@@ -159,7 +159,7 @@ def _udf(
 
     fitted = _local(fitted)
     check_is_fitted(fitted)
-    check_one_level(fitted)
+    check_one_alpha(fitted)
     columns, fetch = _columns(fitted, given), _shipped(fitted)
 
     def answers(batches: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:

@@ -21,15 +21,14 @@ from plcp.conformal import (
     ConformalClassifier,
     ConformalRegressor,
     Features,
-    check_one_level,
+    alphas_of,
+    check_one_alpha,
     check_rule,
+    columns_source,
     is_frozen,
-    levels_of,
-    names_alpha,
     rule_at,
-    selected,
-    tails_of,
-    witness,
+    rules_of_tails,
+    select_features,
 )
 from plcp.dask.cluster import Connected, Spread, call_of, client_of, layer
 from plcp.dask.collections import blockwise, check_columns, is_lazy, pairs_of, promised
@@ -61,10 +60,10 @@ def scores_of(X: Any, y: Any, model: Conformal) -> Any:
     """Scores of labelled rows, one column a tail."""
     if count(X) == 0:
         return np.empty((0, model.conformity_.n_tails))
-    labels = model._labels(y)
+    labels = model._check_labels(y)
     if isinstance(model, ConformalClassifier):
         check_classes(labels)
-    return model._scores(model._ask(X), model._encode(labels))
+    return model._scores(model._predictions(X), model._encode(labels))
 
 
 def _scored(X: Any, y: Any, model: Conformal) -> Block:
@@ -84,9 +83,9 @@ def rows_for_rule(pairs: Spread, features: Features, X: Any) -> Any:
     """What the rule sees of X, as a collection of Dask."""
     if features is None:
         return X
-    like = selected(features, _first_row(pairs) if callable(features) else promised(X))
+    like = select_features(features, _first_row(pairs) if callable(features) else promised(X))
     if is_frame(like):
-        call = call_of(selected, (features,), pure=True)
+        call = call_of(select_features, (features,), pure=True)
         return X.map_partitions(_of_part, call, like[:0], meta=like[:0])
     made = blockwise(_selected, X, features, dtype=like.dtype, columns=range(like.shape[1]))
     return made if isinstance(made, Array) else made.to_dask_array()
@@ -98,7 +97,7 @@ def _of_part(X: Any, call: Any, empty: Any) -> Any:
 
 
 def _selected(X: Any, features: Features) -> Any:
-    return selected(features, X)
+    return select_features(features, X)
 
 
 def _first_row(pairs: Spread) -> Any:
@@ -120,7 +119,6 @@ class DaskConformal(Connected):
     _shared: ClassVar[tuple[str, ...]] = ("client", "estimator")  # a clone would have to be trained
     _ordinary: ClassVar[type[Conformal]]
 
-    @names_alpha
     def __init__(
         self,
         estimator: Any,
@@ -148,9 +146,9 @@ class DaskConformal(Connected):
             columns, rows = kept_scores(pairs, model, X), rows_for_rule(pairs, self.features, X)
         else:
             columns, rows = list(scores_of(X, y, model).T), model._select(X)
-        tails = [tail.set_params(client=client) for tail in tails_of(rule, len(columns))]
+        tails = [tail.set_params(client=client) for tail in rules_of_tails(rule, len(columns))]
         fitted = [tail.fit(rows, column) for tail, column in zip(tails, columns, strict=True)]
-        model._take_over([tail.to_local() for tail in fitted], rule.alpha)
+        model._set_rules([tail.to_local() for tail in fitted], rule.alpha)
         model.alpha = rule.alpha
         model.threshold = clone(model.thresholds_[0]).set_params(alpha=rule.alpha)
         return self._serve(model)
@@ -162,9 +160,9 @@ class DaskConformal(Connected):
         if not isinstance(model, kind):
             raise TypeError(f"model must be a fitted {kind.__name__}, got {model!r}")
         check_is_fitted(model)
-        check_one_level(model)
+        check_one_alpha(model)
         check_score(model.conformity_, to_fit=False)
-        [alpha] = levels_of(model)
+        [alpha] = alphas_of(model)
         made = cls(
             model.estimator_,
             model.conformity,
@@ -173,8 +171,8 @@ class DaskConformal(Connected):
             client=client,
         )
         for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(witness(model), name):
-                setattr(made, name, getattr(witness(model), name))
+            if hasattr(columns_source(model), name):
+                setattr(made, name, getattr(columns_source(model), name))
         return made._serve(model)
 
     def to_local(self) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from plcp._options import check_same_rows, shortened
 from plcp._validation import check_labels, check_scores
-from plcp.conformal import Conformal, check_one_level
+from plcp.conformal import Conformal, check_one_alpha
 from plcp.evaluation.columns import holds_lists
 from plcp.evaluation.formatting import label, rows
 from plcp.metrics.measure import check_size
@@ -295,7 +295,7 @@ def _is_single(scores: FloatArray) -> NDArray[np.bool_]:
 
 def alpha_of(rule: Any) -> float:
     """Miscoverage rate of the sets, which is shared out among tails."""
-    check_one_level(rule)
+    check_one_alpha(rule)
     tails = rule.thresholds_ if isinstance(rule, Conformal) else [rule]
     return float(sum(tail.alpha for tail in tails))
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp._files import printable
 from plcp._rows import count, is_frame, plain, take
-from plcp.conformal import Conformal, check_one_level
+from plcp.conformal import Conformal, check_one_alpha
 from plcp.explain.columns import percent, read_columns, runs
 from plcp.explain.importance import Importance, partition_importance
 from plcp.explain.profile import (
@@ -416,7 +416,7 @@ def _check_rule(rule: Any, groups: ArrayLike | None) -> None:
         )
     if rule is not None:
         check_is_fitted(rule)
-        check_one_level(rule)
+        check_one_alpha(rule)
 
 
 def _check_groups(groups: ArrayLike, n: int) -> IntArray:

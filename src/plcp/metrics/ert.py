@@ -16,7 +16,7 @@ from plcp._folds import row_sets, rows_of
 from plcp._options import check_alpha, check_count, check_option, check_same_rows, check_share
 from plcp._parallel import threads_for
 from plcp._rows import is_frame, plain, take
-from plcp._validation import asking, check_lengths, check_rows
+from plcp._validation import check_lengths, check_rows, model_errors
 from plcp.metrics.groups import coverage_by_group, quantile_bins
 from plcp.metrics.measure import (
     Measure,
@@ -129,7 +129,7 @@ def _probability(
     if outcomes.all() or not outcomes.any():  # many classifiers refuse a single class
         return np.full(len(new), float(outcomes[0]))
     weight = {} if counts is None else {"sample_weight": counts[known]}
-    with asking(classifier, X), threads_for(X, classifier):
+    with model_errors(classifier, X), threads_for(X, classifier):
         fitted = clone(classifier).fit(take(X, known), outcomes, **weight)
         told = fitted.predict_proba(take(X, new))[:, 1]
     return check_numbers("predict_proba", told, len(new), least=0.0, most=1.0)

@@ -10,7 +10,7 @@ from onnx import ModelProto, ValueInfoProto, checker, helper
 from sklearn.utils.validation import check_is_fitted
 
 from plcp._files import check_output, write_atomically
-from plcp.conformal import ConformalClassifier, ConformalRegressor, witness
+from plcp.conformal import ConformalClassifier, ConformalRegressor, columns_source
 from plcp.onnx.graph import IR_VERSION, TYPES, VERSIONS, Graph, inputs_of, place_of, refused
 from plcp.onnx.rules import Answer, answers, check_score, ends, point, prediction
 from plcp.thresholds import ThresholdRule
@@ -127,7 +127,7 @@ def export(model: Any, path: str | Path | None = None) -> ModelProto:
     graph = Graph()
     if isinstance(model, ConformalRegressor):
         _add_model(graph, model)
-        words = told(graph, model, model.thresholds_, witness(model))
+        words = told(graph, model, model.thresholds_, columns_source(model))
     else:
         _give(graph, [answers(inputs_of(graph, model, model), model)])
         words = told(graph, model, [model], model)
@@ -140,7 +140,7 @@ def export(model: Any, path: str | Path | None = None) -> ModelProto:
 
 def _add_model(graph: Graph, model: ConformalRegressor) -> None:
     """Add the model, the rule of each tail, and the ends of intervals."""
-    score, rules, shown = model.conformity_, model.thresholds_, witness(model)
+    score, rules, shown = model.conformity_, model.thresholds_, columns_source(model)
     check_score(score)
     kept = _kept(model)
     rows = inputs_of(graph, shown, rules[0], kept)

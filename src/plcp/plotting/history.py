@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from plcp.conformal import check_one_level
+from plcp.conformal import check_one_alpha
 from plcp.plotting.display import Display, draw_legend, label_axes, name_rows, styled
 from plcp.quantiles import FloatArray
 
@@ -150,7 +150,7 @@ def history_of(estimator: Any) -> list[dict[str, Any]]:
     if not isinstance(estimator, BaseEstimator):
         raise TypeError(f"a fitted estimator has a history, got {estimator!r}: give one")
     check_is_fitted(estimator)
-    check_one_level(estimator)
+    check_one_alpha(estimator)
     tails = estimator.thresholds_ if hasattr(estimator, "conformity_") else [estimator]
     if len(tails) > 1:
         raise ValueError(

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp._rows import count, is_frame, is_missing, plain
 from plcp._validation import check_names
-from plcp.conformal import Conformal, check_one_level
+from plcp.conformal import Conformal, check_one_alpha
 from plcp.evaluation.outcome import check_kind
 from plcp.groups.groups import label_text
 from plcp.metrics.groups import count_quantiles
@@ -283,7 +283,7 @@ class ThresholdDisplay(Display):
         """
         check_kind(estimator)
         check_is_fitted(estimator, "guarantee_")
-        check_one_level(estimator)
+        check_one_alpha(estimator)
         return cls.from_predictions(X, _thresholds(estimator, X), features, ax=ax, **styles)
 
     @classmethod
