@@ -15,6 +15,8 @@ from plcp.quantiles import (
     conformal_rank,
     excess_over,
     group_conformal_quantiles,
+    interpolated,
+    interpolated_place,
     pinball_loss,
     rank_reaching,
     weighted_quantiles,
@@ -39,7 +41,7 @@ EXACT = {
 
 @pytest.mark.parametrize("alpha", EXACT)
 @pytest.mark.parametrize("extra", [0, 1])
-def test_places_that_reach_a_level_are_exact_among_any_number_of_values(alpha, extra):
+def test_rank_reaching_a_quantile_is_that_of_rational_arithmetic(alpha, extra):
     sizes = [*range(1, 300), *(10**k + i for k in range(3, 12) for i in range(-3, 4))]
     places = [rank_reaching(n, 1 - alpha, extra) for n in sizes]
     exact = [max(math.ceil((1 - EXACT[alpha]) * (n + extra)) - 1, 0) for n in sizes]
@@ -70,7 +72,7 @@ def test_each_group_has_the_quantile_it_would_have_alone(drawn, alpha):
     together = group_conformal_quantiles(scores, groups, 5, alpha)
     alone = [conformal_quantile(scores[groups == g], alpha) for g in range(5)]
     assert_array_equal(together, alone)
-    assert together[4] == np.inf  # nobody is in it
+    assert together[4] == np.inf  # it is empty
 
 
 @few
@@ -79,9 +81,8 @@ def test_whole_weights_are_repeated_rows(drawn, alpha):
     scores, counts = drawn
     repeated = np.repeat(scores, counts)
     assert conformal_quantile(scores, alpha, counts) == conformal_quantile(repeated, alpha)
-    level = 1 - alpha
-    weighted = weighted_quantiles(scores, counts[:, None], level)
-    assert weighted == weighted_quantiles(repeated, np.ones((len(repeated), 1)), level)
+    weighted = weighted_quantiles(scores, counts[:, None], 1 - alpha)
+    assert weighted == weighted_quantiles(repeated, np.ones((len(repeated), 1)), 1 - alpha)
 
 
 @few
@@ -134,6 +135,15 @@ def test_pinball_loss_is_that_of_scikit_learn(scores, threshold, alpha):
     ours = pinball_loss(threshold, scores, alpha).mean()
     theirs = mean_pinball_loss(scores, np.full(10, threshold), alpha=1 - alpha)
     assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 11, 1000])
+@pytest.mark.parametrize("quantile", [0.001, 0.1, 0.5, 0.7, 0.9, 0.999])
+def test_interpolated_quantiles_are_those_of_numpy(rng, n, quantile):
+    values = np.sort(rng.normal(size=n))
+    low, high, share = interpolated_place(n, quantile)
+    expected = np.quantile(values, quantile, method="weibull")
+    assert interpolated(values[low], values[high], share) == expected
 
 
 @few

@@ -1,4 +1,4 @@
-"""Learned groups for other packages: as bins, and as columns of a feature map."""
+"""Groups of a fitted rule for other packages: bins for crepes, a feature map for MAPIE."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,11 +21,11 @@ __all__ = [
 
 
 def check_grouped(rule: Any) -> Any:
-    """Return a fitted threshold rule, or refuse what is none."""
+    """Return the rule if it is a fitted threshold rule."""
     if isinstance(rule, Conformal):
         raise TypeError(
             f"groups are those of a threshold rule, got {type(rule).__name__}: give its rule, "
-            "thresholds_[0], and rows as that sees them, after features="
+            "thresholds_[0], and rows after features= has been applied"
         )
     if not isinstance(rule, ThresholdRule):
         raise TypeError(
@@ -38,7 +38,7 @@ def check_grouped(rule: Any) -> Any:
 
 @dataclass(frozen=True)
 class Bins:
-    """A function from rows to the number of each one's group."""
+    """A function from rows to the number of the group of each."""
 
     rule: Any
 
@@ -46,15 +46,15 @@ class Bins:
         """Return the group of each row, as numbered in the rule's ``thresholds_``."""
         groups = self.rule.assign(X).groups
         if groups is None:
-            self.rule.members(X)  # levels with groups of their own say so themselves
+            self.rule.members(X)  # raises if alphas have groups of their own
             raise ValueError(
-                f"{type(self.rule).__name__} has not one group for each row: use PLCP or Mondrian, "
-                "or as_feature_map for groups that overlap"
+                f"{type(self.rule).__name__} gives rows no single group: use PLCP or Mondrian, or "
+                "as_feature_map for groups that overlap"
             )
         unseen = (groups < 0).nonzero()[0].tolist()
         if unseen:
             raise ValueError(
-                f"rows {shortened(unseen)} are of groups that the rule never saw: leave them out, "
+                f"rows {shortened(unseen)} are of groups without calibration rows: leave them out, "
                 "or fit it on rows of all groups"
             )
         return groups
@@ -65,7 +65,7 @@ def bins(rule: Any) -> Bins:
 
     ``WrapRegressor(model).calibrate(X, y, mc=bins(rule))``. The rule must have been fitted on
     other rows than those given to ``calibrate``: groups learned from a score's own row void the
-    guarantee. crepes 0.9 gives a row of a bin without calibration rows the interval [0, 0]: see
+    guarantee. crepes 0.9 gives rows of a bin without calibration rows the interval [0, 0]: check
     that every group holds some.
 
     Parameters
@@ -92,18 +92,18 @@ def bins(rule: Any) -> Bins:
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """A function from rows to one column a group."""
+    """A function from rows to one column per group."""
 
     rule: Any
 
     def __call__(self, X: Any) -> FloatArray:
-        """Return how far each row belongs to each group, shape (n, groups)."""
+        """Return the membership of each row in each group, shape (n, groups)."""
         columns = self._columns(X)
         nowhere = np.flatnonzero(~columns.any(axis=1)).tolist()
         if nowhere:
             raise ValueError(
-                f"rows {shortened(nowhere)} belong to no group of the rule, so that nothing can be "
-                "said of them: leave them out, or fit it on rows of all groups"
+                f"rows {shortened(nowhere)} belong to no group of the rule, which then promises "
+                "nothing for them: leave them out, or fit it on rows of all groups"
             )
         return columns
 

@@ -1,4 +1,4 @@
-"""Regressors of two columns, for the scores that read a band or a scale."""
+"""Pairs of regressors that predict two columns: a quantile band, or a mean and its scale."""
 
 from __future__ import annotations
 
@@ -30,29 +30,28 @@ from plcp.regressors.base import training_params, training_routes
 
 __all__ = ["MeanScalePair", "QuantilePair"]
 
-# of the mean absolute residual: low enough never to bind where the scale model is any good
-_SCALE_FLOOR = 1e-3
+_SCALE_FLOOR = 1e-3  # of the mean absolute residual: below any useful predicted scale
 
 
 class _Pair(MetaEstimatorMixin, RegressorMixin, Estimator):
-    """Two regressors side by side; the first one answers for the features."""
+    """Two regressors of the same rows; features are those of the first."""
 
     _members: tuple[str, str]
 
     @property
     def n_features_in_(self) -> int:
-        """Number of features seen in `fit`."""
+        """Number of features in `fit`."""
         return int(getattr(self, f"{self._members[0]}_").n_features_in_)
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the features seen in `fit`, where they had any."""
+        """Names of the features in `fit`, where they had any."""
         return np.asarray(getattr(self, f"{self._members[0]}_").feature_names_in_)
 
     def _checked(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, FloatArray, FloatArray | None]:
-        """Rows, response and weights, as both members are to see them."""
+        """Return rows, response and weights, checked."""
         check_same_rows(X, y=y, sample_weight=sample_weight)
         X = plain(X)
         check_rows(X)
@@ -62,16 +61,16 @@ class _Pair(MetaEstimatorMixin, RegressorMixin, Estimator):
         return X, response, check_weights(sample_weight, X)
 
     def _training_params(self, weights: FloatArray | None) -> dict[str, dict[str, Any]]:
-        """Weights as the ``fit`` of each member takes them."""
+        """Return the weights that the ``fit`` of each member accepts."""
         members = {name: getattr(self, name) for name in self._members}
         return training_params(self, members, weights)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return how metadata is routed: weights of rows go to both members."""
+        """Return how metadata is routed: to both members."""
         return training_routes(self, {name: getattr(self, name) for name in self._members})
 
     def _both(self, X: Any) -> list[FloatArray]:
-        """Predictions of both members for new rows."""
+        """Return the predictions of both members for new rows."""
         check_is_fitted(self)
         X = plain(X)
         check_rows(X)
@@ -82,7 +81,7 @@ class _Pair(MetaEstimatorMixin, RegressorMixin, Estimator):
 
     @property
     def score(self) -> Any:
-        """Withheld: R² of two columns against one y means nothing."""
+        """Not available: two columns have no R² against one y."""
         raise AttributeError(
             f"{type(self).__name__} has no score, as it predicts two columns: "
             "tune its members one by one, or pass scoring"
@@ -133,7 +132,7 @@ class QuantilePair(_Pair):
         self.upper = upper
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit both regressors on the same rows; frozen ones look at none."""
+        """Fit both regressors on the same rows, except frozen ones."""
         if isinstance(self.lower, FrozenEstimator) and isinstance(self.upper, FrozenEstimator):
             self.lower_, self.upper_ = self.lower, self.upper
             return self
@@ -152,15 +151,15 @@ class QuantilePair(_Pair):
 class MeanScalePair(_Pair):
     r"""A mean and the scale of its error as one: ``predict`` gives (n, 2), the normalised score's.
 
-    The scale regressor learns \|y - mean(x)\| out of fold, since residuals of the rows a model was
-    trained on are too small just where it overfits. Its predictions are kept above a thousandth of
-    the mean absolute residual, so that they are positive whatever the regressor.
+    The scale regressor is fitted to \|y - mean(x)\| out of fold, since residuals of training rows
+    are too small where the mean overfits. Its predictions are at least a thousandth of the mean
+    absolute residual, and so positive.
 
     Parameters
     ----------
     mean, scale : regressor
         Regressors of y and of its absolute residual. With a mean in ``FrozenEstimator``, fit on
-        rows that did not train it. With both in it nothing is learnt and the least scale is 0:
+        rows that did not train it. With both frozen nothing is learned and the least scale is 0:
         ``NormalizedResidual`` has a ``min_scale`` of its own.
     cv : int, splitter or iterable
         Folds of the out-of-fold residuals, as in ``cross_val_predict``.
@@ -209,7 +208,7 @@ class MeanScalePair(_Pair):
             held_out = cross_val_predict(self.mean, X, response, cv=self.cv, params=params["mean"])
             residuals = np.abs(response - held_out)
             self.scale_ = clone(self.scale).fit(X, residuals, **params["scale"])
-        # a perfect mean leaves no scale to speak of: then scores stay in the units of y
+        # 1 if all residuals are 0: scores are then in the units of y
         self.min_scale_ = _SCALE_FLOOR * float(np.average(residuals, weights=weights)) or 1.0
         return self
 

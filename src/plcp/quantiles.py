@@ -28,7 +28,9 @@ def pinball_loss(threshold: ArrayLike, scores: ArrayLike, alpha: float) -> Float
 
 
 def conformal_rank(n: int, alpha: float) -> int:
-    """Rank ⌈(1 - alpha)(n + 1)⌉ of the conformal quantile among n scores.
+    """Rank ⌈(1 - alpha)(n + 1)⌉ of the conformal quantile among n scores, from the smallest.
+
+    Section 2 of the paper prints the ⌈(1 - alpha) n⌉-th largest score, which covers about alpha.
 
     Examples
     --------
@@ -37,40 +39,35 @@ def conformal_rank(n: int, alpha: float) -> int:
     >>> conformal_rank(8, 0.1)  # beyond the largest of 8 scores: an infinite threshold
     9
     """
-    product = (1 - alpha) * (n + 1)
-    nearest = round(product)
-    # (1 - 0.9) * 10 is 0.9999999999999998 in floating point, and must count as 1.
-    if abs(product - nearest) <= 2 * np.finfo(float).eps * (n + 1):
-        return max(1, nearest)
-    return math.ceil(product)
+    return rank_reaching(n, 1 - alpha, 1.0) + 1
 
 
-def rank_reaching(n: int, level: float, extra: float = 0.0) -> int:
-    """Place, from 0, of the first of n sorted values that has level · (n + extra) up to it.
+def rank_reaching(n: int, quantile: float, extra: float = 0.0) -> int:
+    """Position, from 0, of the first of n sorted values with ⌈quantile · (n + extra)⌉ up to it.
 
     Examples
     --------
     >>> rank_reaching(10, 0.7), rank_reaching(10, 0.71)  # 10 · 0.7 is 7.000000000000001
     (6, 7)
     """
-    product = level * (n + extra)
+    product = quantile * (n + extra)
     nearest = round(product)
-    # one rounding, not those of a running sum: 10 · 0.7 must count as 7
-    met = abs(product - nearest) <= 2 * np.finfo(float).eps * (n + extra)
-    return max((nearest if met else math.ceil(product)) - 1, 0)
+    # the product has one rounding error: 10 · 0.7 counts as 7, and (1 - 0.9) · 10 as 1
+    is_whole = abs(product - nearest) <= 2 * np.finfo(float).eps * (n + extra)
+    return max((nearest if is_whole else math.ceil(product)) - 1, 0)
 
 
-def interpolated_place(n: int, level: float) -> tuple[int, int, float]:
-    """Places, from 0, of the two sorted values around rank level · (n + 1), and the share between.
+def interpolated_place(n: int, quantile: float) -> tuple[int, int, float]:
+    """Positions of the two sorted values around rank quantile · (n + 1), and the share between.
 
-    Those of ``np.quantile(values, level, method="weibull")``, which ``interpolated`` then gives.
+    Those of ``np.quantile(values, quantile, method="weibull")``; ``interpolated`` gives its value.
 
     Examples
     --------
     >>> interpolated_place(9, 0.75)
     (6, 7, 0.5)
     """
-    place = n * level + level - 1
+    place = n * quantile + quantile - 1
     if place >= n - 1:
         return n - 1, n - 1, 0.0
     if place < 0:
@@ -80,10 +77,10 @@ def interpolated_place(n: int, level: float) -> tuple[int, int, float]:
 
 
 def interpolated(low: ArrayLike, high: ArrayLike, share: ArrayLike) -> FloatArray:
-    """Return the value at a share of the way from one number to the other, as numpy rounds it."""
+    """Return the value at a share of the distance from ``low`` to ``high``, rounded as by numpy."""
     low, high, share = (np.asarray(part, dtype=float) for part in (low, high, share))
-    way = high - low
-    return np.where(share >= 0.5, high - way * (1 - share), low + way * share)
+    distance = high - low
+    return np.where(share >= 0.5, high - distance * (1 - share), low + distance * share)
 
 
 def excess_over(base: ArrayLike, scores: ArrayLike) -> FloatArray:
@@ -108,10 +105,10 @@ def conformal_quantile(
     sample_weight: ArrayLike | None = None,
     test_weight: float = 1.0,
 ) -> float:
-    """Return the smallest score that is large enough to cover a new one with 1 - alpha.
+    """Return the threshold that covers a new score with probability at least 1 - alpha.
 
     The smallest q with Σ_{s_i ≤ q} w_i ≥ (1 - alpha)(Σ w_i + test_weight): the score of rank
-    ⌈(1 - alpha)(n + 1)⌉ when all weights are one, +inf where no score reaches so far.
+    ⌈(1 - alpha)(n + 1)⌉ when all weights are one, +inf where no score is large enough.
 
     With weights proportional to the likelihood ratio dP_test/dP_cal, the test point's included,
     coverage holds under covariate shift (Tibshirani et al. 2019).
@@ -138,7 +135,7 @@ def group_conformal_quantiles(
 ) -> FloatArray:
     """Conformal quantile of each group 0 … n_groups - 1, from one sort of all scores.
 
-    An empty group has the threshold +inf: nothing is known about it.
+    An empty group has the threshold +inf.
 
     Examples
     --------
@@ -154,8 +151,6 @@ def group_conformal_quantiles(
     for group, (start, end) in enumerate(zip(starts, ends, strict=True)):
         if weights is not None:
             rank = _first_reaching(np.cumsum(weights[start:end]), 1 - alpha, test_weight)
-        elif test_weight == 1.0:
-            rank = conformal_rank(end - start, alpha) - 1
         else:
             rank = rank_reaching(end - start, 1 - alpha, test_weight)
         if start + rank < end:
@@ -163,16 +158,16 @@ def group_conformal_quantiles(
     return quantiles
 
 
-def weighted_quantiles(scores: ArrayLike, weights: ArrayLike, level: float) -> FloatArray:
+def weighted_quantiles(scores: ArrayLike, weights: ArrayLike, quantile: float) -> FloatArray:
     """Quantile of ``scores`` under each column of ``weights`` (n, m), from one sort.
 
-    Column i gives the smallest q with Σ_{s_j ≤ q} w_ji ≥ level · Σ_j w_ji: a minimiser of the
-    weighted pinball loss at alpha = 1 - level, and so the exact q-step of Algorithm 1 with the
+    Column i gives the smallest q with Σ_{s_j ≤ q} w_ji ≥ quantile · Σ_j w_ji: a minimiser of the
+    weighted pinball loss at alpha = 1 - quantile, and so the exact q-step of Algorithm 1 with the
     memberships as weights. A column without weight gives nan.
 
     Examples
     --------
-    >>> weighted_quantiles([1.0, 2.0, 3.0], [[1, 0], [1, 0.5], [1, 0.5]], level=0.5)
+    >>> weighted_quantiles([1.0, 2.0, 3.0], [[1, 0], [1, 0.5], [1, 0.5]], quantile=0.5)
     array([2., 2.])
     """
     scores, weights = np.asarray(scores, dtype=float), np.asarray(weights, dtype=float)
@@ -182,20 +177,14 @@ def weighted_quantiles(scores: ArrayLike, weights: ArrayLike, level: float) -> F
     for i in range(weights.shape[1]):  # one column at a time: no second (n, m) array
         cumulative = np.cumsum(weights[order, i])
         if cumulative[-1] > 0:
-            quantiles[i] = ordered[_first_reaching(cumulative, level, 0.0)]
+            quantiles[i] = ordered[_first_reaching(cumulative, quantile, 0.0)]
     return quantiles
 
 
-def _first_reaching(cumulative: FloatArray, level: float, extra: float) -> int:
-    """First position whose cumulative weight is level · (total + extra); the length if none."""
-    if len(cumulative) == 0:
-        return 0
-    target = _target(len(cumulative), cumulative[-1], level, extra)
+def _first_reaching(cumulative: FloatArray, quantile: float, extra: float) -> int:
+    """First position whose cumulative weight is quantile · (total + extra); the length if none."""
+    n = len(cumulative)
+    total = (cumulative[-1] if n else 0.0) + extra
+    # rounding in the running sum must not push a target that is met exactly to the next score
+    target = quantile * total - 4 * float(np.finfo(float).eps) * n * total
     return int(np.searchsorted(cumulative, target, side="left"))
-
-
-def _target(n: int, weight: float, level: float, extra: float) -> float:
-    """Cumulative weight to be reached among n values."""
-    total = weight + extra
-    # Rounding in the running sum must not push a target that is met exactly to the next score.
-    return level * total - 4 * float(np.finfo(float).eps) * n * total

@@ -26,16 +26,16 @@ __all__ = ["Intervals", "LabelSets"]
 class Intervals:
     """One closed interval [lower, upper] per row.
 
-    An interval with ``lower > upper`` holds no number and is stored as ``(nan, nan)``. Infinite
-    ends are open: [0, inf] holds every number from 0 on.
+    An interval with ``lower > upper`` is empty and stored as ``(nan, nan)``. Infinite ends are
+    open: [0, inf] holds all numbers from 0 on.
 
     Parameters
     ----------
     lower, upper : array-like of shape (n,)
         The ends. Both NaN in a row means the empty set.
     index : pandas.Index of length n, optional
-        Labels of the rows, which ``to_pandas`` gives its frame. ``predict_set`` sets those of X;
-        rows of arrays and of polars frames have none, and are known by their order alone.
+        Labels of the rows, the index of ``to_pandas``. ``predict_set`` sets those of X; rows of
+        arrays and of polars frames have none.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class Intervals:
 
     def __getitem__(self, rows: Any) -> Intervals:
         ends = np.atleast_1d(self.lower[rows]), np.atleast_1d(self.upper[rows])
-        return Intervals(*ends, index=_some_of(self.index, rows, len(self)))
+        return Intervals(*ends, index=_labels_at(self.index, rows, len(self)))
 
     def __repr__(self) -> str:
         median = f"median size={np.median(self.size):.4g}, " if len(self) else ""
@@ -148,7 +148,7 @@ class LabelSets:
     Parameters
     ----------
     mask : array-like of bool, shape (n, k)
-        ``mask[i, j]`` says whether the set of row i holds ``classes[j]``.
+        Whether the set of row i holds ``classes[j]``.
     classes : array-like of shape (k,), optional
         The labels; the codes 0, ..., k - 1 unless given.
     index : pandas.Index of length n, optional
@@ -258,7 +258,7 @@ class LabelSets:
         return len(self.mask)
 
     def __getitem__(self, rows: Any) -> LabelSets:
-        index = _some_of(self.index, rows, len(self))
+        index = _labels_at(self.index, rows, len(self))
         return LabelSets(np.atleast_2d(self.mask[rows]), self.classes, index=index)
 
     def __repr__(self) -> str:
@@ -270,14 +270,14 @@ class LabelSets:
 
 
 def _freeze(instance: object, **arrays: NDArray[Any]) -> None:
-    """Set the fields of a frozen dataclass, closed to writing."""
+    """Set fields of a frozen dataclass to read-only arrays."""
     for name, array in arrays.items():
         array.setflags(write=False)
         object.__setattr__(instance, name, array)
 
 
-def _some_of(index: Any, rows: Any, n: int) -> Any:
-    """Labels of some rows, chosen as an array of n would be."""
+def _labels_at(index: Any, rows: Any, n: int) -> Any:
+    """Labels of some of n rows, selected as by indexing an array."""
     return None if index is None else index[np.atleast_1d(np.arange(n)[rows])]
 
 
@@ -290,7 +290,7 @@ def _check_ends(lower: FloatArray, upper: FloatArray) -> None:
     if lower.ndim != 1 or lower.shape != upper.shape:
         got = f"{lower.shape} and {upper.shape}"
         raise ValueError(
-            f"lower and upper must both have shape (n,), got {got}: pass one end a row"
+            f"lower and upper must both have shape (n,), got {got}: pass one end per row"
         )
     half = np.isnan(lower) != np.isnan(upper)
     if half.any():
@@ -309,7 +309,7 @@ def _check_rows(y: NDArray[Any], n: int) -> None:
 def _check_classes(classes: NDArray[Any], k: int) -> None:
     if classes.shape != (k,) or len(set(classes.tolist())) != k:
         got = f"{_shorten(classes)} of shape {classes.shape}"
-        raise ValueError(f"classes must be {k} distinct labels, one a column of mask, got {got}")
+        raise ValueError(f"classes must be {k} distinct labels, one per column of mask, got {got}")
 
 
 def _shorten(classes: NDArray[Any]) -> str:
@@ -321,17 +321,17 @@ Sets = Intervals | LabelSets
 
 
 class NestedSets(Mapping[float, Sets]):
-    """Sets of the same rows at several levels: a mapping of each alpha to its sets.
+    """Sets of the same rows at several alphas: a mapping of each alpha to its sets.
 
-    Where one level has a number a row, several have one column each, in the order of the levels.
-    In frames each column ends in its level.
+    What has one number per row at one alpha has one column per alpha here, in their order. In
+    frames each column name ends in its alpha.
 
     Parameters
     ----------
-    levels : sequence of float
+    alphas : sequence of float
         Miscoverage rates.
     sets : sequence of Intervals or of LabelSets
-        The sets of each level.
+        The sets of each alpha.
 
     Examples
     --------
@@ -345,14 +345,14 @@ class NestedSets(Mapping[float, Sets]):
     ['lower_0.1', 'upper_0.1', 'lower_0.2', 'upper_0.2']
     """
 
-    def __init__(self, levels: Sequence[float], sets: Sequence[Sets]) -> None:
-        self._sets = dict(zip(levels, sets, strict=True))
+    def __init__(self, alphas: Sequence[float], sets: Sequence[Sets]) -> None:
+        self._sets = dict(zip(alphas, sets, strict=True))
 
-    def __getitem__(self, level: float) -> Sets:
+    def __getitem__(self, alpha: float) -> Sets:
         try:
-            return self._sets[level]
+            return self._sets[alpha]
         except KeyError:
-            raise KeyError(f"no sets at alpha = {level!r}, only at {[*self]}") from None
+            raise KeyError(f"no sets at alpha = {alpha!r}, only at {[*self]}") from None
 
     def __iter__(self) -> Iterator[float]:
         return iter(self._sets)
@@ -362,43 +362,43 @@ class NestedSets(Mapping[float, Sets]):
 
     @property
     def size(self) -> NDArray[Any]:
-        """Size of each set, shape (n, number of levels)."""
+        """Size of each set, shape (n, number of alphas)."""
         return np.column_stack([sets.size for sets in self.values()])
 
     def contains(self, y: ArrayLike) -> NDArray[np.bool_]:
-        """Whether each set holds its row's label, shape (n, number of levels)."""
+        """Whether each set holds its row's label, shape (n, number of alphas)."""
         return np.column_stack([sets.contains(y) for sets in self.values()])
 
     def clip(self, lower: float | None = None, upper: float | None = None) -> NestedSets:
-        """Intersect the intervals of each level with the range [lower, upper] of the labels."""
-        levels = cast("Mapping[float, Intervals]", self)
-        return NestedSets([*levels], [sets.clip(lower, upper) for sets in levels.values()])
+        """Intersect the intervals of each alpha with the range [lower, upper] of the labels."""
+        intervals = cast("Mapping[float, Intervals]", self)
+        return NestedSets([*self], [sets.clip(lower, upper) for sets in intervals.values()])
 
     def with_index(self, index: pandas.Index | None) -> NestedSets:
         """Return the same sets with other labels of the rows."""
         return NestedSets([*self], [sets.with_index(index) for sets in self.values()])
 
     def to_numpy(self) -> NDArray[Any]:
-        """Return the arrays of all levels, stacked along a last axis: ends (n, 2, levels)."""
+        """Return the arrays of all alphas, stacked along a last axis: ends (n, 2, alphas)."""
         return np.stack([sets.to_numpy() for sets in self.values()], axis=-1)
 
     def to_pandas(self, index: Any = None) -> pandas.DataFrame:
-        """Return a pandas frame of all levels, columns ``lower_0.1``, ``upper_0.1``, …
+        """Return a pandas frame of all alphas, columns ``lower_0.1``, ``upper_0.1``, …
 
         Its index is that of X, unless given.
         """
         import pandas
 
-        frames = [sets.to_pandas(index).add_suffix(f"_{level}") for level, sets in self.items()]
+        frames = [sets.to_pandas(index).add_suffix(f"_{alpha}") for alpha, sets in self.items()]
         return pandas.concat(frames, axis=1)
 
     def to_polars(self) -> polars.DataFrame:
-        """Return a polars frame of all levels, columns ``lower_0.1``, ``upper_0.1``, …"""
+        """Return a polars frame of all alphas, columns ``lower_0.1``, ``upper_0.1``, …"""
         import polars
 
         frames = [
-            frame.rename({name: f"{name}_{level}" for name in frame.columns})
-            for level, frame in ((level, sets.to_polars()) for level, sets in self.items())
+            frame.rename({name: f"{name}_{alpha}" for name in frame.columns})
+            for alpha, frame in ((alpha, sets.to_polars()) for alpha, sets in self.items())
         ]
         return polars.concat(frames, how="horizontal")
 

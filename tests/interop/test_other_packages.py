@@ -28,7 +28,7 @@ from plcp import (
 from plcp.interop import as_feature_map, bins
 from plcp.quantiles import conformal_quantile
 
-ALPHA = 0.25  # a power of two: the rank of a quantile is the same in everybody's arithmetic
+ALPHA = 0.25  # a power of two: the rank of a quantile is the same in any arithmetic
 N = 90
 
 
@@ -136,7 +136,7 @@ def test_groups_may_overlap():
     rule = BatchGCP([lambda X: X[:, 0] > 0, lambda X: X[:, 1] > -2], ALPHA).fit(X, abs(y))
     expected = np.column_stack([X[:, 0] > 0, X[:, 1] > -2])
     assert np.array_equal(as_feature_map(rule)(X), expected)
-    with pytest.raises(ValueError, match=r"BatchGCP has not one group for each row.*PLCP or Mond"):
+    with pytest.raises(ValueError, match=r"BatchGCP gives rows no single group: .*PLCP or Mond"):
         bins(rule)(X)
 
 
@@ -147,7 +147,7 @@ def test_rows_of_no_group_are_named():
     unseen = pytest.warns(InfiniteThresholdWarning, match=r"\['c', 'd'\] were not seen")
     with (
         unseen,
-        pytest.raises(ValueError, match=r"rows \[1, 3\] are of groups that the rule never"),
+        pytest.raises(ValueError, match=r"rows \[1, 3\] are of groups without calibration"),
     ):
         bins(rule)(new)
     with pytest.raises(ValueError, match=r"rows \[1, 3\] belong to no group of the rule"):
@@ -159,7 +159,7 @@ def test_what_has_no_groups_is_refused(adapter, rule):
     X, y = rows(1)
     with pytest.raises(NotFittedError):
         adapter(PLCP())
-    with pytest.raises(ValueError, match=r"SplitConformal has .*: use PLCP"):
+    with pytest.raises(ValueError, match=r"SplitConformal .* no .*group.*: use PLCP"):
         adapter(SplitConformal().fit(X, abs(y)))(X)
 
 
@@ -175,7 +175,7 @@ def test_what_is_no_rule_is_refused_at_once(adapter, model):
 
 
 @pytest.mark.parametrize("adapter", [as_feature_map, bins])
-def test_of_several_levels_those_that_share_groups_are_taken(adapter):
+def test_several_alphas_with_shared_groups_are_accepted(adapter):
     X, y = rows(1, 200)
     rule = PLCP(OrderedPartition(LinearQuantile()), 2, [0.2, 0.4], random_state=0)
     shared = clone(rule).set_params(share_partition=True).fit(X, abs(y))

@@ -1,4 +1,4 @@
-"""Sizes of nets of classes of soft partitions in the paper's metric: ln N(H, d, ε).
+"""Complexity of classes of partitions: covering numbers ln N(H, d, ε), and growth functions.
 
 d(h, h') = sup_x Σ_i |h^i(x) - h'^i(x)| (Proposition 3.10); Theorem 3.11 takes ε = 1/n. Each class
 is a softmax of logits, and softmax is 1-Lipschitz from the sup norm to Σ|·|: along v its derivative
@@ -50,11 +50,10 @@ def log_covering_ordered(
 ) -> FloatArray:
     """Soft ordered partitions: (d + m) ln(1 + 4 G² / (ε τ²)), G = R B.
 
-    One regressor g = w · x, ‖w‖ ≤ R = ``radius``, ‖x‖ ≤ B = ``bound``, and memberships in
-    proportion to
-    exp(-(g - c_i)² / (2 τ²)) with centres |c_i| ≤ G and τ = ``width``. d + m parameters in place of
-    the d m of ``log_covering_softmax``. For hard ones (τ = 0) there is no finite net: use
-    ``log_growth_ordered``.
+    One regressor g = w · x, ‖w‖ ≤ R = ``radius``, ‖x‖ ≤ B = ``bound``, and memberships
+    proportional to exp(-(g - c_i)² / (2 τ²)) with centres |c_i| ≤ G and τ = ``width``. d + m
+    parameters in place of the d m of ``log_covering_softmax``. For hard ones (τ = 0) there is no
+    finite net: use ``log_growth_ordered``.
 
     *Proof.* Up to what all logits share, moving g by a moves logit i by a c_i / τ² ≤ a G / τ², and
     moving c_i by b moves it by b |2g - c_i - c'_i| / (2 τ²) ≤ 2 G b / τ². Spend ε/2 on each:

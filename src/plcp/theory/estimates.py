@@ -1,4 +1,4 @@
-"""Guesses, from data, of the unknowns in the bounds. A bound computed from a guess is a guess."""
+"""Estimates, from data, of the unknowns in the bounds: such a bound is itself an estimate."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -44,9 +44,8 @@ def quantile_variance(
 ) -> Estimate:
     """Variance of a cross-fitted estimate of the conditional quantile q_{1-α}(X).
 
-    The noise of the fit adds to it, and the smoothing of the fit takes from it: it falls short
-    where the regressor cannot follow the quantile, to zero where it sees nothing in X. It is
-    refused where scores are so large or small that no float holds it.
+    Noise of the fit makes it too large, smoothing too small: down to zero where the regressor finds
+    no dependence on X. Scores so large or small that no float holds it are an error.
 
     Parameters
     ----------
@@ -94,12 +93,12 @@ def lipschitz_constant(
 
     Rows are alike that share one of ``n_bins`` equal-mass bins of a cross-fitted conditional
     quantile. Within a bin of b rows the slope is taken over every run of ⌈b^(2/3)⌉ neighbours
-    in order of score, a density estimate by nearest neighbours, which knows no trouble at the ends
-    of the scores' range. It is infinite where so many scores tie: then no L exists. It is refused
-    where scores are so small that no float holds it.
+    in order of score, a density estimate by nearest neighbours, without bias at the ends of the
+    scores' range. It is infinite where so many scores tie: then no L exists. Scores so small that
+    no float holds it are an error.
 
-    Averaging, over unlike rows of a bin and along the run, takes from it; taking the largest of
-    many noisy slopes adds to it. Parameters as in ``quantile_variance``.
+    Averaging, over the rows of a bin and along the run, makes it too small; taking the largest of
+    many noisy slopes makes it too large. Parameters as in ``quantile_variance``.
 
     Examples
     --------
@@ -129,7 +128,7 @@ def lipschitz_constant(
 def _quantiles_out_of_fold(
     X: Any, scores: ArrayLike, alpha: float, regressor: Any, cv: int, random_state: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Conditional quantile of each row by models that never saw it, and the scores."""
+    """Return the conditional quantile of each row by models fitted without it, and the scores."""
     scores = check_scores(scores)
     check_lengths(X, scores)
     check_count("cv", cv, 2)

@@ -1,4 +1,4 @@
-"""What n calibration points can reach: Theorem 3.11 and Corollary 3.12 as they stand.
+"""Bounds of PLCP learned from n calibration points: excess loss, MSCE, coverage, and the best m.
 
 ``delta`` is the probability with which a bound may fail, ``log_covering`` the natural logarithm of
 N(H, d, 1/n) (see ``plcp.theory.complexity``), ``gap`` the approximation gap λ_H of equation (14).
@@ -31,13 +31,13 @@ def learning_error(
     *,
     score_range: ArrayLike = 1.0,
 ) -> FloatArray:
-    """10 r √((ln(2/δ) + m ln n + ln N(H, d, 1/n)) / n): what Theorem 3.11 pays for learning.
+    """10 r √((ln(2/δ) + m ln n + ln N(H, d, 1/n)) / n): the learning error of Theorem 3.11.
 
     r is the length of an interval that holds all scores, 1 in the paper.
 
     Notes
     -----
-    Where the paper's statement or proof needs mending; the bound stands after all of it:
+    Corrections of the paper's statement and proof, which leave the bound as it is:
 
     - ε₂ is not defined in the theorem; it is 1/n, so that Lemma D.3 gives ln N(V) ≤ m ln n, as in
       Corollary 3.12. The lemma is loose: balls of radius ε have width 2ε, so ⌈n/2⌉^m points do.
@@ -48,8 +48,8 @@ def learning_error(
       ℓ(q, s) ≤ |q - s| ≤ 1 gives the same end.
     - Theorem D.1 is Hoeffding's inequality without the factor 2 in its exponent.
     - Two hard partitions that differ at a single x are at distance d = 2, so a class of hard
-      partitions with infinitely many members has no finite net, and the theorem says nothing of
-      it. It holds with the logarithm of the growth function (``log_growth_ordered``) in place of
+      partitions with infinitely many members has no finite net, and the theorem does not apply
+      to it. It holds with the logarithm of the growth function (``log_growth_ordered``) in place of
       ln N(H, d, 1/n), for every n: ``sharp_learning_error(..., hard=True)`` is smaller.
     - h*, q* are exact minimisers of the empirical loss; what an algorithm falls short of the
       minimum by adds to the bound as it is.
@@ -110,7 +110,7 @@ def finite_msce(
 ) -> FloatArray:
     """MSCE of PLCP, with probability 1 - δ: 2 L times ``finite_excess``, Corollary 3.12.
 
-    A value above max(α, 1-α)² says nothing: no MSCE is larger.
+    A value above max(α, 1-α)² is vacuous: no MSCE is larger.
 
     Examples
     --------
@@ -399,7 +399,7 @@ def _of_m(log_covering: float | OfM) -> OfM:
 def _least(
     n: int, bound: Callable[[IntArray], FloatArray], learning: Callable[[IntArray], FloatArray]
 ) -> int:
-    """Return the m ≤ n of the least bound, looked for in stretches of twice the length each."""
+    """Return the m ≤ n of the least bound, searched in ranges of doubling length."""
     best, least = 1, float(bound(np.array([1]))[0])
     if least == np.inf:
         raise ValueError("the bound is infinite at m = 1: give a finite log_covering")

@@ -1,4 +1,7 @@
-"""Checks of what a bound is asked about: arrays as well as single numbers."""
+"""Bounds of the best m groups of a whole population: excess loss, MSCE, and bits.
+
+Arguments may be numbers or arrays, which are broadcast.
+"""
 
 from typing import Any
 
@@ -6,59 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plcp.quantiles import FloatArray, IntArray
-
-
-def check_whole(name: str, value: ArrayLike, least: int) -> IntArray:
-    """Whole numbers, none below ``least``."""
-    numbers = np.asarray(value)
-    if numbers.dtype.kind not in "iu" or numbers.size == 0 or (numbers < least).any():
-        raise ValueError(f"{name} must be a whole number, at least {least}, got {value!r}")
-    return numbers.astype(np.int64)
-
-
-def check_not_negative(name: str, value: ArrayLike) -> FloatArray:
-    """Numbers that may be zero or infinite, but neither negative nor NaN."""
-    numbers = _numbers(name, value)
-    if not (numbers >= 0).all():
-        raise ValueError(f"{name} must not be negative or NaN, got {value!r}")
-    return numbers
-
-
-def check_positive(name: str, value: ArrayLike) -> FloatArray:
-    """Finite numbers above zero."""
-    numbers = _numbers(name, value)
-    if not ((numbers > 0) & (numbers < np.inf)).all():
-        raise ValueError(f"{name} must be positive and finite, got {value!r}")
-    return numbers
-
-
-def check_variance(variance: ArrayLike, score_range: ArrayLike) -> FloatArray:
-    """Return a variance that numbers on an interval of this length can have (Popoviciu 1935)."""
-    numbers, length = (
-        check_not_negative("variance", variance),
-        check_positive("score_range", score_range),
-    )
-    if (numbers > length**2 / 4).any():
-        raise ValueError(
-            f"variance must not exceed score_range² / 4, got {variance!r} and {score_range!r}: "
-            "give the length of an interval that holds all scores as score_range"
-        )
-    return numbers
-
-
-def check_shares(name: str, value: ArrayLike, *, one: bool = False) -> FloatArray:
-    """Numbers in (0, 1), or in (0, 1] where ``one`` is allowed."""
-    numbers = _numbers(name, value)
-    if not ((numbers > 0) & ((numbers <= 1) if one else (numbers < 1))).all():
-        raise ValueError(f"{name} must lie in (0, 1{']' if one else ')'}, got {value!r}")
-    return numbers
-
-
-def _numbers(name: str, value: Any) -> FloatArray:
-    try:
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a number or an array of them, got {value!r}") from error
 
 
 def msce_bound(excess: ArrayLike, lipschitz: ArrayLike) -> FloatArray:
@@ -143,19 +93,19 @@ def sharp_population_excess(
 
     Notes
     -----
-    *Proof of the first.* ℓ_α(·, s) is M-Lipschitz, so the excess is at most M E[dist(q(X), levels)]
-    for any m levels. In units of σ, about the mean, let v = q(X), so that E v² = 1.
-    (i) m equal cells on [-η, η], levels in their middles: dist(v) ≤ η/m + (|v| - η)₊ ≤ η/m +
+    *Proof of the first.* ℓ_α(·, s) is M-Lipschitz, so the excess is at most M E[dist(q(X), t)]
+    for any m thresholds t. In units of σ, about the mean, let v = q(X), so that E v² = 1.
+    (i) m equal cells on [-η, η], thresholds in their middles: dist(v) ≤ η/m + (|v| - η)₊ ≤ η/m +
     v²/(4η). Take η = √m / 2.
-    (ii) Levels b_i = tan θ_i, with θ_i symmetric about 0 and D = π/(m+3) apart; t = tan D. We show
-    dist(v) ≤ t/2 + (t/2) v², whose mean is t. Between neighbours b < b' with middle c and half
+    (ii) Thresholds b_i = tan θ_i, with θ_i symmetric about 0 and D = π/(m+3) apart; t = tan D. We
+    show dist(v) ≤ t/2 + (t/2) v², whose mean is t. Between neighbours b < b' with middle c and half
     gap h, b' - b = t (1 + b b') gives h = (t/2)(1 + c² - h²) ≤ t/2 + (t/2) c²; away from c the
     left side falls with slope 1 and the right changes with slope t|v| ≤ t cot(2D) < 1/2. Beyond
-    the last level b_m = cot(2D), v - (t/2) v² ≤ 1/(2t) = b_m + t/2.
+    the last threshold b_m = cot(2D), v - (t/2) v² ≤ 1/(2t) = b_m + t/2.
 
     *Proof of the second.* q(x) lies where the scores lie; m equal cells of that interval put a
-    level within r/(2m) of it. γ(x, ·) has an L-Lipschitz derivative that is zero at q(x), so the
-    excess at x is at most L (r/(2m))² / 2.
+    threshold within r/(2m) of it. γ(x, ·) has an L-Lipschitz derivative that is zero at q(x), so
+    the excess at x is at most L (r/(2m))² / 2.
 
     Examples
     --------
@@ -199,7 +149,7 @@ def sharp_population_msce(
     return msce_bound(excess, lipschitz)
 
 
-ROUNDING = 1e-12  # a whole number of levels, computed, may come out a little above itself
+ROUNDING = 1e-12  # a computed number of groups may exceed a whole number by rounding
 
 
 def quantisation_bits(error: ArrayLike, variance: ArrayLike) -> FloatArray:
@@ -214,7 +164,7 @@ def quantisation_bits(error: ArrayLike, variance: ArrayLike) -> FloatArray:
     array([1.  , 6.66])
     """
     error, variance = check_positive("error", error), check_not_negative("variance", variance)
-    return np.log2(_whole_levels(1 + 4 * variance / error**2))
+    return np.log2(_round_up(1 + 4 * variance / error**2))
 
 
 def sharp_quantisation_bits(
@@ -223,7 +173,7 @@ def sharp_quantisation_bits(
     """log2 of the number of groups for which ``sharp_population_excess`` is at most ``error``.
 
     The least m with M σ min(1/√m, tan(π/(m+3))) ≤ error: about log2(π M σ / error) bits, half of
-    what Remark B.1 asks for when the error is small.
+    what Remark B.1 needs when the error is small.
 
     Examples
     --------
@@ -235,8 +185,61 @@ def sharp_quantisation_bits(
     spread = np.maximum(alpha, 1 - alpha) * np.sqrt(variance)
     by_cells = (spread / error) ** 2
     by_tangents = np.pi / np.arctan2(error, spread) - 3
-    return np.log2(_whole_levels(np.maximum(1.0, np.minimum(by_cells, by_tangents))))
+    return np.log2(_round_up(np.maximum(1.0, np.minimum(by_cells, by_tangents))))
 
 
-def _whole_levels(levels: FloatArray) -> FloatArray:
-    return np.ceil(levels * (1 - ROUNDING))
+def _round_up(groups: FloatArray) -> FloatArray:
+    return np.ceil(groups * (1 - ROUNDING))
+
+
+def check_whole(name: str, value: ArrayLike, least: int) -> IntArray:
+    """Whole numbers, none below ``least``."""
+    numbers = np.asarray(value)
+    if numbers.dtype.kind not in "iu" or numbers.size == 0 or (numbers < least).any():
+        raise ValueError(f"{name} must be a whole number, at least {least}, got {value!r}")
+    return numbers.astype(np.int64)
+
+
+def check_not_negative(name: str, value: ArrayLike) -> FloatArray:
+    """Numbers that may be zero or infinite, but neither negative nor NaN."""
+    numbers = _numbers(name, value)
+    if not (numbers >= 0).all():
+        raise ValueError(f"{name} must not be negative or NaN, got {value!r}")
+    return numbers
+
+
+def check_positive(name: str, value: ArrayLike) -> FloatArray:
+    """Finite numbers above zero."""
+    numbers = _numbers(name, value)
+    if not ((numbers > 0) & (numbers < np.inf)).all():
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+    return numbers
+
+
+def check_variance(variance: ArrayLike, score_range: ArrayLike) -> FloatArray:
+    """Return a variance that numbers on an interval of this length can have (Popoviciu 1935)."""
+    numbers, length = (
+        check_not_negative("variance", variance),
+        check_positive("score_range", score_range),
+    )
+    if (numbers > length**2 / 4).any():
+        raise ValueError(
+            f"variance must not exceed score_range² / 4, got {variance!r} and {score_range!r}: "
+            "give the length of an interval that holds all scores as score_range"
+        )
+    return numbers
+
+
+def check_shares(name: str, value: ArrayLike, *, one: bool = False) -> FloatArray:
+    """Numbers in (0, 1), or in (0, 1] where ``one`` is allowed."""
+    numbers = _numbers(name, value)
+    if not ((numbers > 0) & ((numbers <= 1) if one else (numbers < 1))).all():
+        raise ValueError(f"{name} must lie in (0, 1{']' if one else ')'}, got {value!r}")
+    return numbers
+
+
+def _numbers(name: str, value: Any) -> FloatArray:
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a number or an array of them, got {value!r}") from error

@@ -1,14 +1,12 @@
 """Levels by counting over blocks: to the last bit those of the same rows in memory."""
 
 import numpy as np
-import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
 from plcp.out_of_core import Held
 from plcp.partitions.ordered import OrderedPartition
-from plcp.quantiles import interpolated, interpolated_place
 from plcp.thresholds._plcp_calibration import CountedGroups, HeldGroups, Reading, cut_by_counting
 from plcp.thresholds._plcp_learning import Pairs, ordered_evidence
 from strategies import alphas, few
@@ -74,12 +72,3 @@ def test_a_group_without_rows_has_the_median_of_all():
     assert_array_equal(grouped.masses, [0, 3])
     assert_array_equal(grouped.medians(), [2, 2])
     assert_array_equal(grouped.own(0.5), [np.nan, -2])
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 10, 11, 1000])
-@pytest.mark.parametrize("level", [0.001, 0.1, 0.5, 0.7, 0.9, 0.999])
-def test_interpolated_quantiles_are_numpys(rng, n, level):
-    values = np.sort(rng.normal(size=n))
-    low, high, share = interpolated_place(n, level)
-    expected = np.quantile(values, level, method="weibull")
-    assert interpolated(values[low], values[high], share) == expected
