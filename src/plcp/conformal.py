@@ -207,7 +207,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
             return
         self._levels = check_alphas(alpha)
         each = zip(self._levels, zip(*(rule.rules_ for rule in rules), strict=True), strict=True)
-        sentences = [self._guarantee(tails, level) for level, tails in each]
+        sentences = [self._guarantee(tails, one) for one, tails in each]
         self.guarantee_ = guarantee_of_alphas(self._levels, sentences)
 
     def _guarantee(self, rules: Iterable[ThresholdRule], alpha: float) -> str:
