@@ -173,7 +173,7 @@ def asked_at_once() -> Counts:
 
 def fuzz(seconds: int) -> dict[str, Any]:
     """Files with altered values, damaged by hypothesis (a tenth of the time), led by coverage."""
-    drawn = _run("fuzz/rounds.py", str(max(1, seconds // 10)))
+    drawn = _run("fuzz/load.py", "--random", "--seconds", str(max(1, seconds // 10)))
     found = {"hypothesis": json.loads(drawn.stdout.splitlines()[-1])}
     altered = _run("fuzz/altered.py", "--seconds", str(seconds))
     found["altered values"] = json.loads(altered.stdout.splitlines()[-1])

@@ -2,7 +2,7 @@
 
     python fuzz/altered.py [--seconds 600] [--seed 0]
 
-Every type that a file may hold (``examples.py``) is altered as somebody would who knows the format
+Every type that a file may hold (``examples.py``) is altered by knowledge of the format
 (``alterations.py``), with right checksums. Each file is loaded without ``trusted=`` and its model
 predicts for a few fixed rows, in a process of its own. A finding is
 
@@ -39,15 +39,15 @@ import pandas as pd
 import pyarrow as pa
 from alterations import Archive, altered
 from examples import Example, check_complete, examples, predict
-from opening import megabytes
+from load import megabytes
 
 import plcp
 
-SECONDS_AN_INPUT = 30  # of computing: those of a clock depend on other processes
+SECONDS_PER_INPUT = 30  # of computing: those of a clock depend on other processes
 HANG = 1800  # seconds of a clock, for an input that waits and computes nothing
 MEGABYTES = 1000
 ALLOCATED = 2**32  # bytes beyond those of the packages, so that no input can fill the machine
-MOST_TOLD = 1100  # characters of a message beside the path
+MAX_MESSAGE = 1100  # characters of a message beside the path
 FINDINGS = Path(__file__).parent / "findings"
 
 
@@ -79,14 +79,14 @@ def fuzz(options: argparse.Namespace) -> dict[str, Any]:
                     text=True,
                 )
                 for line in worker.stdout or ():
-                    said = json.loads(line)
+                    result = json.loads(line)
                     counts["inputs"] += 1
-                    counts[said["outcome"]] += 1
-                    counts["predicted"] += said["answers"] > 0
+                    counts[result["outcome"]] += 1
+                    counts["predicted"] += result["predictions"] > 0
                     for largest_of in largest:
-                        largest[largest_of] = max(largest[largest_of], said[largest_of])
-                    if "finding" in said:
-                        findings.append(said["finding"])
+                        largest[largest_of] = max(largest[largest_of], result[largest_of])
+                    if "finding" in result:
+                        findings.append(result["finding"])
             if worker.wait():  # at the input after the last that was reported
                 n = counts["inputs"]
                 _keep(options.keep, options.seed, n, (folder / "model.plcp").read_bytes())
@@ -106,7 +106,7 @@ def work(folder: Path, start: int, rounds: int, end: float, options: argparse.Na
     given = pickle.loads((folder / "examples").read_bytes())
     archives = [Archive(example.content) for example in given]
     path = folder / "model.plcp"
-    for example in given:  # the first of a kind imports the packages that it needs
+    for example in given:  # the first one imports the packages that it needs
         path.write_bytes(example.content)
         _opened(path, example)
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -115,14 +115,14 @@ def work(folder: Path, start: int, rounds: int, end: float, options: argparse.Na
     while n < rounds and time.monotonic() < end:
         example, content = _input(options.seed, n, given, archives)
         path.write_bytes(content)
-        said = _reported(path, example)
-        if "finding" in said:
-            said["finding"] = f"input {n}, {example.name}: {said['finding']}"
+        result = _reported(path, example)
+        if "finding" in result:
+            result["finding"] = f"input {n}, {example.name}: {result['finding']}"
             _keep(options.keep, options.seed, n, content)
             given = pickle.loads((folder / "examples").read_bytes())
-        report.write(json.dumps(said) + "\n")
+        report.write(json.dumps(result) + "\n")
         n += 1
-    os._exit(0)  # what an altered model leaves to be freed was freed before
+    os._exit(0)  # all models were freed before
 
 
 def _input(
@@ -136,23 +136,23 @@ def _input(
 def _reported(path: Path, example: Example) -> dict[str, Any]:
     """Open one file under all limits."""
     Path("/proc/self/clear_refs").write_text("5")  # the peak of memory is from now on
-    signal.setitimer(signal.ITIMER_PROF, SECONDS_AN_INPUT)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS_PER_INPUT)
     faulthandler.dump_traceback_later(HANG, exit=True)
     start = time.process_time()
-    said: dict[str, Any] = {"answers": 0}
+    result: dict[str, Any] = {"predictions": 0}
     try:
-        said["outcome"], said["answers"] = _opened(path, example)
+        result["outcome"], result["predictions"] = _opened(path, example)
         if megabytes() > MEGABYTES:
             raise Finding(f"{megabytes():.0f} MB")
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
-        said |= {"outcome": "finding", "finding": f"{type(error).__name__}: {error}"[:2000]}
+        result |= {"outcome": "finding", "finding": f"{type(error).__name__}: {error}"[:2000]}
     faulthandler.cancel_dump_traceback_later()
     signal.setitimer(signal.ITIMER_PROF, 0)
-    said["slowest_cpu_seconds"] = time.process_time() - start
-    said["megabytes"] = megabytes()
-    return said
+    result["slowest_cpu_seconds"] = time.process_time() - start
+    result["megabytes"] = megabytes()
+    return result
 
 
 def _opened(path: Path, example: Example) -> tuple[str, int]:
@@ -165,15 +165,15 @@ def _opened(path: Path, example: Example) -> tuple[str, int]:
         except (ValueError, ImportError) as error:
             _check_message(str(error), str(path))
             return "refused", 0
-        answers = predict(model, example.X)
+        predictions = predict(model, example.X)
         del model
     if _bytes(example.X) != before:
         raise Finding("the rows were changed")
-    return "loaded", answers
+    return "loaded", predictions
 
 
 def _check_message(message: str, path: str) -> None:
-    if path not in message or "\n" in message or len(message) > len(path) + MOST_TOLD:
+    if path not in message or "\n" in message or len(message) > len(path) + MAX_MESSAGE:
         raise Finding(f"not one sentence with the path: {message[:500]!r}")
     if "does not fit into memory" in message:
         raise Finding(message)

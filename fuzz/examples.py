@@ -1,7 +1,7 @@
-"""Small fitted models of every type that a file may hold, each with rows to predict for.
+"""Models to fuzz: small fitted ones of every type that a file may hold, each with rows to predict.
 
-Those of the tests of storage, and here what they lack: `check_complete` compares the names in all
-files with the lists of `plcp.storage`.
+They are those of the tests of storage, and here what these lack: `check_complete` compares the
+names in all files with the lists of `plcp.storage`. `seeds` are the few that damage begins with.
 """
 
 import json
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import torch
-from lightgbm import LGBMClassifier
+from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.base import is_classifier
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
@@ -75,10 +76,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "storage"))
 import saved_examples
 import test_saved_boosters
 import test_saved_pipelines
+from make_stored_files import FILES
 
 ROWS = 9
-# these need `trusted=`, so that a stranger's file cannot hold them
-TRUSTED_KINDS = {"extension", "partial"}
+# these need `trusted=`, so that a file of unknown origin cannot hold them
+TRUSTED_CODECS = {"extension", "partial"}
 METHODS = (
     *("predict", "predict_proba", "decision_function", "predict_quantile", "predict_set"),
     *("transform", "groups", "memberships"),
@@ -118,15 +120,15 @@ def predict(model: Any, X: Any) -> int:
 
     A model with altered values may raise any exception but that of too little memory.
     """
-    answers = 0
+    predictions = 0
     for call in _calls(model, X):
         try:
             call()
-            answers += 1
+            predictions += 1
         except Exception as error:
-            if isinstance(error, MemoryError) or "allocate memory" in str(error):  # torch's words
+            if isinstance(error, MemoryError) or "allocate memory" in str(error):  # of torch
                 raise MemoryError(str(error)) from error
-    return answers
+    return predictions
 
 
 def _calls(model: Any, X: Any) -> Iterator[Callable[[], Any]]:
@@ -149,16 +151,16 @@ def _calls(model: Any, X: Any) -> Iterator[Callable[[], Any]]:
 
 
 def check_complete(given: list[Example]) -> None:
-    """Refuse examples that lack a class, function, kind or layer that files may hold."""
-    names, kinds = set(), set()
+    """Refuse examples that lack a class, function, codec or layer that files may hold."""
+    names, codecs = set(), set()
     for example in given:
         for entry in json.loads(read_parts(example.content)["model.json"]):
-            ((kind, content),) = entry.items()
-            kinds.add(kind)
+            ((codec, content),) = entry.items()
+            codecs.add(codec)
             name = content[0] if isinstance(content, list) and content else content
             names |= {name} if isinstance(name, str) else set()
     lacking = {*HOME_OF, *(f".{name}" for name in LAYERS)} - names
-    lacking |= {codec.name for codec in CODECS} - kinds - TRUSTED_KINDS
+    lacking |= {codec.name for codec in CODECS} - codecs - TRUSTED_CODECS
     if lacking:
         raise AssertionError(f"no example holds {', '.join(sorted(lacking))}")
 
@@ -279,3 +281,30 @@ def _layers() -> Iterator[tuple[str, Any, Any]]:
     holder.others = [nn.ModuleDict({"a": nn.ELU()}), nn.ModuleList([nn.ELU()])]
     holder.numbers = np.ma.MaskedArray([1.0, 2.0], [True, False])
     yield "holders", holder, flat
+
+
+def seeds() -> dict[str, bytes]:
+    """Return small files with every kind of part, by name."""
+    kept = {path.name: path.read_bytes() for path in sorted(FILES.glob("*.plcp"))}
+    return kept | {f"{name}.plcp": model_bytes(model) for name, model in _seeds()}
+
+
+def _seeds() -> Iterator[tuple[str, object]]:
+    """Return models that hold what the stored files lack: LightGBM, rows, classes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    scores, labels = rng.exponential(1 + (X[:, 0] > 0)), rng.integers(0, 3, 150)
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], 150), "age": X[:, 0]})
+    light = LGBMRegressor(n_estimators=3, num_leaves=3, n_jobs=1, verbose=-1)
+    tree = plcp.TreePartition(min_samples_leaf=20, random_state=0)
+    forest = RandomForestClassifier(2, max_depth=2, random_state=0)
+    yield "light", plcp.PLCP(plcp.OrderedPartition(light), 2, random_state=0).fit(X, scores)
+    yield "tree", plcp.PLCP(tree, 2, random_state=0).fit(X, scores)
+    yield "local", plcp.LocalCP(random_state=0).fit(X[:30], scores[:30])
+    yield "groups", plcp.BatchGCP(["sex"]).fit(people, scores)
+    yield (
+        "alphas",
+        plcp.PLCP(plcp.OrderedPartition(plcp.LinearQuantile()), 2, alpha=[0.1, 0.3]).fit(X, scores),
+    )
+    labelled = plcp.ConformalClassifier(forest, threshold=plcp.SplitConformal(), random_state=0)
+    yield "forest", labelled.fit(X, labels)

@@ -22,7 +22,10 @@ ALTERED = 300
 
 def test_damaged_files_are_refused_or_loaded():
     done = subprocess.run(
-        [sys.executable, FUZZ / "rounds.py", SECONDS], capture_output=True, text=True, check=False
+        [sys.executable, FUZZ / "load.py", "--random", "--seconds", SECONDS],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
