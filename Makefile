@@ -20,23 +20,17 @@ lint: .venv/dev  ## format, style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/rivals  ## the measured claims of the README; needs the data directory in PLCP_DATA
-	$(BIN)/python benchmarks/conditional.py
-	$(BIN)/python benchmarks/speed.py
-	$(BIN)/python benchmarks/neural.py
-	$(BIN)/python benchmarks/rivals.py
-	$(BIN)/python benchmarks/metrics.py
-	$(BIN)/python benchmarks/intervals.py
-	$(BIN)/python benchmarks/theory.py
-	$(BIN)/python benchmarks/cli.py
-	$(BIN)/python benchmarks/scale.py
-	$(BIN)/python benchmarks/trust.py
+bench: .venv/rivals  ## the measured claims of the docs; needs the data directory in PLCP_DATA
+	$(BIN)/python -m benchmarks.accuracy.run
+	$(BIN)/python -m benchmarks.speed.run
+	$(BIN)/python -m benchmarks.scale.run
+	$(BIN)/python -m benchmarks.reliability.run
 	$(MAKE) docs-results
 
 docs-results: .venv/dev  ## the pages and tables of results, drawn from the committed JSON
-	$(BIN)/python benchmarks/tables.py
-	$(BIN)/python benchmarks/scale_page.py
-	$(BIN)/python benchmarks/trust_page.py
+	$(BIN)/python -m benchmarks.accuracy.tables
+	$(BIN)/python -m benchmarks.scale.page
+	$(BIN)/python -m benchmarks.reliability.page
 
 .venv/demo: pyproject.toml constraints.txt | .venv
 	$(PIP) -e '.[cli,plot]'

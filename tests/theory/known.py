@@ -5,9 +5,9 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-import populations
+from benchmarks.accuracy import populations
 
 NAMES = list(product(populations.SCALES, populations.SHAPES))
 MOST = 64

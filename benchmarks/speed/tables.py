@@ -1,0 +1,48 @@
+"""The command line's figures as tables."""
+
+from typing import Any
+
+from benchmarks.shared import table
+
+METHODS = {"plcp": "default rule", "split": "Split"}
+
+
+def readme_cli(cli: dict[str, Any]) -> str:
+    """What the command takes, beside what it was held to."""
+    start, audit, apply = (cli[part]["results"] for part in ("start", "audit", "apply"))
+    rows = [["`plcp --help`, seconds", "0.5", f"{start['help_seconds']:.2f}"]]
+    million = f"{audit['rows'] / 1e6:g} million rows × {audit['columns']}"
+    rows.append([f"`audit` of {million}, seconds", "60", f"{audit['seconds']:.0f}"])
+    big = f"{apply['rows'] / 1e6:g} million rows × 20"
+    for method, name in METHODS.items():
+        found = apply[method]
+        what = f"`apply` to {big}, {name}"
+        rows += [
+            [f"{what}: peak memory, MB", "1,000", f"{found['peak_megabytes']:,.0f}"],
+            [
+                f"{what}: speed, of copying the file by pyarrow",
+                "0.25",
+                f"{found['share_of_copying_speed']:.2f}",
+            ],
+        ]
+    return table(["", "asked", "measured"], rows)
+
+
+def cli_section(cli: dict[str, Any]) -> str:
+    """All figures, with the commits they were measured on."""
+    text = (
+        "\n## Command line\n\n`benchmarks/speed/cli.py`; copies in turns with `apply`, "
+        "the best of each.\n\n"
+    )
+    commits = {part: entry["provenance"]["commit"] for part, entry in cli.items()}
+    text += f"Commits: {', '.join(f'{part} {commit}' for part, commit in commits.items())}.\n\n"
+    apply = cli["apply"]["results"]
+    rows = [
+        [key.replace("_", " "), *(f"{apply[method][key]:,.4g}" for method in METHODS)]
+        for key in apply["plcp"]
+    ]
+    named = [
+        f"`apply`, {apply['rows']:,} rows, {apply['file_megabytes']:,.0f} MB",
+        *METHODS.values(),
+    ]
+    return text + readme_cli(cli) + "\n" + table(named, rows)
