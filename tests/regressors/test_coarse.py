@@ -3,8 +3,7 @@
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from plcp.regressors.base import fit_weighted
-from plcp.regressors.boosted import MOST_VALUES, coarse
+from plcp.regressors.base import MOST_VALUES, coarse, fit_weighted
 
 
 def rows(n, seed=0):

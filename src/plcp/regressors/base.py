@@ -3,12 +3,12 @@
 import warnings
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import RegressorMixin, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     HistGradientBoostingRegressor,
@@ -23,12 +23,46 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from plcp._options import outside
+from plcp._base import Estimator
+from plcp._options import check_same_rows, outside
 from plcp._parallel import threads_for
+from plcp._validation import check_features, check_lengths, check_scores, check_weights
 from plcp.quantiles import FloatArray, IntArray, weighted_quantiles
-from plcp.regressors.boosted import coarse
+
+
+class ScoreRegressor(RegressorMixin, Estimator):
+    """A regressor of the score, whose ``fit`` and ``predict`` check rows once.
+
+    Estimators that fit many models to the same checked rows call ``_fit`` and ``_predict``.
+    """
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to the scores ``y``.
+
+        Only shares of ``sample_weight`` count: equal weights are as good as none. A weight of zero
+        means that the row is absent.
+        """
+        check_same_rows(X, y=y, sample_weight=sample_weight)
+        X, scores = self._checked(X, reset=True), check_scores(y)
+        check_lengths(X, scores)
+        return self._fit(X, scores, check_weights(sample_weight, X))
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the estimated quantile, or scale, of the score at each row."""
+        check_is_fitted(self)
+        return self._predict(self._checked(X, reset=False))
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """Features that can be fitted, their names and number recorded, or predicted."""
+        return check_features(self, X, reset=reset)
+
+    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Self:
+        raise NotImplementedError
+
+    def _predict(self, X: Any) -> FloatArray:
+        raise NotImplementedError
 
 
 def at_level(regressor: Any, quantile: float) -> Any:
@@ -115,6 +149,40 @@ def line(X: NDArray[Any], coef: NDArray[Any]) -> NDArray[np.float64]:
         for column, weight in zip(block.T, coef, strict=True):
             part += np.multiply(column, weight, dtype=float)
     return total
+
+
+MOST_VALUES = 255  # as many bins as scikit-learn's boosting has for a column
+
+
+def coarse(X: Any) -> Any:
+    """Each number of a wide column as the nearest of 255 of its values: its quantiles.
+
+    Of columns with more values scikit-learn takes 254 weighted percentiles, and sorts the column
+    for each of them: most of the time of a fit. Of these it takes the middles between values, which
+    are the very bounds between numbers that are brought together here: a tree that was fitted on
+    coarse rows parts the rows themselves as it parted these.
+
+    Data frames stay as they are.
+
+    Examples
+    --------
+    >>> len(np.unique(coarse(np.arange(1000.0)[:, None])))
+    255
+    """
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or not np.issubdtype(X.dtype, np.floating):
+        return X
+    return np.column_stack([_coarse_column(column) for column in X.T])
+
+
+def _coarse_column(column: NDArray[Any]) -> NDArray[Any]:
+    present = column[np.isfinite(column)]
+    if len(np.unique(present)) <= MOST_VALUES:
+        return column
+    shares = np.linspace(0, 1, MOST_VALUES)
+    values = np.unique(np.quantile(present, shares, method="inverted_cdf"))
+    bounds = (values[:-1] + values[1:]) / 2
+    nearest = values[np.searchsorted(bounds, column)]  # a number on a bound goes to the left
+    return np.where(np.isnan(column), column, nearest)
 
 
 ENSEMBLES = (StackingClassifier, StackingRegressor, VotingClassifier, VotingRegressor)

@@ -1,76 +1,30 @@
-"""Columns of few values, for boosted trees that are told weights."""
+"""Boosted trees: the scale of the score, then the quantile of what is left."""
 
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.utils.validation import check_is_fitted
 
-from plcp._base import Estimator
-from plcp._options import check_same_rows
-from plcp._validation import (
-    check_features,
-    check_lengths,
-    check_scores,
-    check_weights,
-    drop_weightless,
-    naming_the_boosted_regressor,
-    relative_weights,
-)
+from plcp._validation import drop_weightless, naming_the_boosted_regressor, relative_weights
 from plcp.quantiles import FloatArray
-
-MOST_VALUES = 255  # as many bins as scikit-learn's boosting has for a column
-
-
-def coarse(X: Any) -> Any:
-    """Each number of a wide column as the nearest of 255 of its values: its quantiles.
-
-    Of columns with more values scikit-learn takes 254 weighted percentiles, and sorts the column
-    for each of them: most of the time of a fit. Of these it takes the middles between values, which
-    are the very bounds between numbers that are brought together here: a tree that was fitted on
-    coarse rows parts the rows themselves as it parted these.
-
-    Data frames stay as they are.
-
-    Examples
-    --------
-    >>> len(np.unique(coarse(np.arange(1000.0)[:, None])))
-    255
-    """
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or not np.issubdtype(X.dtype, np.floating):
-        return X
-    return np.column_stack([_coarse_column(column) for column in X.T])
-
-
-def _coarse_column(column: NDArray[Any]) -> NDArray[Any]:
-    present = column[np.isfinite(column)]
-    if len(np.unique(present)) <= MOST_VALUES:
-        return column
-    shares = np.linspace(0, 1, MOST_VALUES)
-    values = np.unique(np.quantile(present, shares, method="inverted_cdf"))
-    bounds = (values[:-1] + values[1:]) / 2
-    nearest = values[np.searchsorted(bounds, column)]  # a number on a bound goes to the left
-    return np.where(np.isnan(column), column, nearest)
-
+from plcp.regressors.base import ScoreRegressor, coarse
 
 # Newton steps on the gamma deviance overshoot by exp(mean / score): a score counts as no less than
 # this share of the mean while the scale is learned, and the second stage sees it as it is.
 LEAST = 0.03
 
 
-class ScaledQuantile(RegressorMixin, Estimator):
+class ScaledQuantile(ScoreRegressor):
     """g(x) = μ(x) ν(x): gamma-boosted scale of the score, then boosted quantile of s / μ(x).
 
     The pinball loss sees only on which side of its quantile a score lies; the gamma deviance sees
-    its size, and so finds the scale from fewer points. The second stage mends what is not a scale
-    family. Missing values and categorical columns just work.
+    its size, and so finds the scale from fewer points. The second stage corrects what is not a
+    scale family. Missing values and categorical columns just work.
 
     Parameters
     ----------
     quantile : float or None, default=None
-        Level of the quantile. None: 0.5 alone, 1 - alpha inside a partition.
+        Quantile to estimate. None: 0.5 alone, 1 - alpha inside a partition.
     categorical_features : array of bool, "from_dtype" or None, default="from_dtype"
         As in ``HistGradientBoostingRegressor``.
     random_state : int, RandomState or None
@@ -97,15 +51,9 @@ class ScaledQuantile(RegressorMixin, Estimator):
         self.categorical_features = categorical_features
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the scale of the scores ``y``, then the quantile of their ratio to it.
-
-        Only shares of ``sample_weight`` count: weights that are all alike are none.
-        """
-        check_same_rows(X, y=y, sample_weight=sample_weight)
-        X, scores = check_features(self, X, reset=True, allow_nan=True), check_scores(y)
-        check_lengths(X, scores)
-        X, scores, given = drop_weightless(X, scores, check_weights(sample_weight, X))
+    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Self:
+        """Fit the scale of the scores, then the quantile of their ratio to it."""
+        X, scores, given = drop_weightless(X, scores, weights)
         weights = relative_weights(given)
         if len(scores) < 2:
             raise ValueError("n_samples=1: one row has no spread, give at least two")
@@ -139,10 +87,7 @@ class ScaledQuantile(RegressorMixin, Estimator):
         self.unit_ = unit
         return self
 
-    def predict(self, X: Any) -> FloatArray:
-        """Estimated quantile of the score at each row."""
-        check_is_fitted(self)
-        X = check_features(self, X, reset=False, allow_nan=True)
+    def _predict(self, X: Any) -> FloatArray:
         with naming_the_boosted_regressor():
             return self.unit_ * self.scale_.predict(X) * self.shape_.predict(X)
 

@@ -4,25 +4,20 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from plcp._base import Estimator
 from plcp._folds import given_folds
 from plcp._options import check_share
 from plcp._validation import (
-    check_features,
-    check_pairs,
     drop_weightless,
     relative_weights,
     takes_images,
     takes_nan,
 )
 from plcp.quantiles import FloatArray
-from plcp.regressors.base import fit_weighted, seeded
+from plcp.regressors.base import ScoreRegressor, fit_weighted, seeded
 from plcp.regressors.crossfit import CrossFitted
 from plcp.regressors.encoding import TableEncoder
 
@@ -31,7 +26,7 @@ LEAST_ROWS = 3  # two to learn from in every fold
 MOST = 5.0  # times the typical density: what a row may weigh before all are divided by their mean
 
 
-class ColorfulQuantile(RegressorMixin, Estimator):
+class ColorfulQuantile(ScoreRegressor):
     """A regressor whose pinball loss counts each row with the density of its score at the quantile.
 
     A threshold that is off by e misses the coverage at x by about f(q|x) e, but the pinball loss
@@ -105,16 +100,12 @@ class ColorfulQuantile(RegressorMixin, Estimator):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Estimate the density of the scores ``y`` at their quantile, then fit with it.
-
-        Only shares of ``sample_weight`` count: weights that are all alike are none.
-        """
+    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Self:
+        """Estimate the density of the scores at their quantile, then fit with it."""
         level = check_share("quantile", 0.5 if self.quantile is None else self.quantile)
         self._check_mixing(self.mixing)
-        checked = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
-        cv = self._folds(*checked)
-        X, scores, given = drop_weightless(*checked)
+        cv = self._folds(X, scores, weights)
+        X, scores, given = drop_weightless(X, scores, weights)
         weights = relative_weights(given)
         if len(scores) < LEAST_ROWS:
             raise ValueError(
@@ -139,10 +130,7 @@ class ColorfulQuantile(RegressorMixin, Estimator):
         )
         return self
 
-    def predict(self, X: Any) -> FloatArray:
-        """Estimated quantile of the score at each row."""
-        check_is_fitted(self)
-        X = check_features(self, X, reset=False)
+    def _predict(self, X: Any) -> FloatArray:
         return np.asarray(self.regressor_.predict(self._encode(X)), dtype=float)
 
     def _folds(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Any:

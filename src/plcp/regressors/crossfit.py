@@ -1,4 +1,4 @@
-"""The mean of fold models that are made of boosters, from all their trees at once."""
+"""Cross-fitting: fold models, their out-of-fold predictions, and their mean for new rows."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -7,26 +7,20 @@ from functools import cached_property, partial, reduce
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_random_state, gen_batches, get_tags
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
-from sklearn.utils.validation import check_is_fitted
 
-from plcp._base import Estimator
 from plcp._folds import Fold, given_folds, row_sets, shuffled_folds
-from plcp._options import check_count, check_same_rows
+from plcp._options import check_count
 from plcp._parallel import in_threads, jobs_for, threads_for
 from plcp._rows import take
 from plcp._validation import (
-    check_features,
-    check_lengths,
-    check_scores,
-    check_weights,
     relative_weights,
     takes_images,
     takes_nan,
@@ -40,7 +34,7 @@ from plcp.regressors._fast_trees import (
     is_lightgbm,
     tree_tables,
 )
-from plcp.regressors.base import fit_weighted, seeded
+from plcp.regressors.base import ScoreRegressor, fit_weighted, seeded
 from plcp.regressors.boosted import ScaledQuantile
 from plcp.regressors.encoding import CategoryMeans, without_rare
 from plcp.regressors.linear import LinearQuantile
@@ -136,12 +130,13 @@ def _without_rare_apart(model: Pipeline) -> Parts | None:
     return parts if told else None
 
 
+COLUMNS = ("n_features_in_", "feature_names_in_", "_column_texts")  # what checked rows leave
 ROWS_TO_FIT = 60_000
 REPEATS = (2, 5)
 ROUNDING = 1e-9  # predictions that differ by less, relative to their size, are equal
 
 
-class CrossFitted(RegressorMixin, Estimator):
+class CrossFitted(ScoreRegressor):
     """The average of a regressor's fold models, with its out-of-fold values on the fitted rows.
 
     Row j's out-of-fold value comes from models that never saw it, so thresholds read off it are
@@ -203,20 +198,11 @@ class CrossFitted(RegressorMixin, Estimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit one model for each fold and repeat.
-
-        Only shares of ``sample_weight`` count, and the regressor is given weights of one on
-        average: those that are all alike are none.
-        """
+    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Self:
+        """Fit one model for each fold and repeat, with weights of one on average."""
         rng = check_random_state(self.random_state)
-        X = check_features(self, X, reset=True)
-        check_same_rows(X, y=y, sample_weight=sample_weight)
-        scores = check_scores(y)
-        check_lengths(X, scores)
-        weights = relative_weights(check_weights(sample_weight, X))
         folds = make_folds(X, scores, self.cv, self.n_repeats, rng)
-        return self.fit_folds(X, scores, weights, folds, rng)
+        return self.fit_folds(X, scores, relative_weights(weights), folds, rng)
 
     def fit_folds(
         self,
@@ -226,10 +212,11 @@ class CrossFitted(RegressorMixin, Estimator):
         folds: list[Fold],
         rng: np.random.RandomState,
     ) -> Self:
-        """Fit one model for each of the folds; scores and weights have been checked."""
-        X = check_features(self, X, reset=True)
+        """Fit one model for each of the folds to rows that have been checked."""
         regressor = seeded(self.regressor, rng)
-        if hasattr(regressor, "tune"):  # what can be chosen once is not chosen anew in each fold
+        if isinstance(regressor, ScoreRegressor):
+            X = regressor._checked(X, reset=True)
+        if hasattr(regressor, "tune"):  # what can be chosen once is not chosen again in each fold
             with threads_for(X, regressor):
                 regressor = regressor.tune(X, scores, weights)
         jobs = [partial(_fit_fold, regressor, X, scores, weights, fold) for fold in folds]
@@ -247,19 +234,18 @@ class CrossFitted(RegressorMixin, Estimator):
         self._tables = AveragedBoosters.of(self.models_)  # now: predict changes nothing
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def _predict(self, X: Any) -> FloatArray:
         """Mean of the fold models."""
-        check_is_fitted(self)
-        X = check_features(self, X, reset=False)
         if isinstance(X, np.ndarray) and self._tables is not None:
             mean = self._tables.predict(X)
             if mean is not None:
                 return mean
-        with threads_for(X, self.models_[0]):
-            total = self.models_[0].predict(X)
-            for model in self.models_[1:]:
-                total = total + model.predict(X)
-        return total / len(self.models_)
+        first = self.models_[0]
+        checked = isinstance(first, ScoreRegressor)
+        X = first._checked(X, reset=False) if checked else X
+        with threads_for(X, first):
+            predictions = (m._predict(X) if checked else m.predict(X) for m in self.models_)
+            return reduce(np.add, predictions) / len(self.models_)
 
     def forget_rows(self) -> None:
         """Drop what is known of the fitted rows, which new rows do not need."""
@@ -325,8 +311,14 @@ def _fit_fold(
 ) -> tuple[Any, FloatArray]:
     learn, hold = fold
     own = None if weights is None else weights[learn]
+    model = clone(regressor)
     with threads_for(X, regressor):
-        model = fit_weighted(clone(regressor), take(X, learn), scores[learn], own)
+        if isinstance(model, ScoreRegressor):
+            columns = {name: vars(regressor)[name] for name in COLUMNS if name in vars(regressor)}
+            vars(model).update(columns)
+            model._fit(take(X, learn), scores[learn], own)
+            return model, model._predict(take(X, hold))
+        fit_weighted(model, take(X, learn), scores[learn], own)
         return model, model.predict(take(X, hold))
 
 

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin, TransformerMixin, clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from plcp._base import Estimator
 from plcp._folds import row_sets, shuffled_folds
@@ -28,9 +27,9 @@ from plcp._rows import (
     same_text,
     take,
 )
-from plcp._validation import check_features, check_pairs, drop_weightless
+from plcp._validation import check_features, drop_weightless
 from plcp.quantiles import FloatArray, IntArray
-from plcp.regressors.base import fit_weighted
+from plcp.regressors.base import ScoreRegressor, fit_weighted
 
 MAX_CATEGORIES = 254  # the histogram trees tell apart 255 codes, one of them "missing"
 _UNSEEN: ContextVar[dict[Any, Counter[str]] | None] = ContextVar("unseen", default=None)
@@ -264,15 +263,15 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-class CategoryMeans(RegressorMixin, Estimator):
+class CategoryMeans(ScoreRegressor):
     """A regressor of columns in which the mean score of its category stands for each code.
 
-    Trees that sort hundreds of categories anew at every split learn noise; one number, sorted
-    once, leaves them less to choose from. The rows the regressor learns from are given means of
-    other
-    rows, or each would be told of its own score. One more row of the mean of all scores counts in
+    Trees that sort hundreds of categories at every split learn noise; one number, sorted once,
+    leaves them less to choose from. The rows that the regressor learns from are given means of
+    other rows, or each would hold its own score. One more row of the mean of all scores counts in
     each category: a rare one is drawn towards it, an unseen one has just that. Missing is a
-    category too.
+    category too. scikit-learn's ``TargetEncoder(smooth=1.0)`` computes the same means, but takes no
+    weights, and its folds separate copies of a row.
 
     Parameters
     ----------
@@ -309,11 +308,12 @@ class CategoryMeans(RegressorMixin, Estimator):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Take the means of the scores ``y`` by category, then fit the regressor to them."""
-        X, scores, weights = drop_weightless(
-            *check_pairs(self, X, y, sample_weight, allow_nan=True)
-        )
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        return check_features(self, X, reset=reset, allow_nan=True)
+
+    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Self:
+        """Take the means of the scores by category, then fit the regressor to them."""
+        X, scores, weights = drop_weightless(X, scores, weights)
         counts = np.ones(len(scores)) if weights is None else weights
         places = {int(i): _places(X[:, i]) for i in np.flatnonzero(self.columns)}
         self.means_ = {i: category_means(p, scores, counts) for i, p in places.items()}
@@ -326,10 +326,8 @@ class CategoryMeans(RegressorMixin, Estimator):
         self.regressor_ = fit_weighted(clone(self.regressor), Z, scores, weights)
         return self
 
-    def predict(self, X: Any) -> FloatArray:
-        """Prediction of each row."""
-        check_is_fitted(self)
-        Z = np.array(check_features(self, X, reset=False, allow_nan=True), dtype=float)
+    def _predict(self, X: Any) -> FloatArray:
+        Z = np.array(X, dtype=float)
         for i, means in self.means_.items():
             Z[:, i] = mean_of(Z[:, i], means)
         return np.asarray(self.regressor_.predict(Z), dtype=float)

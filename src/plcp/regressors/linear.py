@@ -9,22 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
-from plcp._base import Estimator
-from plcp._options import check_same_rows
 from plcp._validation import (
-    check_lengths,
-    check_scores,
     check_table,
-    check_weights,
     drop_weightless,
     relative_weights,
 )
-from plcp.regressors.base import line, unit_of
+from plcp.regressors.base import ScoreRegressor, line, unit_of
 
 Array = NDArray[Any]
 
@@ -260,7 +253,7 @@ def minimise(objective: Objective, bandwidth: float | None, max_iter: int, tol: 
 FAR = 1e3  # typical distances from the median: beyond, a value counts only by its side
 
 
-class LinearQuantile(RegressorMixin, Estimator):
+class LinearQuantile(ScoreRegressor):
     r"""Linear quantile regression, as accurate as the linear program and far faster.
 
     Minimises, over the coefficients w of the standardised features and the intercept b,
@@ -340,16 +333,12 @@ class LinearQuantile(RegressorMixin, Estimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit; a weight of 2 means the row twice, a weight of 0 that it is absent.
+    def _checked(self, X: Any, *, reset: bool) -> Array:
+        return check_table(self, X, reset=reset)
 
-        Only shares of weights count: those that are all alike are none.
-        """
+    def _fit(self, X: Array, scores: Array, weights: Array | None) -> Self:
         quantile = self._check_parameters()
-        check_same_rows(X, y=y, sample_weight=sample_weight)
-        X, y = check_table(self, X, reset=True), check_scores(y)
-        check_lengths(X, y)
-        X, y, given = drop_weightless(X, y, check_weights(sample_weight, X))
+        X, y, given = drop_weightless(X, scores, weights)
         weights = relative_weights(given)
         weight = np.full(len(y), 1 / len(y)) if weights is None else weights / weights.sum()
         centre, gain = standardisation(X, weight, self.fit_intercept)
@@ -368,10 +357,7 @@ class LinearQuantile(RegressorMixin, Estimator):
         self.n_iter_ = fit.n_iter
         return self
 
-    def predict(self, X: ArrayLike) -> Array:
-        """Return the fitted quantile of each row."""
-        check_is_fitted(self)
-        X = check_table(self, X, reset=False)
+    def _predict(self, X: Array) -> Array:
         prediction = line(X, self.coef_) + self.intercept_
         return prediction.astype(np.result_type(X, self.coef_), copy=False)
 

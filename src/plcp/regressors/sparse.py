@@ -6,24 +6,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
-from sklearn.utils.validation import check_is_fitted
 
-from plcp._base import Estimator
 from plcp._folds import given_folds, row_sets
-from plcp._options import check_same_rows
-from plcp._validation import (
-    check_lengths,
-    check_scores,
-    check_table,
-    check_weights,
-    drop_weightless,
-    relative_weights,
-)
+from plcp._validation import check_table, drop_weightless, relative_weights
 from plcp.quantiles import FloatArray, IntArray
-from plcp.regressors.base import line
+from plcp.regressors.base import ScoreRegressor, line
 
 BLOCK = 4096
 N_PENALTIES = 30
@@ -33,7 +23,7 @@ LEAST_TRUSTED = 0.1  # variances below this share of the mean all weigh the same
 LEAST_VARIANCE = 0.01
 
 
-class SparseScale(RegressorMixin, Estimator):
+class SparseScale(ScoreRegressor):
     """g(x) = (b + w·x)^½: the root of a sparse linear variance.
 
     The lasso of s² on standardised columns, fitted twice: the second time each row counts with the
@@ -73,15 +63,11 @@ class SparseScale(RegressorMixin, Estimator):
         self.cv = cv
         self.categorical_features = categorical_features
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the variance of the scores ``y``, then again with the weights it implies.
+    def _checked(self, X: Any, *, reset: bool) -> FloatArray:
+        return check_table(self, X, reset=reset, allow_nan=True)
 
-        Only shares of ``sample_weight`` count: weights that are all alike are none.
-        """
-        check_same_rows(X, y=y, sample_weight=sample_weight)
-        X, scores = check_table(self, X, reset=True, allow_nan=True), check_scores(y)
-        check_lengths(X, scores)
-        weights = check_weights(sample_weight, X)
+    def _fit(self, X: FloatArray, scores: FloatArray, weights: FloatArray | None) -> Self:
+        """Fit the variance of the scores, then again with the weights it implies."""
         folds = self._given_folds(X, scores, weights)
         X, scores, weights = drop_weightless(X, scores, weights)
         weights = relative_weights(weights)
@@ -105,10 +91,8 @@ class SparseScale(RegressorMixin, Estimator):
         fitted = clone(self).fit(X, y, sample_weight)
         return clone(self).set_params(penalties=fitted.penalties_)
 
-    def predict(self, X: Any) -> FloatArray:
+    def _predict(self, X: FloatArray) -> FloatArray:
         """Scale of the score at each row; at least a tenth of its root mean square."""
-        check_is_fitted(self)
-        X = check_table(self, X, reset=False, allow_nan=True)
         return self.unit_ * np.sqrt(np.maximum(self._line(X), self.least_))
 
     def mean_with(self, others: list[Self]) -> Self:

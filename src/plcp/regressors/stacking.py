@@ -5,27 +5,19 @@ from itertools import combinations, pairwise
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
+from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from plcp._base import Estimator
 from plcp._folds import given_folds
-from plcp._options import check_same_rows
 from plcp._validation import (
-    check_features,
-    check_lengths,
-    check_scores,
-    check_weights,
     effective_rows,
     relative_weights,
 )
 from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
-from plcp.regressors.base import at_level
+from plcp.regressors.base import ScoreRegressor, at_level
 from plcp.regressors.boosted import ScaledQuantile
 from plcp.regressors.crossfit import CrossFitted, make_folds
 from plcp.regressors.encoding import MAX_CATEGORIES, CategoryMeans, TableEncoder, without_rare
@@ -40,7 +32,7 @@ MANY = 20  # categories: beyond, trees that sort them at every split begin to le
 LEAST_ROWS = 100  # below this the constant alone is left
 
 
-class StackedQuantile(RegressorMixin, Estimator):
+class StackedQuantile(ScoreRegressor):
     """g(x) = Σ_k w_k c_k g_k(x) + w_0 q: several regressors and a constant, mixed.
 
     Each member is cross-fitted and put on the scale of the scores by a factor c_k (a shift, for
@@ -103,16 +95,12 @@ class StackedQuantile(RegressorMixin, Estimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Cross-fit the members, then choose shifts and weights.
-
-        Only shares of ``sample_weight`` count: weights that are all alike are none.
-        """
+    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Self:
+        """Cross-fit the members, then choose shifts and weights."""
         level = 0.5 if self.quantile is None else self.quantile
-        check_same_rows(X, y=y, sample_weight=sample_weight)
-        Z, scores = self._encode(X, reset=True), check_scores(y)
-        check_lengths(Z, scores)
-        weights = relative_weights(check_weights(sample_weight, Z))
+        if self.members is None:
+            self.encoder_ = TableEncoder(keep_rare=True).fit(X)
+        Z, weights = self._encode(X), relative_weights(weights)
         # A score that rounding has put below zero does not make the others signed.
         self.is_scale_ = bool(scores.min() >= -ROUNDING * np.abs(scores).mean())
         target = np.maximum(scores, 0.0) if self.is_scale_ else scores
@@ -123,7 +111,7 @@ class StackedQuantile(RegressorMixin, Estimator):
         cv = self.cv if given is None else given
         folds = make_folds(X, scores, cv, self.n_repeats, rng) if templates else []
         self.members_ = [
-            self._cross_fitted(at_level(member, level)).fit_folds(Z, target, weights, folds, rng)
+            self._cross_fitted(at_level(member, level), Z).fit_folds(Z, target, weights, folds, rng)
             for member in templates
         ]
         self.floor_ = FLOOR * float(scores.mean()) if self.is_scale_ else -np.inf
@@ -142,15 +130,14 @@ class StackedQuantile(RegressorMixin, Estimator):
         ]
         return self
 
-    def predict(self, X: Any) -> FloatArray:
-        """Mixed regressor of each row; members without weight are not asked."""
-        check_is_fitted(self)
-        Z = self._encode(X, reset=False)
+    def _predict(self, X: Any) -> FloatArray:
+        """Mixed prediction of each row; members without weight are left out."""
+        Z = self._encode(X)
         mixed = np.full(Z.shape[0], self.weights_[-1] * self.constant_)
         parts = zip(self.weights_[:-1], self.members_, self.adjustments_, strict=True)
         for weight, member, adjustment in parts:
             if weight > 0:
-                values = np.maximum(member.predict(Z), self.floor_)
+                values = np.maximum(member._predict(Z), self.floor_)
                 mixed += weight * self._adjust(values, adjustment)
         return mixed
 
@@ -161,18 +148,15 @@ class StackedQuantile(RegressorMixin, Estimator):
         for member in self.members_:
             member.forget_rows()
 
-    def _encode(self, X: Any, reset: bool) -> Any:
+    def _encode(self, X: Any) -> Any:
         """Numbers for the default members; X as it is for members of the user's own."""
-        X = check_features(self, X, reset=reset)
-        if self.members is not None:
-            return X
-        if reset:
-            self.encoder_ = TableEncoder(keep_rare=True).fit(X)
-        return self.encoder_.transform(X)
+        return X if self.members is not None else self.encoder_.transform(X)
 
-    def _cross_fitted(self, member: Any) -> CrossFitted:
+    def _cross_fitted(self, member: Any, Z: Any) -> CrossFitted:
         names = ("cv", "n_repeats", "n_jobs", "verbose")
-        return CrossFitted(member, **{name: getattr(self, name) for name in names})
+        cross_fitted = CrossFitted(member, **{name: getattr(self, name) for name in names})
+        cross_fitted._checked(Z, reset=True)
+        return cross_fitted
 
     def _adjustment(
         self, values: FloatArray, scores: FloatArray, weights: FloatArray | None, level: float
