@@ -314,8 +314,9 @@ def _fit_fold(
     model = clone(regressor)
     with threads_for(X, regressor):
         if isinstance(model, ScoreRegressor):
-            columns = {name: vars(regressor)[name] for name in COLUMNS if name in vars(regressor)}
-            vars(model).update(columns)
+            for name in COLUMNS:
+                if hasattr(regressor, name):
+                    setattr(model, name, getattr(regressor, name))
             model._fit(take(X, learn), scores[learn], own)
             return model, model._predict(take(X, hold))
         fit_weighted(model, take(X, learn), scores[learn], own)
