@@ -1,18 +1,36 @@
-"""The summary is strict JSON of one form whatever comes in, and its words are true."""
+"""The summary: one form of plain values, headlines that are true, histograms, violations."""
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
-from hypothesis import given, strategies as st
-from scipy.stats import beta, binom
+from hypothesis import assume, given, strategies as st
+from hypothesis.extra import numpy as hnp
+from markup import parse
+from scipy.stats import beta, binom, binomtest
 
 from bands import FALSE_ALARM
-from plcp.evaluation import By, Outcome, audit, model_groups, summarise
-from plcp.evaluation.report import to_text
-from plcp.evaluation.summary import all_groups
+from plcp import PLCP, SoftmaxPartition, SplitConformal, TreePartition
+from plcp.datasets import make_toy
+from plcp.evaluation import (
+    By,
+    Described,
+    GroupList,
+    Outcome,
+    audit,
+    choice_of,
+    model_groups,
+    summarise,
+)
+from plcp.evaluation.html import render_page
+from plcp.evaluation.report import to_text, violations
+from plcp.evaluation.summary import BARS, all_groups, histogram
+from plcp.tables import calibrate, choose_roles
+from plcp.tables.report import summarise_model
 from strategies import alphas, few
 
 FORM = {
@@ -24,7 +42,6 @@ CELL = {"n", "hits", "coverage", "low", "high", "low_all", "high_all", "size", "
 GROUP = {
     *("name", "rule", "n", "share", "threshold", "cells", "special", "precision", "recall"),
 }
-
 COLUMNS = st.sampled_from(
     [
         st.floats(),
@@ -173,12 +190,6 @@ def test_of_many_failed_groups_the_surest_are_shown():
     assert "Below target by Split, and 4 groups more below" in to_text(told)
 
 
-def test_an_audit_compares_with_nothing():
-    told = summarise({"ours": Outcome(np.arange(9) > 4)}, alpha=0.1, frame={"a": [1] * 9}, by=["a"])
-    assert told["headline"]["change"] is None
-    assert told["failed"] == {"count": 0, "groups": []}
-
-
 def test_rows_in_none_of_the_models_groups_are_not_measured():
     groups = model_groups(np.array([0, -1, 1, 0]), [1.0, 2.0])
     told = summarise({"ours": Outcome(np.array([1, 1, 0, 0], bool))}, alpha=0.1, learned=groups)
@@ -306,12 +317,6 @@ def rounded(part):
     return json.loads(json.dumps(part), parse_float=lambda text: round(float(text), 9))
 
 
-def test_rates_are_told_as_they_were_given():
-    told = summarise({"ours": Outcome(np.ones(3, dtype=bool))}, alpha=0.9)
-    assert told["target"] == 0.1
-    assert "10 % requested" in told["headline"]["holds"]
-
-
 def test_groups_by_a_column_need_the_table():
     with pytest.raises(ValueError, match="need the table: pass frame"):
         summarise({"ours": Outcome(np.ones(3, dtype=bool))}, alpha=0.1, by=["sex"])
@@ -328,3 +333,228 @@ def test_a_worst_place_is_seldom_named_where_all_are_covered_alike(rng):
         alarms += told["headline"]["worst"].startswith("Worst place")
     # upper bounds err on one side only: half of 1 - confidence, however many lists there are
     assert alarms <= binom.isf(FALSE_ALARM, runs, (1 - confidence) / 2)
+
+
+@pytest.fixture(scope="module")
+def task():
+    return make_toy(1500, random_state=0)
+
+
+def test_a_search_is_told_as_its_curve(task):
+    rule = PLCP(TreePartition(), calibration="joint", random_state=0).fit(task.X, task.scores)
+    choice = choice_of(rule)
+    tried = {step["n_groups"]: step["held_out"] for step in rule.history_ if "held_out" in step}
+    assert {point["n_groups"]: point["loss"] for point in choice["points"]} == tried
+    numbers = [point["n_groups"] for point in choice["points"]]
+    assert len(numbers) > 1
+    assert numbers == sorted(numbers)
+    assert choice["chosen"] == rule.n_groups_
+
+
+def test_a_curve_rises_by_the_number_of_groups_not_by_loss():
+    tried = [{"n_groups": m, "held_out": loss} for m, loss in ((4, 0.2), (1, 0.3), (2, 0.1))]
+    history = [*tried, {"held_out": 1.0}, {"loss": 0.5}]
+    rule = SimpleNamespace(n_groups="auto", n_groups_=2, history_=history)
+    points = choice_of(rule)["points"]
+    assert [(point["n_groups"], point["loss"]) for point in points] == [
+        (1, 0.3),
+        (2, 0.1),
+        (4, 0.2),
+    ]
+
+
+def test_a_number_that_was_asked_for_or_follows_from_the_rows_has_no_curve(task):
+    asked = PLCP(SoftmaxPartition(), n_groups=2, calibration="joint", random_state=0)
+    choice = choice_of(asked.fit(task.X, task.scores))
+    assert choice["points"] == []
+    assert choice["about"] == "Groups asked for: 2."
+    default = choice_of(PLCP(random_state=0, cv=2).fit(task.X, task.scores))
+    assert default["points"] == []
+    assert "One group for 200 calibration rows" in default["about"]
+
+
+def test_a_rule_without_learned_groups_chose_nothing(task):
+    assert choice_of(SplitConformal().fit(task.X, task.scores)) is None
+
+
+sizes = st.integers(1, 60).flatmap(
+    lambda n: st.tuples(
+        *(
+            hnp.arrays(float, n, elements=st.floats(0, 1e12) | st.sampled_from([0.0, 3.0, np.inf]))
+            for _ in range(2)
+        )
+    )
+)
+
+
+def outcome(size):
+    return Outcome(np.ones(len(size), dtype=bool), np.asarray(size, dtype=float))
+
+
+@few
+@given(sizes)
+def test_every_finite_set_is_in_one_bar(drawn):
+    found = histogram({"Split": outcome(drawn[0]), "PLCP": outcome(drawn[1])}, labels=False)
+    if not np.isfinite(drawn).any() or len(np.unique(drawn)) == 1:
+        assert found is None
+        return
+    assume(found is not None)  # sizes that differ by less than a billionth count as one
+    edges = np.array(found["edges"])
+    assert (np.diff(edges) > 0).all()
+    assert 2 <= len(edges) <= BARS + 3
+    for size, counts in zip(drawn, found["counts"].values(), strict=True):
+        finite = size[np.isfinite(size)]
+        assert sum(counts) == len(finite)
+        # all but the last bar, which also has what is larger, by counting
+        for i, count in enumerate(counts[:-1]):
+            slack = 1e-9 * edges[-1]
+            assert count >= ((finite >= edges[i] + slack) & (finite < edges[i + 1] - slack)).sum()
+            assert count <= ((finite >= edges[i] - slack) & (finite < edges[i + 1] + slack)).sum()
+    for name, size in zip(("Split", "PLCP"), drawn, strict=True):
+        infinite = np.isinf(size).sum()
+        assert (f"infinite set of {name}" in found["note"]) == (infinite > 0)
+
+
+@few
+@given(hnp.arrays(float, st.integers(1, 40), elements=st.integers(0, 25).map(float)))
+def test_numbers_of_labels_have_a_bar_each(size):
+    found = histogram({"ours": outcome(size)}, labels=True)
+    if len(np.unique(size)) == 1:
+        assert found is None
+        return
+    edges = np.array(found["edges"])
+    np.testing.assert_allclose(np.diff(edges), 1)
+    centres = (edges[:-1] + edges[1:]) / 2
+    assert found["counts"]["ours"] == [int((size == centre).sum()) for centre in centres]
+
+
+def test_edges_are_round_and_a_long_tail_shares_the_last_bar(rng):
+    size = np.r_[rng.uniform(0, 30, size=1000), 5000.0]
+    found = histogram({"ours": outcome(size)}, labels=False)
+    assert found["edges"][:3] == [0, 1, 2]
+    assert len(found["edges"]) <= BARS + 3
+    assert found["note"] == "The last bar holds all larger sets too, up to 5000."
+    assert sum(found["counts"]["ours"]) == 1001
+
+
+@pytest.mark.parametrize("size", [0.0, 3.4, 1e-320, 1e99])
+def test_one_size_is_told_by_its_mean_unless_others_are_infinite(size):
+    assert histogram({"ours": outcome([size] * 7)}, labels=False) is None
+    found = histogram({"ours": outcome([size] * 7 + [np.inf])}, labels=False)
+    assert sum(count > 0 for count in found["counts"]["ours"]) == 1
+    assert sum(found["counts"]["ours"]) == 7
+    assert found["note"] == "1 row with an infinite set of ours not shown."
+
+
+RUNS = 400
+
+
+def told(covered, confidence=0.95, **options):
+    return summarise({"ours": Outcome(covered)}, alpha=0.1, confidence=confidence, **options)
+
+
+@pytest.mark.parametrize("hits", range(60, 101, 4))
+def test_all_rows_fail_where_the_exact_upper_bound_is_below(hits):
+    covered = np.arange(100) < hits
+    high = binomtest(hits, 100).proportion_ci(0.95, "exact").high
+    for least in (0.5, 0.75, 0.9):
+        assert bool(violations(told(covered), least)) == (high < least)
+
+
+@pytest.mark.parametrize("hits", range(76, 90))
+def test_a_group_fails_by_the_bound_for_all_groups_at_once(hits):
+    codes = np.repeat(np.arange(5), 100)
+    covered = np.concatenate([np.arange(100) < hits, np.ones(400, dtype=bool)])
+    learned = GroupList([Described(f"g{i}") for i in range(5)], codes, "")
+    high = binomtest(hits, 100).proportion_ci(1 - 0.05 / 5, "exact").high
+    found = violations(told(covered, learned=learned), 0.9)
+    assert [line.split(":")[0] for line in found] == ["g0"] * (high < 0.9)
+
+
+def test_named_and_learned_groups_fail_by_name():
+    covered = np.r_[np.ones(300, dtype=bool), np.zeros(30, dtype=bool)]
+    codes = np.repeat([0, 1, 2], [300, 29, 1])
+    learned = GroupList([Described("good"), Described("bad"), Described("one")], codes, "")
+    summary = told(covered, learned=learned, frame={"kind": np.where(codes, "b", "g")}, by=["kind"])
+    found = violations(summary, 0.8)
+    assert [line.split(":")[0] for line in found] == ["bad", "kind is b"]
+    assert found[0].startswith("bad: covers 0 % of 29 rows (0.0 to ")
+    assert found[0].endswith("below 80 %.")
+
+
+def test_the_last_method_is_judged():
+    good, bad = Outcome(np.ones(50, dtype=bool)), Outcome(np.zeros(50, dtype=bool))
+    assert violations(summarise({"a": bad, "b": good}, alpha=0.1), 0.9) == []
+    assert len(violations(summarise({"a": good, "b": bad}, alpha=0.1), 0.9)) == 1
+
+
+def test_false_alarms_are_as_rare_as_promised(rng):
+    confidence, alarms = 0.5, 0
+    for _ in range(RUNS):
+        codes = rng.integers(0, 5, size=200)
+        frame = {"kind": codes.astype(str), "half": rng.choice(["a", "b"], size=200)}
+        summary = told(rng.random(200) < 0.9, confidence, frame=frame, by=["kind", "half"])
+        alarms += bool(violations(summary, 0.9))
+    # all rows, no learned groups, and two named columns: three lists that can err
+    assert alarms <= binom.isf(FALSE_ALARM, RUNS, 3 * (1 - confidence) / 2)
+
+
+@pytest.mark.parametrize("least", [0, 1, 90])
+def test_what_is_no_share_is_refused(least):
+    with pytest.raises(ValueError, match="fail_under must lie in"):
+        violations(told(np.ones(3, dtype=bool)), least)
+
+
+def rows(n, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    noise = rng.normal(size=n) * (1 + 4 * (x > 0))
+    return pa.table({"x": x, "yhat": x, "y": x + noise, "w": rng.integers(1, 3, n)})
+
+
+def model(weight=None, **options):
+    table = rows(200, seed=0)
+    roles = choose_roles(
+        table.column_names, target="y", prediction="yhat", features="x", weight=weight
+    )
+    return calibrate(table, roles, about={"digest": "c0ffee"}, method="split", **options)
+
+
+@pytest.mark.parametrize("digest", [None, "beef", "c0ffee"])
+def test_rows_that_were_calibrated_on_prove_nothing(digest):
+    summary = summarise_model(model(), rows(200, seed=1), digest=digest).to_dict()
+    page = parse(render_page(summary))
+    told = [text for text in page.texts if "proves nothing" in text]
+    if digest == "c0ffee":
+        assert told == [summary["headline"]["warning"]]
+        texts = list(page.texts)
+        assert texts.index(told[0]) < texts.index(summary["headline"]["holds"])
+    else:
+        assert not told
+        assert summary["headline"]["warning"] is None
+    sources = {one["name"]: one["value"] for one in summary["provenance"]}
+    assert sources.get("SHA-256 of the test file") == digest
+
+
+def test_without_a_digest_of_the_calibration_rows_nothing_is_alleged():
+    table = rows(50, seed=0)
+    roles = choose_roles(table.column_names, target="y", prediction="yhat", features="x")
+    unknown = calibrate(table, roles, method="split")
+    assert summarise_model(unknown, table).headline["warning"] is None
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_it_is_said_that_weights_do_not_count_on_the_page(weight):
+    notes = " ".join(summarise_model(model(weight), rows(50, seed=1)).summary["notes"])
+    assert ("weighted by 'w'; here every row counts once" in notes) == (weight is not None)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_model_of_one_group_is_searched_for_rows_it_fails(groups):
+    table = rows(400, seed=0)
+    roles = choose_roles(table.column_names, target="y", prediction="yhat", features="x")
+    learned = calibrate(table, roles, method="plcp-split", groups=groups)
+    summary = summarise_model(learned, rows(100, seed=1)).to_dict()
+    assert summary["learned"]["about"].startswith("No kinds of rows") == (groups == 1)
+    assert (summary["explanation"] is None) == (groups == 1)
+    assert summary["choice"]["chosen"] == groups

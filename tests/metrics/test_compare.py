@@ -1,4 +1,4 @@
-"""Paired comparisons, against tests of scipy and the law of paired proportions."""
+"""Paired comparisons of methods on the same rows."""
 
 import json
 

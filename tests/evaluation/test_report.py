@@ -1,4 +1,4 @@
-"""The page is the summary, shown: nothing more, nothing less, and never as markup."""
+"""The report as a page and as text: complete, narrow, and safe whatever the data hold."""
 
 import base64
 import hashlib
@@ -8,14 +8,18 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 import summaries
 from hypothesis import example, given, settings, strategies as st
 from markup import parse
 
-from plcp.evaluation import By, CoverageReport, audit
+from plcp._formatting import WIDTH, fold, room
+from plcp.evaluation import By, CoverageReport, Described, GroupList, Outcome, audit, summarise
 from plcp.evaluation.formatting import rate
 from plcp.evaluation.html import MOST_DRAWN, drawn, render_page
+from plcp.evaluation.report import to_text
+from strategies import few
 
 KINDS = {"report": summaries.report, "audit": summaries.audit, "hostile": summaries.hostile}
 OURS = {"kind", "format", "size_name", "verdict"}  # words that come from us, not from data
@@ -93,10 +97,6 @@ def test_nothing_outside_is_named(summary):
     assert {link[1:] for link in page.values("href") if link.startswith("#")} <= set(ids)
 
 
-def test_page_is_small(summary):
-    assert len(render_page(summary).encode("utf-8", "backslashreplace")) < 3e6
-
-
 def test_sections_without_data_are_left_out():
     whole, least = (parse(render_page(KINDS[kind]())) for kind in ("report", "audit"))
     left_out = {"lengths", "choice", "explanation", "notes"}
@@ -106,29 +106,6 @@ def test_sections_without_data_are_left_out():
     assert "Guarantee" not in least.texts
     assert "Threshold" in whole.texts
     assert "Threshold" not in least.texts
-
-
-def test_how_well_rules_fit_is_told_where_it_is_known():
-    told = "".join(parse(render_page(summaries.report())).texts)
-    assert "tell the learned group of 73.1 % of rows (the largest group holds 20.5 %)" in told
-    assert "rank correlation of 0.918." in told
-    assert "56.0 % of such rows are in the group, 85.0 % of the group are such rows." in told
-    assert "SCHL ≥ 20 and AGEP ≤ 45" in told
-    hostile = "".join(parse(render_page(summaries.hostile())).texts)
-    assert "rules in words tell the learned group of 100 % of rows." in hostile
-    assert "of such rows" not in hostile
-
-
-def test_who_was_failed_stands_before_all_else():
-    summary = summaries.report()
-    texts = parse(render_page(summary)).texts
-    assert texts.index(summary["headline"]["change"]) < texts.index(summary["headline"]["holds"])
-    names = [group["name"] for group in summary["failed"]["groups"]]
-    places = [texts.index(name) for name in names]
-    assert places == sorted(places)
-    assert places[-1] < texts.index("Where it covers")
-    assert any("; 1 more are below" in text for text in texts)
-    assert "Below target by " not in parse(render_page(summaries.audit())).texts
 
 
 def test_a_summary_without_any_group_still_has_its_headline():
@@ -230,3 +207,71 @@ def test_a_real_audit_is_shown_whole(audited):
     assert audited["headline"]["worst"] in page.texts
     assert "lengths" in page.values("id")
     assert "choice" not in page.values("id")
+
+
+names = st.text(min_size=1, max_size=150)
+
+
+@few
+@given(st.lists(names, min_size=2, max_size=4), names, st.booleans())
+def test_lines_keep_within_the_width_whatever_names_there_are(groups, title, sized):
+    n = 3 * len(groups)
+    outcome = Outcome(np.arange(n) % 2 > 0, np.full(n, 1e9) if sized else None)
+    learned = GroupList([Described(name) for name in groups], np.arange(n) % len(groups), title)
+    told = summarise(
+        {"Split": outcome, "PLCP": outcome},
+        alpha=0.1,
+        learned=learned,
+        title=title,
+        subtitle=title,
+        size_name="number of labels" if sized else None,
+        provenance={title: title},
+        notes=[title],
+        guarantee=title,
+        choice={"about": title, "points": [], "chosen": 3},
+        explanation={
+            "fidelity": 0.5,
+            "importance": [{"feature": title, "value": 0.1, "error": 0.1}],
+            "sensitive": [{"column": title, "dependence": 0.1, "text": title}],
+        },
+    )
+    text = to_text(told)
+    assert all(room(line) <= WIDTH for line in text.split("\n"))
+    assert text.replace("\n", "").isprintable()
+
+
+def test_every_group_has_its_figures(rng):
+    n = 3000
+    frame = pd.DataFrame(
+        {"y": rng.normal(size=n), "lo": -1.7, "hi": 1.7, "sex": rng.choice(["f", "m"], size=n)}
+    )
+    summary = audit(frame, target="y", lower="lo", upper="hi", by="sex").to_dict()
+    lines = to_text(summary).splitlines()
+    for group in summary["named"][0]["groups"]:
+        cell = group["cells"]["audited"]
+        line = next(line for line in lines if line.startswith(group["name"]))
+        for figure in (f"{cell['n']:,}", f"{100 * cell['coverage']:.1f} %", "3.4", cell["verdict"]):
+            assert figure in line
+    for line in summary["headline"].values():
+        assert line is None or line in " ".join(lines)
+
+
+def test_a_group_without_rows_and_infinite_sizes_are_shown():
+    outcome = Outcome(np.array([True, False]), np.array([np.inf, 1.0]))
+    learned = GroupList([Described("some"), Described("nobody")], np.zeros(2, dtype=int), "")
+    text = to_text(summarise({"a": outcome}, alpha=0.1, learned=learned, size_name="length"))
+    some, nobody = (
+        next(line for line in text.splitlines() if line.startswith(name))
+        for name in ("some", "nobody")
+    )
+    assert "∞" in some
+    assert nobody.split()[:3] == ["nobody", "0", "–"]
+
+
+@few
+@given(names, st.integers(4, 40))
+def test_folding_loses_nothing_but_space(text, width):
+    lines = fold(text, width)
+    assert all(room(line) <= width for line in lines)
+    kept = "".join(sign if sign.isprintable() else "�" for sign in " ".join(text.split()))
+    assert "".join(lines).replace(" ", "") == kept.replace(" ", "")

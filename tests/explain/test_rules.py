@@ -1,4 +1,4 @@
-"""A printed rule is the rule."""
+"""Trees whose leaves are rules."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Outcomes from columns that any library may have written, against judging each row by hand."""
+"""Outcomes of tables: intervals, sets and truths in columns of any type."""
 
 import json
 from decimal import Decimal
