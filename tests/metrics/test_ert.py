@@ -129,6 +129,7 @@ def test_each_row_is_foretold_by_those_before_it(rng):
     assert_allclose(np.average(measure.terms, weights=measure.weights), measure.estimate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coverage", [(0.9, 0.9, 0.9, 0.9), (0.7, 0.9, 0.95, 1.0)])
 def test_intervals_hold_as_often_as_they_say(rng, coverage):
     """Also where coverage does not depend on x: folds that teach each other fail there."""
