@@ -86,7 +86,7 @@ for color, name in zip(("#9a9a9a", "#1f6fb4"), sets, strict=True):
     reach = np.array([table.coverage - table.low_all, table.high_all - table.coverage])
     left.errorbar(np.arange(len(noise)), table.coverage, reach, fmt="o-", color=color, label=name)
     reach = np.array([told["coverage"] - told["low"], told["high"] - told["coverage"]])
-    right.errorbar(told["foretold"], told["coverage"], reach, fmt="o", color=color, label=name)
+    right.errorbar(told["predicted"], told["coverage"], reach, fmt="o", color=color, label=name)
 left.set(title="coverage by noise, 95 % at once", xlabel="eighth of the rows, by noise")
 right.plot([0.6, 1], [0.6, 1], ":", color="black", linewidth=1, label="told as seen")
 right.set(title="coverage seen and foretold from x", xlabel="coverage foretold")

@@ -18,7 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from plcp.datasets import ScoreTask, make_nonlinear
 from plcp.metrics import coverage_by_group, ert
 from plcp.metrics.dependence import box_sums, direct_sums, kernel_error
-from plcp.metrics.ert import default_classifier, foretell_coverage
+from plcp.metrics.ert import default_classifier, predict_coverage
 from plcp.quantiles import conformal_quantile
 
 ROWS, GROUPS = 1_000_000, 20
@@ -80,7 +80,7 @@ def one_ert(task: ScoreTask, q: np.ndarray, kind: str) -> dict[str, Any]:
     theirs = ERT(HistGradientBoostingClassifier, **default_classifier(0).get_params())
     ours, seconds = timed(lambda: ert(task.X, covered, 0.1, norm=kind))
     value, their_seconds = timed(lambda: theirs.evaluate(task.X, covered * 1, 0.1, loss=loss))
-    rows, p = foretell_coverage(task.X, covered)
+    rows, p = predict_coverage(task.X, covered)
     same = evaluate_with_predictions(p, covered[rows] * 1.0, 0.1, loss)
     error = np.abs(task.conditional_coverage(q) - 0.9)
     return {

@@ -53,11 +53,11 @@ def report():
         "size_name": "length",
         "methods": ["Split", "PLCP"],
         "headline": {
-            "change": "Split falls short of 90 % in 4 of 19 groups; PLCP in none of these. Most of "
+            "change": "Split is below 90 % in 4 of 19 groups; PLCP in none of these. Most of "
             "all group 8: 61.2 % by Split, 88.7 % by PLCP.",
-            "holds": "Covers 90.1 % of 20,000 rows (95 % interval 89.6 to 90.6 %): in keeping with "
-            "the 90 % asked for.",
-            "worst": "No group falls short of 90 % beyond chance; closest to it, SCHL ≥ 23 and "
+            "holds": "Covers 90.1 % of 20,000 rows (95 % interval 89.6 to 90.6 %): on target, "
+            "90 % requested.",
+            "worst": "No group is below 90 % beyond chance; closest to it, SCHL ≥ 23 and "
             "AGEP > 45: 88.7 % of 812 rows (85.5 to 91.6 %); Split covers 61.2 % there.",
             "guarantee": "Coverage is at least 0.9 in each learned group, on average over "
             "calibration sets.",
@@ -215,8 +215,8 @@ def audit():
         "failed": {"count": 0, "groups": []},
         "headline": {
             "change": None,
-            "holds": "Covers 89.5 % of 10,000 rows (95 % interval 88.8 to 90.1 %): in keeping with "
-            "the 90 % asked for.",
+            "holds": "Covers 89.5 % of 10,000 rows (95 % interval 88.8 to 90.1 %): on target, "
+            "90 % requested.",
             "worst": "Worst place: hours ≤ 20 and age > 61: 72.8 % of 412 rows (67.7 to 77.7 %).",
             "guarantee": None,
         },

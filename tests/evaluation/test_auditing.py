@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from bands import FALSE_ALARM
 from plcp.evaluation import Outcome, audit, auditing as failures, choose_features, learn_failures
-from plcp.evaluation.auditing import what_is_foretold
+from plcp.evaluation.auditing import note_on_ert
 
 RUNS = 150
 ALPHA, CONFIDENCE = 0.3, 0.5  # few rows then suffice for a verdict, and false alarms are frequent
@@ -107,16 +107,16 @@ def test_rates_beyond_all_data_are_no_error(rng):
     assert [group.name for group in groups.groups] == ["all rows"]
 
 
-def test_whether_misses_can_be_foretold_is_said(rng):
+def test_whether_misses_can_be_predicted_is_said(rng):
     X = features(rng, 2000)
     depends = rng.random(2000) < np.where(X["age"] < 50, 1.0, 0.6)
-    assert "is off by" in what_is_foretold(X, depends, 0.1)[0]
-    assert "cannot foretell" in what_is_foretold(X, rng.random(2000) < 0.9, 0.1)[0]
-    assert what_is_foretold(X.head(99), depends[:99], 0.1) == []
-    assert what_is_foretold(X[[]], depends, 0.1) == []
+    assert "is off by" in note_on_ert(X, depends, 0.1)[0]
+    assert "cannot predict" in note_on_ert(X, rng.random(2000) < 0.9, 0.1)[0]
+    assert note_on_ert(X.head(99), depends[:99], 0.1) == []
+    assert note_on_ert(X[[]], depends, 0.1) == []
 
 
-def test_an_audit_searches_only_columns_that_can_tell_kinds_of_rows(rng):
+def test_an_audit_searches_only_columns_that_can_describe_kinds_of_rows(rng):
     X = features(rng, 4000)
     missed = (X["age"] > 60).to_numpy() & (rng.random(4000) < 0.9)
     frame = X.assign(
@@ -138,13 +138,13 @@ def test_an_audit_searches_only_columns_that_can_tell_kinds_of_rows(rng):
 
 
 @pytest.mark.parametrize("copies", [0, 1, 22, 23, 400])
-def test_copied_rows_are_told_and_warned_of_where_they_are_many(rng, copies):
+def test_copied_rows_are_reported_and_warned_of_where_they_are_many(rng, copies):
     X = features(rng, 200).assign(y=rng.normal(size=200), low=-1.7, high=1.7, tags=[["a"]] * 200)
     frame = pd.concat([X, *[X] * (copies // 200), X.head(copies % 200)])
     summary = audit(frame, target="y", lower="low", upper="high").to_dict()
     warning, notes = summary["headline"]["warning"] or "", " ".join(summary["notes"])
-    told = f"{copies} row{'' if copies == 1 else 's'} of {200 + copies} are copies"
-    assert (told in warning, told in notes) == (copies >= 23, 0 < copies < 23)  # a tenth of all
+    result = f"{copies} row{'' if copies == 1 else 's'} of {200 + copies} are copies"
+    assert (result in warning, result in notes) == (copies >= 23, 0 < copies < 23)  # a tenth of all
     judged = frame.assign(covered=True).drop(columns=["y", "low", "high"])
     assert "copies" not in str(audit(judged, covered="covered").to_dict())
 

@@ -39,7 +39,7 @@ def addresses(tmp_path_factory):
 
 @pytest.fixture
 def visit(browser, addresses):
-    """Open a page; at the end it must have asked for nothing and complained of nothing."""
+    """Open a page; at the end it must have requested nothing and complained of nothing."""
     visits = []
 
     def go(kind, width=1280, **options):
@@ -126,11 +126,11 @@ def test_the_first_screen_shows_who_was_failed_and_no_longer_is(visit):
     rows = page.locator("main > section").first.locator(".row:not(.head)")
     assert rows.count() == len(summary["failed"]["groups"])
     for i, group in enumerate(summary["failed"]["groups"]):
-        told = rows.nth(i).inner_text()
-        assert group["name"] in told
+        result = rows.nth(i).inner_text()
+        assert group["name"] in result
         for cell in group["cells"].values():
-            assert rate(cell["coverage"]) in told
-            assert signed(cell["verdict"]) in told
+            assert rate(cell["coverage"]) in result
+            assert signed(cell["verdict"]) in result
         box = rows.nth(i).bounding_box()
         assert box["y"] + box["height"] <= 900
     on_phone = visit("report", width=390).get_by_text(summary["headline"]["change"]).bounding_box()
@@ -293,7 +293,7 @@ def assert_contrast(page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_all_text_and_marks_stand_out(visit, scheme):
-    """The contrast of 4.5 to 1 that WCAG 2.2 asks of text at level AA."""
+    """The contrast of 4.5 to 1 that WCAG 2.2 requires of text (AA)."""
     page = visit("report", color_scheme=scheme)
     page.locator("#coverage .mark").first.focus()  # the tip is text too
     assert_contrast(page)

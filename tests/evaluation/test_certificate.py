@@ -76,8 +76,8 @@ def test_every_rule(rng, rule):
         fitted = clone(rule).fit(X[:150], scores[:150])
         certificate = certify(fitted, X[150:], scores[150:])
         covered = scores[150:] <= fitted.predict(X[150:])
-    everybody, *groups = certificate.groups
-    assert (everybody.n, everybody.hits) == (250, covered.sum())
+    all_rows, *groups = certificate.groups
+    assert (all_rows.n, all_rows.hits) == (250, covered.sum())
     assert certificate.rule == type(rule).__name__
     assert certificate.guarantee == fitted.guarantee_
     assert certificate.outcomes == "scores"
@@ -118,15 +118,15 @@ def test_rules_of_ones_own(rng):
     """Thresholds are what ``predict`` says, whatever a parent would have said."""
     X, scores = pairs(rng, 300)
     doubled = Doubled(sign).fit(X[:100], scores[:100])
-    everybody, left, _ = certify(doubled, X[100:], scores[100:]).groups
+    all_rows, left, _ = certify(doubled, X[100:], scores[100:]).groups
     covered = scores[100:] <= 2 * Mondrian(sign).fit(X[:100], scores[:100]).predict(X[100:])
-    assert everybody.hits == covered.sum()
+    assert all_rows.hits == covered.sum()
     assert left.hits == covered[X[100:, 0] <= 0].sum()
     (alone,) = certify(Constant().fit(X, scores), X, scores).groups
     assert alone.hits == (scores <= 2).sum()
 
 
-def test_groups_of_one_name_are_told_apart(rng):
+def test_groups_of_one_name_are_distinguished(rng):
     """None is lost, be it a rule's own or called as all rows together are."""
     X, scores = pairs(rng, 300)
     sides = {"side": lambda X: np.column_stack([X[:, 0] > 0, X[:, 0] <= 0])}
@@ -146,17 +146,17 @@ class Counted(LinearRegression):
         return super().predict(X)
 
 
-def test_model_and_rule_are_asked_once(rng, monkeypatch):
-    """What draws, or takes long, must not be asked again for the certificate's other lines."""
+def test_model_and_rule_are_called_once(rng, monkeypatch):
+    """What draws, or takes long, must not be called again for the certificate's other lines."""
     X, noise = pairs(rng, 300)
     model = ConformalRegressor(FrozenEstimator(Counted().fit(X, noise)), threshold=SplitConformal())
     model.fit(X[:100], noise[:100])
-    asked = []
+    calls = []
     plain = SplitConformal.predict
-    monkeypatch.setattr(SplitConformal, "predict", lambda *args: asked.append(1) or plain(*args))
+    monkeypatch.setattr(SplitConformal, "predict", lambda *args: calls.append(1) or plain(*args))
     Counted.calls = 0
     certify(model, X[100:], noise[100:])
-    assert (Counted.calls, len(asked)) == (1, 1)
+    assert (Counted.calls, len(calls)) == (1, 1)
 
 
 def test_groups_are_those_of_the_thresholds_drawn(rng):
@@ -182,14 +182,14 @@ def test_named_groups_take_the_place_of_learned_ones(rng):
 
 
 @pytest.mark.parametrize("rule", [Mondrian(), BatchGCP()])
-def test_groups_that_predict_asks_for(rng, rule):
+def test_groups_that_predict_requires(rng, rule):
     X, scores = pairs(rng, 300)
     members = np.column_stack([X[:, 0] > 0, X[:, 0] <= 0])
     rule.fit(X[:100], scores[:100], groups=members[:100])
     certificate = certify(rule, X[100:], scores[100:], rule_groups=members[100:])
-    everybody, right, _ = certificate.groups
+    all_rows, right, _ = certificate.groups
     covered = scores[100:] <= rule.predict(X[100:], groups=members[100:])
-    assert everybody.hits == covered.sum()
+    assert all_rows.hits == covered.sum()
     assert (right.n, right.hits) == (members[100:, 0].sum(), covered[members[100:, 0]].sum())
     with pytest.raises(ValueError, match="give those of these rows as rule_groups="):
         certify(rule, X[100:], scores[100:])
@@ -204,11 +204,11 @@ def test_regressor_of_frames(rng, frame):
     model.fit(table[:300], y[:300])
     certificate = certify(model, table[300:], y[300:])
     sets = model.predict_set(table[300:])
-    everybody, first, _ = certificate.groups
+    all_rows, first, _ = certificate.groups
     inside = model.groups(table[300:]) == 0
-    assert everybody.hits == sets.contains(y[300:]).sum()
+    assert all_rows.hits == sets.contains(y[300:]).sum()
     assert first.hits == sets.contains(y[300:])[inside].sum()
-    assert everybody.size == pytest.approx(sets.size.mean())
+    assert all_rows.size == pytest.approx(sets.size.mean())
     assert first.size == pytest.approx(sets.size[inside].mean())
     assert certificate.column_names == ("a", "b", "c")
 
@@ -223,9 +223,9 @@ def test_classifier_of_frames(rng, frame):
     model.fit(table[:300], y[:300])
     certificate = certify(model, table[300:], y[300:])
     sets = model.predict_set(table[300:])
-    everybody, left, right = certificate.groups
-    assert everybody.hits == sets.contains(y[300:]).sum()
-    assert everybody.size == pytest.approx(sets.size.mean())
+    all_rows, left, right = certificate.groups
+    assert all_rows.hits == sets.contains(y[300:]).sum()
+    assert all_rows.size == pytest.approx(sets.size.mean())
     assert (left.n, right.n) == (np.sum(X[300:, 0] <= 0), np.sum(X[300:, 0] > 0))
     assert certificate.parameters["features"].startswith("<function test_classifier_of_frames")
     assert "0x" not in certificate.parameters["features"]
@@ -238,7 +238,7 @@ def test_two_tails(rng):
     model = ConformalRegressor(LinearRegression(), SignedResidual("both"), rule, random_state=0)
     model.fit(X[:1500], noise[:1500])
     certificate = certify(model, X[1500:], noise[1500:])
-    everybody, *groups = certificate.groups
+    all_rows, *groups = certificate.groups
     assert [group.group for group in groups] == [
         f"tail {tail}, learned group {i}"
         for tail, rule in enumerate(model.thresholds_, start=1)
@@ -247,18 +247,18 @@ def test_two_tails(rng):
     own = [tail.groups(X[1500:]) for tail in model.thresholds_]
     assert (own[0] != own[1]).any()
     assert [group.n for group in groups] == [*np.bincount(own[0]), *np.bincount(own[1])]
-    assert everybody.hits == model.predict_set(X[1500:]).contains(noise[1500:]).sum()
+    assert all_rows.hits == model.predict_set(X[1500:]).contains(noise[1500:]).sum()
     assert (certificate.alpha, certificate.target) == (0.1, 0.87)
 
 
-def test_draws_are_told(rng):
+def test_draws_are_reported(rng):
     X, scores = pairs(rng, 300)
     drawn = RLCP(bandwidth=9.0, random_state=0).fit(X[:150], scores[:150])
     still = SplitConformal().fit(X[:150], scores[:150])
     y = (X[:, 0] > 0).astype(int)
     score = CumulativeProbability(own_mass="random", random_state=0)
     model = ConformalClassifier(LogisticRegression(), score, SplitConformal(), random_state=0)
-    told = [
+    result = [
         any("draws at random" in sentence for sentence in certify(rule, X[150:], new).assumptions)
         for rule, new in (
             (drawn, scores[150:]),
@@ -266,7 +266,7 @@ def test_draws_are_told(rng):
             (model.fit(X[:150], y[:150]), y[150:]),
         )
     ]
-    assert told == [True, False, True]
+    assert result == [True, False, True]
 
 
 def test_the_models_own_library_is_named(rng):
@@ -299,7 +299,7 @@ def test_groups_may_be_columns_of_the_rows(rng, groups, names):
 DECIDED = (Verdict.ABOVE, Verdict.BELOW)
 
 
-def at_level(threshold):
+def rule_at(threshold):
     """A rule with one threshold, so that uniform scores are covered with that probability."""
     rule = SplitConformal().fit(np.zeros((19, 1)), np.arange(19))
     rule.threshold_ = threshold
@@ -307,7 +307,7 @@ def at_level(threshold):
 
 
 def certified(rng, n, groups=None, threshold=0.9, target=0.9, **options):
-    rule, X, scores = at_level(threshold), np.zeros((n, 1)), rng.uniform(size=n)
+    rule, X, scores = rule_at(threshold), np.zeros((n, 1)), rng.uniform(size=n)
     return certify(rule, X, scores, groups=groups, target=target, **options)
 
 
@@ -326,9 +326,9 @@ def test_bounds_are_those_of_scipy(rng, confidence):
 def test_counts_are_of_the_rows_in_each_group(rng):
     scores = rng.uniform(size=50)
     masks = {"low": scores < 0.6, "high": scores > 0.3}  # some rows are in both
-    certificate = certify(at_level(0.5), np.zeros((50, 1)), scores, groups=masks)
-    everybody, low, high = certificate.groups
-    assert (everybody.n, everybody.hits) == (50, np.sum(scores <= 0.5))
+    certificate = certify(rule_at(0.5), np.zeros((50, 1)), scores, groups=masks)
+    all_rows, low, high = certificate.groups
+    assert (all_rows.n, all_rows.hits) == (50, np.sum(scores <= 0.5))
     assert (low.n, low.hits) == (masks["low"].sum(), np.sum(scores <= 0.5))
     assert (high.n, high.hits) == (masks["high"].sum(), np.sum((scores > 0.3) & (scores <= 0.5)))
     assert low.coverage == low.hits / low.n
@@ -343,7 +343,7 @@ def test_all_bounds_hold_at_once_as_often_as_they_say(rng):
     for _ in range(repeats):
         groups = rng.permutation(np.r_[np.arange(10), rng.integers(10, size=590)])
         scores = rng.uniform(size=600) * (target / truths)[groups]
-        rule, X = at_level(target), np.zeros((600, 1))
+        rule, X = rule_at(target), np.zeros((600, 1))
         _, *found = certify(rule, X, scores, groups=groups, confidence=confidence).groups
         pairs = list(zip(found, truths, strict=True))
         together += all(group.low_all <= truth <= group.high_all for group, truth in pairs)
@@ -390,7 +390,7 @@ def test_rows_needed_decide_as_often_as_said():
 def test_rows_needed_are_those_of_bounds_for_all_at_once(rng):
     """All rows and two groups share the chance of an error; a group without rows takes none."""
     half = np.arange(100) < 50
-    masks = {"one": half, "other": ~half, "nobody": np.zeros(100, dtype=bool)}
+    masks = {"one": half, "other": ~half, "empty": np.zeros(100, dtype=bool)}
     *found, _ = certified(rng, 100, masks, threshold=0.95, confidence=0.9).groups
     counts = [[group.hits for group in found], [group.n for group in found]]
     needed = rows_to_decide(*counts, 0.9, 0.1 / 3 / 2)
@@ -399,7 +399,7 @@ def test_rows_needed_are_those_of_bounds_for_all_at_once(rng):
         assert group.rows_needed == (None if group.verdict in DECIDED else int(rows) or None)
 
 
-def test_no_number_of_rows_tells_a_share_from_itself():
+def test_no_number_of_rows_distinguishes_a_share_from_itself():
     near = 9 * 10**5 + 1
     hits, n = [90, 0, near, near + 99], [100, 0, 10**6, 10**6]
     *never, some = rows_to_decide(hits, n, 0.9, 0.025)
@@ -421,14 +421,14 @@ def test_verdicts_in_words(rng):
     # 0.025^(1/3) = 0.2924, and 0.9^36 < 0.025 < 0.9^35
     assert verdict(1.0, 3) == "undecided, between 0.292 and 1.000: needs about 36 rows"
     scores = np.r_[np.full(90, 0.4), np.full(10, 0.6)]
-    even = certify(at_level(0.5), np.zeros((100, 1)), scores, target=0.9).groups[0]
+    even = certify(rule_at(0.5), np.zeros((100, 1)), scores, target=0.9).groups[0]
     assert words(even, 0.9).endswith(": too close to 0.9 to decide")
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1, 0.2, 0.5])
 def test_five_thousand_rows_decide_by_default(rng, alpha):
     """A rule that covers just 1 - alpha is certified, and so is each of two groups of its rows."""
-    rule = at_level(1 - alpha).set_params(alpha=alpha)
+    rule = rule_at(1 - alpha).set_params(alpha=alpha)
     X, scores, groups = np.zeros((5000, 1)), rng.uniform(size=5000), np.arange(5000) % 2
     certificate = certify(rule, X, scores, groups=groups)
     margin, deviation = 1 - alpha - certificate.target, np.sqrt(alpha * (1 - alpha))
@@ -445,7 +445,7 @@ def test_five_thousand_rows_decide_by_default(rng, alpha):
 def test_a_margin_hides_no_group_that_surely_covers_less_than_meant():
     """Of 100,000 rows 0.88 are covered: at least 0.87, and surely less than 0.9."""
     scores, groups = np.arange(100_000) % 100 + 0.5, np.arange(100_000) // 50_000
-    rule = at_level(88.0)
+    rule = rule_at(88.0)
     certificate = certify(rule, np.zeros((100_000, 1)), scores, groups=groups)
     assert [group.verdict for group in certificate.groups] == ["above"] * 3
     page = " ".join(str(certificate).split())
@@ -457,18 +457,18 @@ def test_a_margin_hides_no_group_that_surely_covers_less_than_meant():
 
 
 def test_a_group_without_rows_says_nothing(rng):
-    masks = {"nobody": np.zeros(30, dtype=bool), "everybody": np.ones(30, dtype=bool)}
-    nobody = certified(rng, 30, masks).groups[1]
-    assert (nobody.n, nobody.hits, nobody.coverage, nobody.size) == (0, 0, None, None)
-    assert (nobody.low, nobody.high, nobody.low_all, nobody.high_all) == (0, 1, 0, 1)
-    assert words(nobody, 0.9) == "undecided, holds no row"
+    masks = {"empty": np.zeros(30, dtype=bool), "all_rows": np.ones(30, dtype=bool)}
+    empty = certified(rng, 30, masks).groups[1]
+    assert (empty.n, empty.hits, empty.coverage, empty.size) == (0, 0, None, None)
+    assert (empty.low, empty.high, empty.low_all, empty.high_all) == (0, 1, 0, 1)
+    assert words(empty, 0.9) == "undecided, holds no row"
 
 
 def test_order_of_rows_does_not_matter_to_bounds(rng):
     scores, groups, order = rng.uniform(size=80), rng.integers(3, size=80), rng.permutation(80)
     X = np.zeros((80, 1))
-    there = certify(at_level(0.8), X, scores, groups=groups).groups
-    assert certify(at_level(0.8), X, scores[order], groups=groups[order]).groups == there
+    there = certify(rule_at(0.8), X, scores, groups=groups).groups
+    assert certify(rule_at(0.8), X, scores[order], groups=groups[order]).groups == there
 
 
 KNOWN_BY_THEIR_THRESHOLD = [
@@ -532,15 +532,15 @@ ROWS = np.zeros((3, 1))
 
 
 def test_a_score_at_its_threshold_is_covered():
-    (everybody,) = certify(FITTED, ROWS, [FITTED.threshold_, FITTED.threshold_, 99.0]).groups
-    assert everybody.hits == 2
+    (all_rows,) = certify(FITTED, ROWS, [FITTED.threshold_, FITTED.threshold_, 99.0]).groups
+    assert all_rows.hits == 2
 
 
 @pytest.mark.parametrize("rule", [FITTED, MODEL], ids=["rule", "model"])
 @pytest.mark.parametrize(
     ("X", "y", "options", "message"),
     [
-        (ROWS, [1.0, 2.0], {}, "X has 3 rows and y has 2: give one label or score a row"),
+        (ROWS, [1.0, 2.0], {}, "X has 3 rows and y has 2: give one label or score per row"),
         (None, [1.0, 2.0], {}, "X and y must be given"),
         (ROWS, None, {}, "X and y must be given"),
         (ROWS[:0], [], {}, "0 rows: a certificate needs at least one row"),
@@ -571,7 +571,7 @@ def test_what_is_no_rule(thing):
         certify(thing, ROWS, [1.0, 2.0, 3.0])
 
 
-def test_a_pipeline_is_told_what_to_give(rng):
+def test_a_pipeline_is_reported_what_to_give(rng):
     X, scores = pairs(rng, 100)
     pipeline = make_pipeline(StandardScaler(), SplitConformal()).fit(X, scores)
     with pytest.raises(ValueError, match="got Pipeline: of a pipeline or a search give the rule"):
@@ -603,11 +603,11 @@ Y = [1, 2, 3]
 
 
 def test_known_bytes():
-    """The encoding is a format: whoever reads an old certificate must find the same."""
+    """The encoding is a format: readers of old certificates must find the same."""
     numbers = np.array([1.0, 2.0]).astype("<f8").tobytes()
     label = np.array([1, 1]).astype("<i8").tobytes() + b"ab"
-    told = b"rows 2\nnumbers 2\n" + numbers + b"rows 2\ntexts 2\n" + label
-    assert fingerprint([[1.0], [2.0]], ["a", "b"]) == hashlib.sha256(told).hexdigest()
+    result = b"rows 2\nnumbers 2\n" + numbers + b"rows 2\ntexts 2\n" + label
+    assert fingerprint([[1.0], [2.0]], ["a", "b"]) == hashlib.sha256(result).hexdigest()
 
 
 def test_pandas_polars_and_arrays_of_the_same_values():
@@ -664,7 +664,7 @@ def test_every_value_and_its_place_count(X, data):
         ([date(2024, 1, 1), date(2024, 1, 2)], [date(2024, 1, 1), date(2024, 1, 3)]),
     ],
 )
-def test_texts_are_told_apart(one, other):
+def test_texts_are_distinguished(one, other):
     assert fingerprint(pd.DataFrame({"a": one}), Y[:2]) != fingerprint(
         pd.DataFrame({"a": other}), Y[:2]
     )
@@ -762,7 +762,7 @@ def test_time_is_utc(certificate):
         certify(rule, [[0.0]], [1.5], made_at=datetime(2024, 7, 7))
 
 
-def test_the_page_is_narrow_and_tells_all(certificate):
+def test_the_page_is_narrow_and_complete(certificate):
     text = str(certificate)
     assert text == certificate.to_text()
     assert max(map(len, text.splitlines())) <= 100

@@ -30,7 +30,7 @@ def holds(label, values):
     for pattern, law in READINGS.items():
         if found := re.fullmatch(pattern, label):
             return law(values, *map(float, found.groups()))
-    raise AssertionError(f"nobody can read {label!r}")
+    raise AssertionError(f"empty can read {label!r}")
 
 
 def names(frame, by):
@@ -86,18 +86,18 @@ def test_few_values_are_groups_each_and_many_are_cut():
     assert "13 values" in group_by(many, By("x")).about
 
 
-def test_dates_are_told_as_dates():
+def test_dates_are_reported_as_dates():
     days = pd.date_range("2019-01-01", "2020-12-31")
     frame = pd.DataFrame({"joined": [*days, pd.NaT]})
-    told = names(frame, By("joined", 2))
-    cut = re.fullmatch(r"joined before (\d{4}-\d\d-\d\d)", told[0])[1]
-    assert told[1:] == [f"joined from {cut} on", "joined is missing"]
+    result = names(frame, By("joined", 2))
+    cut = re.fullmatch(r"joined before (\d{4}-\d\d-\d\d)", result[0])[1]
+    assert result[1:] == [f"joined from {cut} on", "joined is missing"]
     codes = group_by(frame, By("joined", 2)).codes
     np.testing.assert_array_equal(codes[:-1], (days >= cut).astype(int))
     assert names(frame.head(1), By("joined")) == ["joined is 2019-01-01"]
 
 
-def test_durations_are_told_in_days():
+def test_durations_are_reported_in_days():
     frame = pd.DataFrame({"wait": pd.to_timedelta([1, 2, 30], "D")})
     assert names(frame, By("wait")) == ["wait is 1 day", "wait is 2 days", "wait is 30 days"]
 
@@ -130,9 +130,13 @@ def test_rare_categories_are_taken_together():
     often = [f"s{i:02d}" for i in range(30) for _ in range(2)]
     frame = pd.DataFrame({"state": [*often, "a", "z", None]})
     grouped = group_by(frame, By("state"))
-    told = [group.name for group in grouped.groups]
-    assert told == [*(f"state is s{i:02d}" for i in range(30)), "state: others", "state is missing"]
-    assert [told[code] for code in grouped.codes[-3:]] == ["state: others"] * 2 + [
+    result = [group.name for group in grouped.groups]
+    assert result == [
+        *(f"state is s{i:02d}" for i in range(30)),
+        "state: others",
+        "state is missing",
+    ]
+    assert [result[code] for code in grouped.codes[-3:]] == ["state: others"] * 2 + [
         "state is missing"
     ]
     assert "30 most frequent of 32 values" in grouped.about
@@ -220,8 +224,8 @@ def test_all_rows_have_bounds_of_their_own():
 def test_sizes_are_means_and_infinite_ones_are_said_as_text():
     covered, groups = groups_of([(2, 0), (1, 1), (0, 0)])
     size = np.array([1.0, 2.0, 4.0, np.inf])
-    told = summarise({"ours": Outcome(covered, size)}, alpha=0.1, learned=groups)
-    sizes = [group["cells"]["ours"]["size"] for group in told["learned"]["groups"]]
+    result = summarise({"ours": Outcome(covered, size)}, alpha=0.1, learned=groups)
+    sizes = [group["cells"]["ours"]["size"] for group in result["learned"]["groups"]]
     assert sizes == [1.5, "inf", None]
     unknown = summarise({"ours": Outcome(covered)}, alpha=0.1, learned=groups)
     assert unknown["overall"]["ours"]["size"] is None
@@ -232,9 +236,11 @@ def test_each_method_is_measured_on_the_same_rows_and_groups_on_theirs():
     covered, groups = groups_of([(30, 10), (20, 20)])
     others = ~covered
     part = GroupList(groups.groups, groups.codes[::2], "every other row", np.arange(80)[::2])
-    told = summarise({"Split": Outcome(others), "PLCP": Outcome(covered)}, alpha=0.1, learned=part)
-    assert told["methods"] == ["Split", "PLCP"]
-    for i, group in enumerate(told["learned"]["groups"]):
+    result = summarise(
+        {"Split": Outcome(others), "PLCP": Outcome(covered)}, alpha=0.1, learned=part
+    )
+    assert result["methods"] == ["Split", "PLCP"]
+    for i, group in enumerate(result["learned"]["groups"]):
         rows = part.rows[part.codes == i]
         assert group["cells"]["PLCP"]["hits"] == covered[rows].sum()
         assert group["cells"]["Split"]["hits"] == others[rows].sum()

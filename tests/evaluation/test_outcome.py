@@ -36,11 +36,11 @@ def test_rows_without_outcome_or_set_are_left_out_and_counted():
     assert judged.kept.tolist() == [True, False, False, False, True]
     assert judged.covered.tolist() == [True, False]
     assert judged.size.tolist() == [2, 0]
-    told = " ".join(judged.notes)
-    assert "1 row left out: no value in 'y'" in told
-    assert "2 rows left out: no set" in told
-    assert "1 row had one end only: write inf or -inf" in told
-    assert "1 row with 'lo' above 'hi'" in told
+    result = " ".join(judged.notes)
+    assert "1 row left out: no value in 'y'" in result
+    assert "2 rows left out: no set" in result
+    assert "1 row had one end only: write inf or -inf" in result
+    assert "1 row with 'lo' above 'hi'" in result
 
 
 @pytest.mark.parametrize("dtype", ["int64", "Int64", "float32", "object", "boolean"])
@@ -171,7 +171,7 @@ def test_tables_of_every_library_say_the_same(make):
         ({"covered": "c", "confidence": 0}, "confidence must lie in"),
     ],
 )
-def test_mistakes_are_told_with_their_remedy(roles, message):
+def test_mistakes_are_reported_with_their_remedy(roles, message):
     frame = pd.DataFrame({"y": [1.0], "lo": [0.0], "hi": [2.0], "c": [1], "tags": [["a"]]})
     with pytest.raises(ValueError, match=message):
         audit(frame, **roles)

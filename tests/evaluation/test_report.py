@@ -116,10 +116,10 @@ def test_a_summary_without_any_group_still_has_its_headline():
 
 
 def test_headings_stand_in_order(summary):
-    levels = [int(tag[1]) for tag, _ in parse(render_page(summary)).tags if tag in HEADINGS]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in pairwise(levels))
+    depths = [int(tag[1]) for tag, _ in parse(render_page(summary)).tags if tag in HEADINGS]
+    assert depths[0] == 1
+    assert depths.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(depths))
 
 
 HEADINGS = {"h1", "h2", "h3", "h4"}
@@ -218,7 +218,7 @@ def test_lines_keep_within_the_width_whatever_names_there_are(groups, title, siz
     n = 3 * len(groups)
     outcome = Outcome(np.arange(n) % 2 > 0, np.full(n, 1e9) if sized else None)
     learned = GroupList([Described(name) for name in groups], np.arange(n) % len(groups), title)
-    told = summarise(
+    result = summarise(
         {"Split": outcome, "PLCP": outcome},
         alpha=0.1,
         learned=learned,
@@ -235,7 +235,7 @@ def test_lines_keep_within_the_width_whatever_names_there_are(groups, title, siz
             "sensitive": [{"column": title, "dependence": 0.1, "text": title}],
         },
     )
-    text = to_text(told)
+    text = to_text(result)
     assert all(room(line) <= WIDTH for line in text.split("\n"))
     assert text.replace("\n", "").isprintable()
 
@@ -258,14 +258,14 @@ def test_every_group_has_its_figures(rng):
 
 def test_a_group_without_rows_and_infinite_sizes_are_shown():
     outcome = Outcome(np.array([True, False]), np.array([np.inf, 1.0]))
-    learned = GroupList([Described("some"), Described("nobody")], np.zeros(2, dtype=int), "")
+    learned = GroupList([Described("some"), Described("empty")], np.zeros(2, dtype=int), "")
     text = to_text(summarise({"a": outcome}, alpha=0.1, learned=learned, size_name="length"))
-    some, nobody = (
+    some, empty = (
         next(line for line in text.splitlines() if line.startswith(name))
-        for name in ("some", "nobody")
+        for name in ("some", "empty")
     )
     assert "∞" in some
-    assert nobody.split()[:3] == ["nobody", "0", "–"]
+    assert empty.split()[:3] == ["empty", "0", "–"]
 
 
 @few

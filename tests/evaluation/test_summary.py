@@ -119,18 +119,20 @@ def report(rng, n=500, **options):
 
 
 def test_a_report_has_the_models_groups_with_their_words(rng):
-    told = report(rng, size_name="length", guarantee="It holds.", provenance={"seed": np.int64(3)})
-    check_form(told)
-    first, second, third = told["learned"]["groups"]
+    result = report(
+        rng, size_name="length", guarantee="It holds.", provenance={"seed": np.int64(3)}
+    )
+    check_form(result)
+    first, second, third = result["learned"]["groups"]
     assert (first["name"], first["rule"], first["special"]) == ("group 0", None, [])
     assert (second["name"], second["rule"]) == ("group 1: old", "age > 60")
     assert (second["threshold"], second["special"]) == (2.0, ["older"])
     assert third["threshold"] == "inf"
     assert (second["precision"], second["recall"], first["recall"]) == (0.5, 0.75, None)
-    assert {*told["explanation"]} == {"fidelity", "order", "importance", "sensitive"}
-    assert told["explanation"]["order"] is None
-    assert told["provenance"] == [{"name": "seed", "value": "3"}]
-    assert told["headline"]["guarantee"] == "It holds."
+    assert {*result["explanation"]} == {"fidelity", "order", "importance", "sensitive"}
+    assert result["explanation"]["order"] is None
+    assert result["provenance"] == [{"name": "seed", "value": "3"}]
+    assert result["headline"]["guarantee"] == "It holds."
 
 
 def by_kind(split, plcp, n=1000):
@@ -144,19 +146,19 @@ def by_kind(split, plcp, n=1000):
 
 
 def test_who_was_failed_and_no_longer_is_comes_first():
-    told = by_kind([960, 700, 500, 900, 600], [900, 890, 885, 700, 650])
-    check_form(told)
-    assert told["failed"]["count"] == 3
-    failed = told["failed"]["groups"]
+    result = by_kind([960, 700, 500, 900, 600], [900, 890, 885, 700, 650])
+    check_form(result)
+    assert result["failed"]["count"] == 3
+    failed = result["failed"]["groups"]
     assert [group["name"] for group in failed] == ["kind is k2", "kind is k4", "kind is k1"]
-    listed = {group["name"]: group["cells"] for group in told["named"][0]["groups"]}
+    listed = {group["name"]: group["cells"] for group in result["named"][0]["groups"]}
     assert all(group["cells"] == listed[group["name"]] for group in failed)
     change = (
         "Split is below 90 % in 3 of 5 groups; PLCP in 1 of these and in 1 other. Most of all "
         "kind is k2: 50.0 % by Split, 88.5 % by PLCP."
     )
-    assert [*told["headline"].values()][:2] == [None, change]
-    lines = to_text(told).splitlines()
+    assert [*result["headline"].values()][:2] == [None, change]
+    lines = to_text(result).splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("kind is k2"))
     assert "50.0 %" in lines[first]
     assert "88.5 %" in lines[first]
@@ -182,28 +184,28 @@ def test_the_change_is_counted(split, plcp, change):
 
 
 def test_of_many_failed_groups_the_surest_are_shown():
-    told = by_kind([850 - 10 * i for i in range(9)], [900] * 9)
-    assert told["failed"]["count"] == 9
-    assert [group["name"] for group in told["failed"]["groups"]] == [
+    result = by_kind([850 - 10 * i for i in range(9)], [900] * 9)
+    assert result["failed"]["count"] == 9
+    assert [group["name"] for group in result["failed"]["groups"]] == [
         f"kind is k{i}" for i in (8, 7, 6, 5, 4)
     ]
-    assert "Below target by Split, and 4 groups more below" in to_text(told)
+    assert "Below target by Split, and 4 groups more below" in to_text(result)
 
 
 def test_rows_in_none_of_the_models_groups_are_not_measured():
     groups = model_groups(np.array([0, -1, 1, 0]), [1.0, 2.0])
-    told = summarise({"ours": Outcome(np.array([1, 1, 0, 0], bool))}, alpha=0.1, learned=groups)
-    cells = [group["cells"]["ours"] for group in told["learned"]["groups"]]
+    result = summarise({"ours": Outcome(np.array([1, 1, 0, 0], bool))}, alpha=0.1, learned=groups)
+    cells = [group["cells"]["ours"] for group in result["learned"]["groups"]]
     assert [(cell["n"], cell["hits"]) for cell in cells] == [(2, 1), (1, 0)]
-    assert told["n_rows"] == 4
+    assert result["n_rows"] == 4
 
 
 def test_the_worst_place_is_the_surest_shortfall_with_split_beside_it(rng):
-    told = report(rng)
-    worst = told["learned"]["groups"][2]
+    result = report(rng)
+    worst = result["learned"]["groups"][2]
     split, plcp = (worst["cells"][name] for name in ("Split", "PLCP"))
     assert plcp["verdict"] == "below"
-    line = told["headline"]["worst"]
+    line = result["headline"]["worst"]
     assert line.startswith(f"Worst place: group 2: {100 * plcp['coverage']:.1f} % of {plcp['n']}")
     assert line.endswith(f"; Split: {100 * split['coverage']:.1f} %.")
 
@@ -218,9 +220,9 @@ def test_the_worst_place_is_the_surest_shortfall_with_split_beside_it(rng):
 def test_the_headline_is_true(counts, alpha):
     covered = np.concatenate([np.repeat([True, False], pair) for pair in counts])
     kind = np.repeat([f"k{i}" for i in range(len(counts))], [sum(pair) for pair in counts])
-    told = summarise({"ours": Outcome(covered)}, alpha=alpha, frame={"kind": kind}, by=["kind"])
-    whole, target = told["overall"]["ours"], told["target"]
-    holds, worst = told["headline"]["holds"], told["headline"]["worst"]
+    result = summarise({"ours": Outcome(covered)}, alpha=alpha, frame={"kind": kind}, by=["kind"])
+    whole, target = result["overall"]["ours"], result["target"]
+    holds, worst = result["headline"]["holds"], result["headline"]["worst"]
     found = re.fullmatch(
         r"Covers (\S+) % of ([\d,]+) rows? \(95 % interval (\S+) to (\S+) %\): (.*)\.", holds
     )
@@ -234,7 +236,7 @@ def test_the_headline_is_true(counts, alpha):
     assert found[5].startswith(whole["verdict"])
     assert (low >= 100 * target - 1e-9) == (whole["verdict"] == "above")
     assert (high < 100 * target) == (whole["verdict"] == "below")
-    cells = [group["cells"]["ours"] for group in all_groups(told) if group["n"]]
+    cells = [group["cells"]["ours"] for group in all_groups(result) if group["n"]]
     if len(cells) < 2:
         assert worst == "There are no groups to compare."
     else:
@@ -250,8 +252,8 @@ PLACE = r"(\w+ is \w+): \S+ % of \S+ rows \((\S+) to (\S+) %, all (\d+) groups a
 def worst_of(misses, n=1000, **columns):
     """The line on the worst place, of rows the first of which are missed, by some columns."""
     covered = np.arange(n) >= misses
-    told = summarise({"ours": Outcome(covered)}, alpha=0.1, frame=columns, by=[*columns])
-    return told["headline"]["worst"], told
+    result = summarise({"ours": Outcome(covered)}, alpha=0.1, frame=columns, by=[*columns])
+    return result["headline"]["worst"], result
 
 
 def test_the_worst_places_interval_allows_for_the_choice_among_all_lists():
@@ -277,8 +279,8 @@ def test_a_place_that_is_short_in_its_list_alone_is_not_called_the_worst():
         if verdict == "below" and not among.startswith("Worst place"):
             break
     assert alone.startswith("Worst place: early is yes")
-    told = "beyond chance among all of them, 1 within its list; closest to it, early is yes:"
-    assert told in among
+    result = "beyond chance among all of them, 1 within its list; closest to it, early is yes:"
+    assert result in among
 
 
 def test_of_places_without_a_miss_none_is_the_worst():
@@ -287,10 +289,10 @@ def test_of_places_without_a_miss_none_is_the_worst():
     assert "closest to it, kind is a" in worst_of(1, n=100, kind=kind)[0]
 
 
-def test_a_warning_is_told_before_all_else():
-    told = summarise({"ours": Outcome(np.ones(3, dtype=bool))}, alpha=0.1, warning="Beware.")
-    assert next(iter(told["headline"])) == "warning"
-    assert to_text(told).splitlines()[3] == "Beware."
+def test_a_warning_is_shown_before_all_else():
+    result = summarise({"ours": Outcome(np.ones(3, dtype=bool))}, alpha=0.1, warning="Beware.")
+    assert next(iter(result["headline"])) == "warning"
+    assert to_text(result).splitlines()[3] == "Beware."
 
 
 def test_the_order_of_rows_matters_to_nothing_but_the_halves(rng):
@@ -329,8 +331,8 @@ def test_a_worst_place_is_seldom_named_where_all_are_covered_alike(rng):
     for _ in range(runs):
         lists = {f"c{i}": rng.integers(0, 3, size=300) for i in range(6)}
         sets = Outcome(rng.random(300) < 0.7)
-        told = summarise({"a": sets}, alpha=0.3, confidence=confidence, frame=lists, by=[*lists])
-        alarms += told["headline"]["worst"].startswith("Worst place")
+        result = summarise({"a": sets}, alpha=0.3, confidence=confidence, frame=lists, by=[*lists])
+        alarms += result["headline"]["worst"].startswith("Worst place")
     # upper bounds err on one side only: half of 1 - confidence, however many lists there are
     assert alarms <= binom.isf(FALSE_ALARM, runs, (1 - confidence) / 2)
 
@@ -340,7 +342,7 @@ def task():
     return make_toy(1500, random_state=0)
 
 
-def test_a_search_is_told_as_its_curve(task):
+def test_a_search_is_reported_as_its_curve(task):
     rule = PLCP(TreePartition(), calibration="joint", random_state=0).fit(task.X, task.scores)
     choice = choice_of(rule)
     tried = {step["n_groups"]: step["held_out"] for step in rule.history_ if "held_out" in step}
@@ -363,11 +365,11 @@ def test_a_curve_rises_by_the_number_of_groups_not_by_loss():
     ]
 
 
-def test_a_number_that_was_asked_for_or_follows_from_the_rows_has_no_curve(task):
-    asked = PLCP(SoftmaxPartition(), n_groups=2, calibration="joint", random_state=0)
-    choice = choice_of(asked.fit(task.X, task.scores))
+def test_a_number_that_was_requested_or_follows_from_the_rows_has_no_curve(task):
+    requested = PLCP(SoftmaxPartition(), n_groups=2, calibration="joint", random_state=0)
+    choice = choice_of(requested.fit(task.X, task.scores))
     assert choice["points"] == []
-    assert choice["about"] == "Groups asked for: 2."
+    assert choice["about"] == "Groups requested: 2."
     default = choice_of(PLCP(random_state=0, cv=2).fit(task.X, task.scores))
     assert default["points"] == []
     assert "One group for 200 calibration rows" in default["about"]
@@ -438,7 +440,7 @@ def test_edges_are_round_and_a_long_tail_shares_the_last_bar(rng):
 
 
 @pytest.mark.parametrize("size", [0.0, 3.4, 1e-320, 1e99])
-def test_one_size_is_told_by_its_mean_unless_others_are_infinite(size):
+def test_one_size_is_reported_by_its_mean_unless_others_are_infinite(size):
     assert histogram({"ours": outcome([size] * 7)}, labels=False) is None
     found = histogram({"ours": outcome([size] * 7 + [np.inf])}, labels=False)
     assert sum(count > 0 for count in found["counts"]["ours"]) == 1
@@ -449,7 +451,7 @@ def test_one_size_is_told_by_its_mean_unless_others_are_infinite(size):
 RUNS = 400
 
 
-def told(covered, confidence=0.95, **options):
+def summary_of(covered, confidence=0.95, **options):
     return summarise({"ours": Outcome(covered)}, alpha=0.1, confidence=confidence, **options)
 
 
@@ -458,7 +460,7 @@ def test_all_rows_fail_where_the_exact_upper_bound_is_below(hits):
     covered = np.arange(100) < hits
     high = binomtest(hits, 100).proportion_ci(0.95, "exact").high
     for least in (0.5, 0.75, 0.9):
-        assert bool(violations(told(covered), least)) == (high < least)
+        assert bool(violations(summary_of(covered), least)) == (high < least)
 
 
 @pytest.mark.parametrize("hits", range(76, 90))
@@ -467,7 +469,7 @@ def test_a_group_fails_by_the_bound_for_all_groups_at_once(hits):
     covered = np.concatenate([np.arange(100) < hits, np.ones(400, dtype=bool)])
     learned = GroupList([Described(f"g{i}") for i in range(5)], codes, "")
     high = binomtest(hits, 100).proportion_ci(1 - 0.05 / 5, "exact").high
-    found = violations(told(covered, learned=learned), 0.9)
+    found = violations(summary_of(covered, learned=learned), 0.9)
     assert [line.split(":")[0] for line in found] == ["g0"] * (high < 0.9)
 
 
@@ -475,7 +477,9 @@ def test_named_and_learned_groups_fail_by_name():
     covered = np.r_[np.ones(300, dtype=bool), np.zeros(30, dtype=bool)]
     codes = np.repeat([0, 1, 2], [300, 29, 1])
     learned = GroupList([Described("good"), Described("bad"), Described("one")], codes, "")
-    summary = told(covered, learned=learned, frame={"kind": np.where(codes, "b", "g")}, by=["kind"])
+    summary = summary_of(
+        covered, learned=learned, frame={"kind": np.where(codes, "b", "g")}, by=["kind"]
+    )
     found = violations(summary, 0.8)
     assert [line.split(":")[0] for line in found] == ["bad", "kind is b"]
     assert found[0].startswith("bad: covers 0 % of 29 rows (0.0 to ")
@@ -493,7 +497,7 @@ def test_false_alarms_are_as_rare_as_promised(rng):
     for _ in range(RUNS):
         codes = rng.integers(0, 5, size=200)
         frame = {"kind": codes.astype(str), "half": rng.choice(["a", "b"], size=200)}
-        summary = told(rng.random(200) < 0.9, confidence, frame=frame, by=["kind", "half"])
+        summary = summary_of(rng.random(200) < 0.9, confidence, frame=frame, by=["kind", "half"])
         alarms += bool(violations(summary, 0.9))
     # all rows, no learned groups, and two named columns: three lists that can err
     assert alarms <= binom.isf(FALSE_ALARM, RUNS, 3 * (1 - confidence) / 2)
@@ -502,7 +506,7 @@ def test_false_alarms_are_as_rare_as_promised(rng):
 @pytest.mark.parametrize("least", [0, 1, 90])
 def test_what_is_no_share_is_refused(least):
     with pytest.raises(ValueError, match="fail_under must lie in"):
-        violations(told(np.ones(3, dtype=bool)), least)
+        violations(summary_of(np.ones(3, dtype=bool)), least)
 
 
 def rows(n, seed):
@@ -524,13 +528,13 @@ def model(weight=None, **options):
 def test_rows_that_were_calibrated_on_prove_nothing(digest):
     summary = summarise_model(model(), rows(200, seed=1), digest=digest).to_dict()
     page = parse(render_page(summary))
-    told = [text for text in page.texts if "proves nothing" in text]
+    result = [text for text in page.texts if "proves nothing" in text]
     if digest == "c0ffee":
-        assert told == [summary["headline"]["warning"]]
+        assert result == [summary["headline"]["warning"]]
         texts = list(page.texts)
-        assert texts.index(told[0]) < texts.index(summary["headline"]["holds"])
+        assert texts.index(result[0]) < texts.index(summary["headline"]["holds"])
     else:
-        assert not told
+        assert not result
         assert summary["headline"]["warning"] is None
     sources = {one["name"]: one["value"] for one in summary["provenance"]}
     assert sources.get("SHA-256 of the test file") == digest

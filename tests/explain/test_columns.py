@@ -112,9 +112,9 @@ def test_infinite_neighbours_have_a_finite_cut():
 @example(10**6, 1, 0)
 def test_nothing_and_all_are_said_only_where_they_are_so(n, hits, decimals):
     share = min(hits, n) / n
-    told = float(percent(share, decimals).removesuffix(" %"))
-    assert (told == 0, told == 100) == (share == 0, share == 1)
-    assert told == pytest.approx(100 * share, abs=0.5 / 10**decimals + 1e-9)
+    result = float(percent(share, decimals).removesuffix(" %"))
+    assert (result == 0, result == 100) == (share == 0, share == 1)
+    assert result == pytest.approx(100 * share, abs=0.5 / 10**decimals + 1e-9)
 
 
 @given(st.sets(st.integers(0, 30), min_size=1))

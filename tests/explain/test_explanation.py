@@ -48,8 +48,8 @@ def learned(table):
 def test_rules_that_decide_the_groups_are_found(table, groups, explanation):
     for one in explanation.groups:
         inside = groups == one.group
-        told = holds(one.rule, table, {})
-        np.testing.assert_array_equal(told, inside, err_msg=one.rule)
+        result = holds(one.rule, table, {})
+        np.testing.assert_array_equal(result, inside, err_msg=one.rule)
         assert one.precision == one.recall == 1
         assert one.name == f"group {one.group}: {one.rule}"
         assert one.n == inside.sum()
@@ -188,15 +188,15 @@ def test_plain_lists_and_back(explanation):
     assert Explanation.from_dict(json.loads(json.dumps(explanation.to_dict()))) == explanation
 
 
-def test_text_is_narrow_and_tells_every_rule(explanation):
+def test_text_is_narrow_and_has_every_rule(explanation):
     text = explanation.to_text()
     assert str(explanation) == text
     assert max(map(len, text.splitlines())) <= 100
     folded = " ".join(text.split())
     for one in explanation.groups:
         assert one.rule in folded
-        for told in one.profile:
-            assert told.text in folded
+        for result in one.profile:
+            assert result.text in folded
     for named in explanation.sensitive:
         assert named.text in folded
 
@@ -225,7 +225,7 @@ def test_names_from_data_are_no_markup(rng):
         (lambda X: explain_groups(None, X[:3], groups=[1] * 3), "3 rows, but rules need"),
     ],
 )
-def test_mistakes_in_what_is_explained_are_told(call, message):
+def test_mistakes_in_what_is_explained_are_reported(call, message):
     with pytest.raises(ValueError, match=message):
         call(pd.DataFrame({"a": np.arange(9.0)}))
 

@@ -10,7 +10,7 @@ from plcp.explain.columns import read_columns
 from plcp.explain.profile import _shares, compare_sensitive, cramers_v, profile
 
 
-def told(table, inside, **options):
+def differences_of(table, inside, **options):
     columns = read_columns(table, np.zeros(len(table)), min_rows=1)
     return profile(columns, [column.read(table) for column in columns], inside, **options)
 
@@ -25,7 +25,7 @@ def test_medians_and_shares_are_those_of_the_rows():
             "same": 1,
         }
     )
-    found = told(table, inside)
+    found = differences_of(table, inside)
     assert [(one.feature, one.text) for one in found] == [
         ("age", "median age 58, others 41"),
         ("degree", "degree is yes for 61 %, of others 3 %"),
@@ -37,7 +37,7 @@ def test_medians_and_shares_are_those_of_the_rows():
 def test_the_effect_of_numbers_is_the_difference_of_all_pairs(rng):
     inside = np.arange(300) < 120
     x = np.round(rng.normal(size=300) + inside, 1)
-    (one,) = told(pd.DataFrame({"x": x}), inside)
+    (one,) = differences_of(pd.DataFrame({"x": x}), inside)
     assert one.effect == pytest.approx(np.sign(x[inside][:, None] - x[~inside]).mean())
 
 
@@ -50,11 +50,11 @@ def test_shares_are_tested_exactly(hits):
     assert _shares("a", "b", has, inside).p_value == pytest.approx(2 * min(sides))
 
 
-def test_differences_of_chance_are_rarely_told(rng):
+def test_differences_of_chance_are_rarely_reported(rng):
     wrong = 0
     for _ in range(100):
         table = pd.DataFrame({"a": rng.normal(size=100), "b": rng.choice(list("xyz"), 100)})
-        wrong += bool(told(table, rng.random(100) < 0.3))
+        wrong += bool(differences_of(table, rng.random(100) < 0.3))
     # one in twenty at worst: 5 expected, and 16 is five standard deviations more
     assert wrong <= 16
 
@@ -62,27 +62,27 @@ def test_differences_of_chance_are_rarely_told(rng):
 def test_the_more_groups_the_more_must_be_proved(rng):
     inside = np.arange(200) < 60
     table = pd.DataFrame({"x": rng.normal(size=200) + 0.5 * inside})
-    assert told(table, inside)
-    assert not told(table, inside, tries=10**6)
+    assert differences_of(table, inside)
+    assert not differences_of(table, inside, tries=10**6)
 
 
 def test_columns_that_were_screened_out_count_as_tests_too(rng):
     inside = np.arange(200) < 60
     table = pd.DataFrame({"x": rng.normal(size=200) + 0.5 * inside})
-    assert told(table, inside, tests=2)
-    assert not told(table, inside, tests=10**6)
+    assert differences_of(table, inside, tests=2)
+    assert not differences_of(table, inside, tests=10**6)
 
 
-def test_dates_are_told_as_days():
+def test_dates_are_reported_as_days():
     inside = np.arange(100) < 50
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.where(inside, 9.5, 0.0), unit="D")
-    (one,) = told(pd.DataFrame({"joined": days}), inside)
+    (one,) = differences_of(pd.DataFrame({"joined": days}), inside)
     assert one.text == "median joined 2020-01-10, others 2020-01-01"
 
 
 @pytest.mark.parametrize("inside", [np.ones(9, dtype=bool), np.zeros(9, dtype=bool)])
 def test_all_rows_or_none_have_no_rest_to_differ_from(inside):
-    assert told(pd.DataFrame({"x": np.arange(9)}), inside) == ()
+    assert differences_of(pd.DataFrame({"x": np.arange(9)}), inside) == ()
 
 
 def test_shares_are_those_of_the_rows():
@@ -127,7 +127,7 @@ def test_one_group_or_one_value_depend_on_nothing(counts):
     assert cramers_v(np.array(counts)) == 0
 
 
-def test_numbers_are_told_by_fifths_and_gaps_apart(rng):
+def test_numbers_are_reported_by_fifths_and_gaps_apart(rng):
     x = rng.normal(size=1000)
     x[:100] = np.nan
     (one,) = compare_sensitive(pd.DataFrame({"x": x}), np.arange(1000) % 2, np.array([0, 1]))
@@ -162,7 +162,7 @@ def test_a_group_without_rows_differs_from_nobody():
         (pd.to_datetime(["2020-01-01", "2021-05-03"]), ["x is 2020-01-01", "x is 2021-05-03"]),
     ],
 )
-def test_few_values_are_told_as_they_are(column, names):
+def test_few_values_are_reported_as_they_are(column, names):
     table = pd.DataFrame({"x": np.repeat(column, 50)})
     (one,) = compare_sensitive(table, np.arange(len(table)) % 2, np.array([0, 1]))
     assert sorted(one.values) == names

@@ -134,7 +134,7 @@ def test_infinities_and_huge_numbers_are_values():
     assert_array_equal(tree.apply(table), np.repeat(np.arange(5), 30))
 
 
-def test_values_that_single_precision_confuses_are_told_apart():
+def test_values_that_single_precision_confuses_are_distinguished():
     X = np.repeat([[2.0**30], [2.0**30 + 1]], 40, axis=0)
     tree = RuleTree().fit(X, np.repeat([0, 1], 40))
     assert tree.rules_[1].text == "x0 ≥ 1073741825"
@@ -149,7 +149,7 @@ def test_names_are_text_whatever_they_are():
     assert number.rules_[1].text == "7 ≥ 40"
 
 
-def test_what_a_sample_did_not_show_is_told_too(rng, monkeypatch):
+def test_what_a_sample_did_not_show_is_reported_too(rng, monkeypatch):
     monkeypatch.setattr("plcp.explain.rules.MOST_ROWS", 200)
     table = mixed_table(rng, 4000)
     table["age"] = table["age"].astype(float)
@@ -160,8 +160,8 @@ def test_what_a_sample_did_not_show_is_told_too(rng, monkeypatch):
     assert "age" in tree.rules_[-1].text
     leaf = tree.apply(table)
     for number, rule in enumerate(tree.rules_):
-        told = holds(rule.text, table, {"state": {"FL"}})
-        assert_array_equal(told, leaf == number, err_msg=rule.text)
+        result = holds(rule.text, table, {"state": {"FL"}})
+        assert_array_equal(result, leaf == number, err_msg=rule.text)
 
 
 def test_many_categories_make_short_lists(rng):
@@ -184,7 +184,7 @@ def test_many_categories_make_short_lists(rng):
         ),
         (
             lambda: _fitted().apply(pd.DataFrame({"y": [1.0]})),
-            "no column 'x' in X, which the rule asks about",
+            "no column 'x' in X, which the rule uses",
         ),
         (lambda: _fitted().apply(np.zeros((2, 1))), "with a column 'x'"),
         (
@@ -194,7 +194,7 @@ def test_many_categories_make_short_lists(rng):
         (lambda: _fitted().apply(pd.DataFrame({"x": ["a"]})), "'x' held numbers in fit"),
     ],
 )
-def test_mistakes_are_told(call, message):
+def test_mistakes_are_reported(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 

@@ -178,7 +178,7 @@ def test_one_infinite_interval_makes_the_score_infinite_unless_it_does_not_count
     assert interval_score(ends, [0, 0, -1], 0.1, sample_weight=[2, 0, 0]).estimate == 1
 
 
-def test_one_row_tells_no_spread():
+def test_one_row_have_no_spread():
     found = interval_score([[0, 1]], [2], 0.5)
     assert (found.estimate, found.low, found.high) == (5, 0, np.inf)
 

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from bands import FALSE_ALARM
 from plcp.metrics import compare, ert
-from plcp.metrics.ert import Foretold, excess_risk, excess_terms, foretell_coverage
+from plcp.metrics.ert import PredictedCoverage, excess_risk, excess_terms, predict_coverage
 from strategies import alphas, few
 
 norms = st.sampled_from(["L1", "L2"])
@@ -32,14 +32,14 @@ def loss(p, covered, target, norm):
 
 
 @st.composite
-def foretold(draw):
+def predicted(draw):
     n = draw(st.integers(1, 30))
     p = draw(hnp.arrays(float, n, elements=shares))
     return p, draw(hnp.arrays(bool, n))
 
 
 @few
-@given(foretold(), alphas, norms)
+@given(predicted(), alphas, norms)
 def test_terms_are_the_loss_of_the_target_less_that_of_the_classifier(drawn, alpha, norm):
     p, covered = drawn
     constant = np.full(len(p), 1 - alpha)
@@ -50,8 +50,8 @@ def test_terms_are_the_loss_of_the_target_less_that_of_the_classifier(drawn, alp
 @few
 @given(hnp.arrays(float, 20, elements=shares), hnp.arrays(float, 20, elements=shares), alphas)
 def test_no_classifier_beats_the_truth(p, truth, alpha):
-    def expected(told, norm):
-        hit, miss = (excess_terms(told, c, alpha, norm) for c in (True, False))
+    def expected(result, norm):
+        hit, miss = (excess_terms(result, c, alpha, norm) for c in (True, False))
         return truth * hit + (1 - truth) * miss
 
     error = truth - (1 - alpha)
@@ -61,15 +61,17 @@ def test_no_classifier_beats_the_truth(p, truth, alpha):
 
 
 @few
-@given(foretold(), alphas, norms, st.data())
+@given(predicted(), alphas, norms, st.data())
 def test_weights_count_rows_and_order_does_not(drawn, alpha, norm, data):
     p, covered = drawn
     counts = data.draw(hnp.arrays(np.intp, len(p), elements=st.integers(0, 3)))
     counts[0] += 2
     copies = np.repeat(np.arange(len(p)), counts)
-    copied = excess_risk(Foretold(np.arange(len(copies)), p[copies]), covered[copies], alpha, norm)
-    told = Foretold(*(values[::-1] for values in (np.arange(len(p)), p)))
-    weighted = excess_risk(told, covered, alpha, norm, counts=counts.astype(float))
+    copied = excess_risk(
+        PredictedCoverage(np.arange(len(copies)), p[copies]), covered[copies], alpha, norm
+    )
+    result = PredictedCoverage(*(values[::-1] for values in (np.arange(len(p)), p)))
+    weighted = excess_risk(result, covered, alpha, norm, counts=counts.astype(float))
     for field in ("estimate", "low", "high", "standard_error"):
         assert_allclose(getattr(weighted, field), getattr(copied, field), rtol=1e-9, atol=1e-12)
     for column in copied.table:
@@ -81,7 +83,7 @@ def test_weights_count_rows_and_order_does_not(drawn, alpha, norm, data):
 def test_interval_of_a_constant_is_that_of_agresti_and_coull(n, data, alpha):
     hits = data.draw(st.integers(0, n))
     covered = np.arange(n) < hits
-    measure = excess_risk(Foretold(np.arange(n), np.ones(n)), covered, alpha, "L1")
+    measure = excess_risk(PredictedCoverage(np.arange(n), np.ones(n)), covered, alpha, "L1")
     z = norm.isf(0.025)
     center = (hits + z**2 / 2) / (n + z**2)
     reach = z * np.sqrt(center * (1 - center) / (n + z**2))
@@ -91,7 +93,7 @@ def test_interval_of_a_constant_is_that_of_agresti_and_coull(n, data, alpha):
 
 
 class Frequencies(BaseEstimator, ClassifierMixin):
-    """Tells the share covered among the known rows of the same kind, and keeps who asked what."""
+    """Predicts the share covered among the known rows of the same kind, and logs the calls."""
 
     def __init__(self, kinds=4, log=None):
         self.kinds = kinds
@@ -113,18 +115,18 @@ class Frequencies(BaseEstimator, ClassifierMixin):
         return np.column_stack([1 - p, p])
 
 
-def test_each_row_is_foretold_by_those_before_it(rng):
+def test_each_row_is_predicted_by_those_before_it(rng):
     log, n = [], 103
     X = np.column_stack([rng.integers(0, 4, n), np.arange(n)])
     measure = ert(X, rng.uniform(size=n) < 0.7, 0.1, classifier=Frequencies(log=log), cv=4)
-    known, told = ([{*step[i][:, 1]} for step in log] for i in (0, 1))
+    known, result = ([{*step[i][:, 1]} for step in log] for i in (0, 1))
     assert len(log) == 4
     assert len(known[0]) == 34
     for step in range(4):
-        assert not known[step] & told[step]
+        assert not known[step] & result[step]
         if step:
-            assert known[step] == known[step - 1] | told[step - 1]
-    assert known[-1] | told[-1] == {*range(n)}
+            assert known[step] == known[step - 1] | result[step - 1]
+    assert known[-1] | result[-1] == {*range(n)}
     assert {*np.flatnonzero(measure.weights)} == {*range(n)} - known[0]
     assert_allclose(np.average(measure.terms, weights=measure.weights), measure.estimate)
 
@@ -132,19 +134,21 @@ def test_each_row_is_foretold_by_those_before_it(rng):
 @pytest.mark.slow
 @pytest.mark.parametrize("coverage", [(0.9, 0.9, 0.9, 0.9), (0.7, 0.9, 0.95, 1.0)])
 def test_intervals_hold_as_often_as_they_say(rng, coverage):
-    """Also where coverage does not depend on x: folds that teach each other fail there."""
+    """Also where coverage does not depend on x: folds that train each other fail there."""
     coverage, n, sets = np.array(coverage), 300, 1000
     held = {"L1": 0, "L2": 0}
     for seed in range(sets):
         X, log = rng.integers(0, 4, (n, 1)), []
         covered = rng.uniform(size=n) < coverage[X[:, 0]]
-        told = foretell_coverage(
+        result = predict_coverage(
             X, covered, classifier=Frequencies(log=log), cv=5, random_state=seed
         )
         shares = [share for *_, share in log]
-        shares += [np.ones(4)] * (5 - len(log))  # nobody is asked while all known rows are covered
+        shares += [np.ones(4)] * (
+            5 - len(log)
+        )  # no classifier is fitted while all known rows are covered
         for name in held:
-            found = excess_risk(told, covered, 0.1, name)
+            found = excess_risk(result, covered, 0.1, name)
             hit, miss = (excess_terms(np.array(shares), c, 0.1, name) for c in (True, False))
             risk = np.mean(coverage * hit + (1 - coverage) * miss)
             held[name] += found.low <= risk <= found.high
@@ -168,7 +172,7 @@ def test_ert_of_what_is_known_is_the_error_of_coverage(rng, name):
     assert_allclose(np.column_stack([found.table["low"], found.table["high"]]), exact)
 
 
-def test_ert_tells_a_marginal_predictor_from_a_conditional_one(rng):
+def test_ert_distinguishes_a_marginal_predictor_from_a_conditional_one(rng):
     X = rng.normal(size=(4000, 2))
     score = np.abs(rng.normal(size=4000)) * np.exp(X[:, 0])
     conditional = ert(X, score <= norm.isf(0.05) * np.exp(X[:, 0]), 0.1)
@@ -182,11 +186,13 @@ def test_ert_tells_a_marginal_predictor_from_a_conditional_one(rng):
 
 
 @pytest.mark.parametrize("covered", [True, False])
-def test_all_or_nothing_covered_is_a_constant_foretold(covered):
+def test_all_or_nothing_covered_is_a_constant_prediction(covered):
     outcomes = np.full(60, covered)
     measure = ert(np.zeros((60, 1)), outcomes, 0.1)
     tested = np.flatnonzero(measure.weights)
-    expected = excess_risk(Foretold(tested, np.full(40, float(covered))), outcomes, 0.1, "L1")
+    expected = excess_risk(
+        PredictedCoverage(tested, np.full(40, float(covered))), outcomes, 0.1, "L1"
+    )
     assert measure.estimate == pytest.approx(abs(covered - 0.9))
     assert (measure.low, measure.high) == (expected.low, expected.high)
 
@@ -220,8 +226,8 @@ def test_weights_reach_the_classifier():
     covered = np.array([True, False] * 50)
     counts = np.where(covered, 9, 1)
     prior = DummyClassifier(strategy="prior")
-    told = ert(np.zeros((100, 1)), covered, 0.3, classifier=prior, sample_weight=counts).table
-    assert (told["foretold"] > 0.8).all()
+    result = ert(np.zeros((100, 1)), covered, 0.3, classifier=prior, sample_weight=counts).table
+    assert (result["predicted"] > 0.8).all()
 
 
 def test_missing_values_frames_and_pipelines_reach_the_classifier(rng):
@@ -259,7 +265,7 @@ class Bad(DummyClassifier):
         (lambda: ert(X[:0], [], 0.1), r"covered must have shape \(n,\), n at least 1, got \(0,\)"),
         (lambda: ert(None, [1, 1, 1], 0.1), "X is None: give what coverage may depend on"),
         (lambda: ert(X, [1, 0, 1, np.nan], 0.1), "covered must be True or False, got nan at row 3"),
-        (lambda: ert(X[:1], [True], 0.1), "one row counts, but some must teach"),
+        (lambda: ert(X[:1], [True], 0.1), "one row counts, but some must train"),
         (lambda: ert(X, MASK, 0.1, sample_weight=[5, 0, 0, 0]), "one row counts"),
         (lambda: ert(X, MASK, 0.1, sample_weight=[0.5] * 4), "counts rows, got 0.5 at row 0"),
         (lambda: ert(X, MASK, 1.0), r"alpha must lie in \(0, 1\), got 1.0"),
@@ -298,5 +304,5 @@ def test_a_frame_of_any_columns_goes_to_the_default_classifier(rng):
     covered = rng.uniform(size=600) < np.where(kind == "a", 0.99, 0.6)
     measure = ert(frame, covered, 0.1)
     assert measure.low > 0
-    renamed = frame.assign(kind=frame["kind"].replace({"a": "z"}))  # names tell nothing
+    renamed = frame.assign(kind=frame["kind"].replace({"a": "z"}))  # names mean nothing
     assert_allclose(ert(renamed, covered, 0.1).estimate, measure.estimate)

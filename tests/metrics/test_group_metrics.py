@@ -75,7 +75,7 @@ def test_tests_are_exact_and_corrected(rows):
 
 def test_a_group_without_rows_is_shown_and_costs_the_others_nothing(rows):
     covered, size, masks = rows
-    groups = {"a": masks[:, 0], "nobody": np.zeros(90, dtype=bool), "b": masks[:, 1]}
+    groups = {"a": masks[:, 0], "empty": np.zeros(90, dtype=bool), "b": masks[:, 1]}
     table = coverage_by_group(covered, groups, size, alpha=0.1)
     without = coverage_by_group(covered, masks[:, :2], size, alpha=0.1)
     assert table.n[1] == table.hits[1] == 0
@@ -378,7 +378,7 @@ def test_a_quantile_is_the_smallest_value_that_reaches_its_share():
     assert_array_equal(count_quantiles(values, parts, 10, np.ones(7)), expected)
 
 
-def test_names_tell_close_edges_apart():
+def test_names_distinguish_close_edges():
     names = quantile_bins([1000.01, 1000.02, 1000.03], 3).names
     assert names.tolist() == ["[1000.01, 1000.01]", "(1000.01, 1000.02]", "(1000.02, 1000.03]"]
 
@@ -483,7 +483,7 @@ def test_overlapping_groups_have_the_gap_of_their_bounds(drawn):
 
 def test_groups_without_rows_are_left_out(strata_rows):
     covered, _, groups = strata_rows
-    masks = {g: groups == g for g in [*range(4), "nobody"]}
+    masks = {g: groups == g for g in [*range(4), "empty"]}
     for metric in (feature_stratified_coverage, gap):
         found, expected = metric(covered, masks), metric(covered, groups)
         assert_allclose(
@@ -493,7 +493,7 @@ def test_groups_without_rows_are_left_out(strata_rows):
         assert len(found.table["n"]) == 5
 
 
-def test_the_gap_tells_what_chance_alone_would_show():
+def test_the_gap_states_what_chance_alone_would_show():
     sizes = np.array([1, 20, 50])
     measure = gap(np.ones(71), np.repeat([0, 1, 2], sizes))
     expected = np.mean(

@@ -95,7 +95,7 @@ def test_estimate_interval_meaning_and_table(rng, name):
 @pytest.mark.parametrize("name", EVERY)
 def test_more_confidence_is_a_wider_interval(rng, name):
     sample = rows(rng)
-    narrow, wide = (EVERY[name](sample, confidence=level) for level in (0.8, 0.99))
+    narrow, wide = (EVERY[name](sample, confidence=c) for c in (0.8, 0.99))
     assert wide.low <= narrow.low <= narrow.high <= wide.high
     assert wide.high - wide.low > narrow.high - narrow.low
     assert narrow.estimate == wide.estimate
@@ -213,7 +213,7 @@ def test_one_infinite_term_decides_unless_it_does_not_count():
     assert counted.estimate == 1.5
 
 
-def test_a_measure_tells_itself():
+def test_a_measure_prints():
     table = {"group": np.array(["a", "b"]), "n": np.array([1, 2])}
     measure = Measure("MSCE", 0.25, 0.2, 0.3, 0.9, 0.03, exact=False, meaning="x", table=table)
     assert str(measure) == "MSCE: 0.25, 90 % interval [0.2, 0.3]"

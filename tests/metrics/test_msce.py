@@ -123,7 +123,7 @@ ONE = [0.5, 0.6]
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: msce([], 0.1), "conditional_coverage is empty: pass one number a row"),
+        (lambda: msce([], 0.1), "conditional_coverage is empty: pass one number per row"),
         (lambda: msce([True, False], 0.1), "must be the probability of it: .* estimated_msce"),
         (lambda: msce([0.5, 1.2], 0.1), "must be between 0 and 1, got 1.2 at row 1"),
         (lambda: msce([np.nan], 0.1), "finite, got nan at row 0"),

@@ -190,7 +190,7 @@ def test_table_of_many_sizes_has_ten_bins_of_a_tenth(rng):
         ([0.0, 1e100] * 3, [True, False, True, True, True, True], 0, LIMIT),
     ],
 )
-def test_where_little_can_be_told(size, covered, low, high):
+def test_where_little_can_be_reported(size, covered, low, high):
     measure = hsic(covered, size)
     assert low <= measure.low <= measure.high <= high
 
@@ -260,7 +260,7 @@ def test_interval_holds_for_skewed_sizes(rng, slope):
 
 
 @pytest.mark.parametrize("size", [[1, 2], [1, 1, 2, 2]])
-def test_rows_on_one_line_tell_no_spread(size):
+def test_rows_on_one_line_have_no_spread(size):
     measure = size_correlation(np.array(size) == 2, size)
     assert (measure.low, measure.high) == (-1, 1)
     assert measure.estimate == pytest.approx(1)

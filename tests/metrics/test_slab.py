@@ -57,7 +57,7 @@ def test_the_slab_finds_the_stripe(rng):
     assert stripe[inside].mean() > 2 * stripe.mean()
 
 
-def test_worst_slab_tells_a_marginal_predictor_from_a_conditional_one(rng):
+def test_worst_slab_distinguishes_a_marginal_predictor_from_a_conditional_one(rng):
     X = rng.normal(size=(4000, 3))
     score = np.abs(rng.normal(size=4000)) * np.exp(X[:, 0])
     conditional = worst_slab(X, score <= norm.isf(0.05) * np.exp(X[:, 0]), n_directions=100)

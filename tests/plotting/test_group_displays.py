@@ -24,7 +24,7 @@ from plcp.plotting.size import LARGEST_POINT
 
 
 def spans(lines):
-    """Ends of horizontal lines, one a row; lines without a place are none."""
+    """Ends of horizontal lines, one per row; lines without a place are none."""
     return np.array([segment[:, 0] for segment in lines.get_segments() if len(segment)])
 
 
@@ -148,8 +148,8 @@ def test_size_against_coverage_as_large_as_the_share(covered, sets, people):
         assert_array_equal(display.points_[name].get_offsets(), offsets)
         areas = LARGEST_POINT * table.n / len(people[0])  # shares of all rows: groups overlap
         assert_array_equal(display.points_[name].get_sizes(), areas)
-    everybody = SizeDisplay.from_predictions(covered, size, np.zeros(len(people[0])))
-    for one in (display, everybody):  # a method has no size
+    all_rows = SizeDisplay.from_predictions(covered, size, np.zeros(len(people[0])))
+    for one in (display, all_rows):  # a method has no size
         *methods, _ = one.ax_.get_legend().legend_handles
         assert_array_equal([handle.get_sizes().item() for handle in methods], 50)
 
@@ -165,7 +165,7 @@ def test_sizes_are_called_by_what_they_are(models, people):
     assert display.ax_.get_ylabel() == "mean number of labels"
 
 
-def test_infinite_sizes_are_told_of():
+def test_infinite_sizes_are_reported_of():
     size = [1.0, np.inf, 2.0, 3.0]
     display = SizeDisplay.from_predictions([True] * 4, size, ["a", "a", "b", "b"])
     texts = [text.get_text() for text in display.ax_.texts]
@@ -212,7 +212,7 @@ def test_a_comparison_takes_the_learned_groups_of_the_one_after(models, people):
     assert_array_equal(display.tables["Split"].n, sizes)
 
 
-def test_two_rules_of_one_kind_are_told_apart(models, people):
+def test_two_rules_of_one_kind_are_distinguished(models, people):
     display = ComparisonDisplay.from_estimator(models["PLCP"], *people, before=models["PLCP"])
     assert list(display.points_) == ["PLCP, before", "PLCP, after"]
 

@@ -114,7 +114,7 @@ def test_ties_stay_in_one_bin(rng):
     assert (np.diff(cells.codes[np.argsort(values)]) >= 0).all()
 
 
-def test_rows_without_a_value_are_told_of():
+def test_rows_without_a_value_are_reported_of():
     ages = np.r_[np.arange(98.0), np.nan, np.inf]
     display = ThresholdDisplay.from_predictions(ages[:, None], np.ones(100), 0)
     assert display.profile.n.sum() == 98

@@ -1,4 +1,4 @@
-"""Rows that are copies of others, of which bounds for independent rows say too much."""
+"""Audits of prediction sets of any origin: where they fail, by columns and by learned groups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from plcp.evaluation.columns import (
     holds_lists,
     parse_by,
 )
-from plcp.evaluation.formatting import asked, rows, rows as rows_text
+from plcp.evaluation.formatting import exact_percent, rows, rows as rows_text
 from plcp.evaluation.groups import LABELS, Described, GroupList
 from plcp.evaluation.outcome import Outcome, judge_covered, judge_intervals, judge_sets
 from plcp.evaluation.report import CoverageReport
@@ -62,26 +62,26 @@ def find_copies(frame: pd.DataFrame) -> Copies:
     count = int(plain.duplicated().sum())
     if not count:
         return Copies()
-    told = (
+    text = (
         f"{rows(count)} of {len(frame):,} are copies of others in all columns: if cases were "
         "recorded more than once, intervals are too narrow, and learned groups were measured on "
         "cases that helped to find them; remove the copies."
     )
-    return Copies(told) if count >= MANY * len(frame) else Copies(None, (told,))
+    return Copies(text) if count >= MANY * len(frame) else Copies(None, (text,))
 
 
 MOST_FOLD_ROWS = 50_000  # on which boosted trees take some seconds
 LEAST_ROWS = 100  # of fewer nothing can be learned
 
 
-def what_is_foretold(
+def note_on_ert(
     X: pd.DataFrame,
     covered: NDArray[np.bool_],
     alpha: float,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> list[str]:
-    """Say how far coverage given the columns is off at least, as boosted trees foretell it.
+    """Say how far coverage given the columns is off at least, as boosted trees predict it.
 
     Measured by `plcp.metrics.ert` on a sample; nothing is said of fewer than 100 rows.
     """
@@ -90,11 +90,11 @@ def what_is_foretold(
     some = np.random.default_rng(seed).permutation(len(covered))[:MOST_FOLD_ROWS]
     found = ert(X.iloc[some], covered[some], alpha, random_state=seed, confidence=confidence)
     low, high = floor(1e4 * found.low) / 100, ceil(1e4 * found.high) / 100
-    interval = f"{asked(confidence)} interval {low:.2f} to {high:.2f}"
+    interval = f"{exact_percent(confidence)} interval {low:.2f} to {high:.2f}"
     source = f"excess risk of the target coverage, ERT, on {rows(len(some))}"
     if found.low <= 0:
         return [
-            "Boosted trees cannot foretell from the columns where coverage is off: an estimated "
+            "Boosted trees cannot predict from the columns where coverage is off: an estimated "
             f"{100 * found.estimate:.2f} percentage points ({interval}; {source})."
         ]
     return [
@@ -127,7 +127,7 @@ def learn_failures(
     Parameters
     ----------
     X : DataFrame
-        Columns that groups may be told by.
+        Columns that may describe groups.
     covered : array of bool, shape (n,)
         Whether each set holds its outcome.
     alpha : float, default=0.1
@@ -185,13 +185,13 @@ def rows_to_tell(alpha: float, confidence: float) -> int:
     159
     """
     share, tail = max(1 - 2 * alpha, 0.0), (1 - confidence) / MOST_LEAVES / 2
-    return int(rows_to_decide(share, 1, 1 - alpha, tail)) or MOST_ROWS  # more than anybody has
+    return int(rows_to_decide(share, 1, 1 - alpha, tail)) or MOST_ROWS  # more than any data
 
 
 def count_leaves(
     X: pd.DataFrame, missed: FloatArray, order: IntArray, least: int, seed: int
 ) -> int:
-    """Number of leaves that foretells misses best on rows held out, by cross-validation."""
+    """Number of leaves that predicts misses best on rows held out, by cross-validation."""
     folds = np.array_split(order[:MOST_TRIAL_ROWS], FOLDS)
     losses = np.zeros(MOST_LEAVES)
     for i, hold in enumerate(folds):
@@ -214,11 +214,11 @@ def held_out_loss(tree: RuleTree, X: pd.DataFrame, missed: FloatArray) -> float:
 def _unparted(n: int, least: int, n_columns: int) -> GroupList:
     """All rows as one group: the outcomes had no say in that, so none need be set aside."""
     reason = (
-        f"two groups that could be told apart need {rows_text(4 * least)}, and there are {n:,}"
+        f"two groups that could be distinguished need {rows_text(4 * least)}, and there are {n:,}"
         if n_columns
-        else "there are no columns to tell rows apart by"
+        else "there are no columns to describe rows by"
     )
-    about = f"No kinds of rows were looked for: {reason}."
+    about = f"No kinds of rows were searched for: {reason}."
     return GroupList([Described("all rows")], np.zeros(n, dtype=np.intp), about)
 
 
@@ -266,7 +266,7 @@ def audit(
     Parameters
     ----------
     frame : DataFrame, Arrow table or dict of columns
-        One row a set.
+        One row per set.
     target : str, optional
         Column of outcomes. Rows without one are left out, and counted.
     lower, upper : str, optional
@@ -281,9 +281,9 @@ def audit(
     by : str or iterable of By or str, default=()
         Columns to group by: ``"sex,race,age:5"``.
     features : sequence of str, optional
-        Columns that learned groups may be told by; all but those named above unless given.
+        Columns that may describe learned groups; all but those named above unless given.
     exclude : iterable of str, default=()
-        Columns that learned groups may not be told by.
+        Columns that may not describe learned groups.
     alpha : float, default=0.1
         Miscoverage rate that the sets were made for.
     confidence : float, default=0.95
@@ -293,7 +293,7 @@ def audit(
     title : str
         Of the page.
     provenance : mapping of str to object, optional
-        What to tell of the data, versions and options.
+        What to state about the data, versions and options.
     notes : sequence of str
         What else a reader should know.
 
@@ -329,7 +329,7 @@ def audit(
     hidden = [*roles.values(), *(find_column(name, list(table.columns)) for name in exclude)]
     X, unfit = choose_features(kept, features, hidden)
     found = learn_failures(X, outcome.covered, alpha=alpha, confidence=confidence, seed=seed)
-    told = what_is_foretold(X, outcome.covered, alpha, confidence, seed)
+    predictable = note_on_ert(X, outcome.covered, alpha, confidence, seed)
     # outcomes and ends seldom agree by chance; whether a row is covered does
     copies = Copies() if covered else find_copies(kept)
     summary = summarise(
@@ -341,11 +341,11 @@ def audit(
         by=parse_by(by) if isinstance(by, str) else by,
         kind="audit",
         title=title,
-        subtitle=f"{rows(len(outcome))}, {asked(round(1 - alpha, 12))} asked for",
+        subtitle=f"{rows(len(outcome))}, {exact_percent(round(1 - alpha, 12))} requested",
         size_name=size_name,
         warning=copies.warning,
         provenance=provenance,
-        notes=[*notes, *outcome.notes, *copies.notes, *unfit, *told],
+        notes=[*notes, *outcome.notes, *copies.notes, *unfit, *predictable],
     )
     return CoverageReport(summary)
 

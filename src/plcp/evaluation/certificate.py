@@ -1,4 +1,4 @@
-"""A fingerprint of rows: the same for the same values, whatever keeps them."""
+"""Certificates of coverage: exact bounds for a fitted rule in each group, with provenance."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def fingerprint(X: Any, y: Any) -> str:
     Numbers count as doubles and all else as text, so that an array, a pandas and a polars frame of
     the same values have one fingerprint on every machine, and so have images in an array and in a
     data set. Names of columns have no part in it. It
-    tells whether two data sets are the same, and nothing else of them, unless rows are so few and
-    simple that somebody can try all that they may be.
+    shows whether two data sets are the same, and nothing else of them, unless rows are so few and
+    simple that all possibilities can be tried.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def _columns_of(X: Any) -> Iterator[NDArray[Any]]:
 
 
 def _encoded(values: NDArray[Any]) -> bytes:
-    """Bytes from which the values can be told, after a mark of their kind and number."""
+    """Bytes that determine the values, after a mark of their kind and number."""
     mark = f" {len(values)}\n".encode()
     if values.dtype.kind in "mM":
         return b"times" + mark + values.astype("M8[ns]").astype("<i8").tobytes()
@@ -171,7 +171,7 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, float) and abs(value) < float("inf"):
         return value
-    # an address in memory says nothing to anybody else
+    # an address in memory means nothing elsewhere
     return re.sub(r" at 0x[0-9a-fA-F]+", "", " ".join(repr(value).split()))
 
 
@@ -197,18 +197,18 @@ def _is_source(value: Any) -> bool:
     return isinstance(value, str) or callable(value)
 
 
-def with_everybody(groups: Grouping) -> Grouping:
+def with_all_rows(groups: Grouping) -> Grouping:
     """All rows as the first group, then the groups given, no two of one name.
 
     Examples
     --------
     >>> from plcp.metrics.groups import as_grouping
-    >>> with_everybody(as_grouping({"old": [True, False, True]}, 3))
+    >>> with_all_rows(as_grouping({"old": [True, False, True]}, 3))
     Grouping(['all', 'old'] of 3 rows)
     """
-    everybody = np.arange(groups.n_rows)
-    rows = np.r_[everybody, everybody if groups.rows is None else groups.rows]
-    codes = np.r_[np.zeros_like(everybody), groups.codes + 1]
+    all_rows = np.arange(groups.n_rows)
+    rows = np.r_[all_rows, all_rows if groups.rows is None else groups.rows]
+    codes = np.r_[np.zeros_like(all_rows), groups.codes + 1]
     names = np.array(distinct(["all", *(label_text(name) for name in groups.names)]))
     return _by_row(names, codes, rows, groups.n_rows)
 
@@ -225,7 +225,7 @@ def check_rows(X: Any, y: Any) -> int:
         raise ValueError("X and y must be given, one of them is None: a certificate needs both")
     n, labels = count(X), count(y)
     if n != labels:
-        raise ValueError(f"X has {n} rows and y has {labels}: give one label or score a row")
+        raise ValueError(f"X has {n} rows and y has {labels}: give one label or score per row")
     if n == 0:
         raise ValueError("X and y are empty, 0 rows: a certificate needs at least one row")
     return n
@@ -269,15 +269,15 @@ def _head(c: Certificate) -> list[str]:
 
 def _found(c: Certificate) -> list[str]:
     """Return what a reader should know who reads nothing else."""
-    everybody, *groups = c.groups
+    all_rows, *groups = c.groups
     least = min(groups or c.groups, key=lambda group: group.low_all)
     lowest = f", and in no group below {down(least.low_all)} ({_name(least)})"
     found = [
         f"Each set is meant to hold the outcome of its row with probability {1 - c.alpha:g}. Here "
-        f"{everybody.hits:,} of {everybody.n:,} did. With {100 * c.confidence:g} % confidence the "
-        f"true probability lies between {down(everybody.low_all)} and {up(everybody.high_all)}"
+        f"{all_rows.hits:,} of {all_rows.n:,} did. With {100 * c.confidence:g} % confidence the "
+        f"true probability lies between {down(all_rows.low_all)} and {up(all_rows.high_all)}"
         f"{lowest if groups and least.low_all >= 0.001 else ''}.",
-        f"Verdict on all rows together: {_in_words(everybody, c.target)}.",
+        f"Verdict on all rows together: {_in_words(all_rows, c.target)}.",
     ]
     if groups:
         counts = Counter(group.verdict for group in groups)
@@ -343,11 +343,11 @@ def _legend(c: Certificate) -> list[str]:
 
 
 def _explanations(c: Certificate) -> Iterator[str]:
-    level, several = f"{100 * c.confidence:g} %", len(c.groups) > 1
+    confidence, several = f"{100 * c.confidence:g} %", len(c.groups) > 1
     yield "Coverage is the share of rows whose set held the outcome."
     yield (
         "Bounds are exact (Clopper–Pearson): each pair holds the probability of covering with "
-        f"{level} confidence{'' if several else '.'}"
+        f"{confidence} confidence{'' if several else '.'}"
     )
     if several:
         yield f"of its own, and the pairs of all at once hold all {len(c.groups)} together with it."
@@ -434,11 +434,11 @@ class GroupBounds:
 
 @dataclass(frozen=True)
 class Certificate:
-    """How often a rule's sets cover, in each group, by rows it had not seen.
+    """How often a rule's sets cover, in each group, on new rows.
 
     Made by `plcp.certify`. It holds no row of the data, prints as a page, and can be handed on as a
-    dict, as JSON or as a frame; read back it equals itself. It is not signed: whoever must know
-    that nobody changed it certifies the same rule on the same rows again, and compares.
+    dict, as JSON or as a frame; read back it equals itself. It is not signed: to verify
+    that it was not changed, certify the same rule on the same rows again, and compare.
 
     Parameters
     ----------
@@ -493,7 +493,7 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
-        """Return the certificate that `to_dict` told."""
+        """Return the certificate of a dict that `to_dict` made."""
         DICT.check_keys(values, {"format", *(field.name for field in fields(cls))})
         if values["format"] != FORMAT:
             DICT.refuse(f"of format {values['format']!r}")
@@ -516,7 +516,7 @@ class Certificate:
         return cls.from_dict(JSON.parse(text))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a pandas frame, one row a group."""
+        """Return a pandas frame, one row per group."""
         import pandas
 
         return pandas.DataFrame([asdict(group) for group in self.groups])
@@ -551,8 +551,8 @@ def _tupled(value: Any) -> Any:
 
 ASSUMPTIONS = (
     "The rows were drawn independently from the population that coverage is claimed of.",
-    "None of them was used to train, tune or calibrate the rule: this cannot be seen from here.",
-    "Groups and target were settled without a look at which of these rows are covered.",
+    "None of them was used to train, tune or calibrate the rule: this cannot be checked here.",
+    "Groups and target were settled without knowing which of these rows are covered.",
 )
 DRAWN = "The rule draws at random: coverage is that of the sets as drawn, over rows and draws."
 
@@ -631,8 +631,8 @@ def certify(
     --------
     >>> from plcp import Mondrian, certify
     >>> from plcp.datasets import make_toy
-    >>> seen, new = make_toy(1000, random_state=0), make_toy(5000, random_state=1)
-    >>> rule = Mondrian(lambda X: X[:, 0] > 0).fit(seen.X, seen.scores)
+    >>> calibration, new = make_toy(1000, random_state=0), make_toy(5000, random_state=1)
+    >>> rule = Mondrian(lambda X: X[:, 0] > 0).fit(calibration.X, calibration.scores)
     >>> certificate = certify(rule, new.X, new.scores)
     >>> for row in certificate.groups:
     ...     print(f"{row.group:5} {row.n:5} rows: {row.low:.2f} to {row.high:.2f}, {row.verdict}")
@@ -682,8 +682,8 @@ def _bounds(
     outcome: Outcome, groups: Grouping, target: float, confidence: float
 ) -> list[GroupBounds]:
     """Exact bounds and a verdict for all rows together and for each group."""
-    everybody = with_everybody(groups)
-    table = coverage_by_group(outcome.covered, everybody, outcome.size, confidence=confidence)
+    all_rows = with_all_rows(groups)
+    table = coverage_by_group(outcome.covered, all_rows, outcome.size, confidence=confidence)
     tail = (1 - confidence) / (table.n > 0).sum() / 2  # of one end of bounds for all at once
     needed = rows_to_decide(table.hits, table.n, target, tail)
     found = []

@@ -1,4 +1,4 @@
-"""From a value to a place on the page."""
+"""Charts of the page as SVG: scales, coverage by group, importance, curves and histograms."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,15 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from markupsafe import Markup
 
-from plcp.evaluation.formatting import asked, between, count, number, rate, signed, thousandths
+from plcp.evaluation.formatting import (
+    between,
+    count,
+    exact_percent,
+    number,
+    rate,
+    signed,
+    thousandths,
+)
 from plcp.evaluation.groups import LABELS
 
 
@@ -76,7 +84,7 @@ def _last(high: float, step: Fraction) -> int:
     return ceil(Fraction(str(high)) / step)
 
 
-# One shape and one style a series; the subject is series 0, what it is compared with follows.
+# One shape and one style per series; the subject is series 0, what it is compared with follows.
 SHAPES = (
     "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
     "M0-5.5L5.5 0L0 5.5L-5.5 0z",
@@ -198,7 +206,7 @@ def _ends(item: Mapping[str, Any]) -> tuple[float, float]:
 
 
 LANE = 18  # height of one method's dot and interval
-ROOM = 0.02  # to both sides of the target, or small differences would look large
+ROOM = 0.02  # to both sides of the target, or small differences would appear large
 
 
 def coverage_scale(cells: Iterable[Mapping[str, Any]], target: float) -> Scale:
@@ -223,7 +231,7 @@ def draw_axis(scale: Scale, target: float | None = None) -> Markup:
     add_ticks(drawing, scale, lambda tick: f"{100 * tick:g}")
     if target is not None:
         place = {"class_": "target", "x": scale.across(target), "y": 12}
-        add(drawing, "text", f"target {asked(target)}", **place)
+        add(drawing, "text", f"target {exact_percent(target)}", **place)
     return to_markup(drawing)
 
 

@@ -63,7 +63,7 @@ class By:
 
 
 def parse_by(text: str) -> tuple[By, ...]:
-    """Columns to group by, from a list with commas; ``:5`` after a name asks for five bins.
+    """Columns to group by, from a list with commas; ``:5`` after a name requests five bins.
 
     Examples
     --------
@@ -74,19 +74,21 @@ def parse_by(text: str) -> tuple[By, ...]:
 
 
 def check_by(columns: Iterable[By | str]) -> tuple[By, ...]:
-    """Columns to group by, each named once, with two bins at least where bins are asked for."""
+    """Columns to group by, each named once, with two bins at least where bins are requested."""
     given = tuple(columns) if isinstance(columns, Iterable) else (columns,)
     for item in given:
         if not isinstance(item, By | str):
             raise TypeError(f"by must name columns, got {item!r}: write 'sex,age:5', or a list")
-    asked = tuple(_parse(item) if isinstance(item, str) else item for item in given)
-    for item in asked:
+    columns_given = tuple(_parse(item) if isinstance(item, str) else item for item in given)
+    for item in columns_given:
         if item.bins is not None:
             check_count(f"the number of bins of {item.column!r}", item.bins, least=2)
-    twice = [name for name, times in Counter(item.column for item in asked).items() if times > 1]
+    twice = [
+        name for name, times in Counter(item.column for item in columns_given).items() if times > 1
+    ]
     if twice:
-        raise ValueError(f"groups by {twice[0]!r} are asked for twice: name each column once")
-    return asked
+        raise ValueError(f"groups by {twice[0]!r} are requested twice: name each column once")
+    return columns_given
 
 
 def _parse(text: str) -> By:
@@ -107,7 +109,7 @@ class Scale:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all values are whole numbers, which are told by the first and the last."""
+        """Whether all values are whole numbers, which are written by the first and the last."""
         finite = self.values[np.isfinite(self.values)]
         is_whole = (np.abs(finite) < LARGEST_WHOLE) & (finite == np.floor(finite))
         return self.kind != DATES and bool(is_whole.all())
@@ -200,7 +202,7 @@ def _side_by_side(columns: Mapping[Any, Any]) -> pd.DataFrame:
     try:
         return pd.DataFrame(columns)
     except ValueError as error:
-        raise ValueError(f"no table can be made of these columns: {error}; mend them") from error
+        raise ValueError(f"no table can be made of these columns: {error}; fix them") from error
 
 
 def holds_lists(column: pd.Series) -> bool:
@@ -219,7 +221,7 @@ def holds_lists(column: pd.Series) -> bool:
 def choose_features(
     frame: pd.DataFrame, features: Sequence[str] | None, left_out: Iterable[str]
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Columns to tell rows by, and notes on those that cannot serve.
+    """Columns to describe rows by, and notes on those that cannot serve.
 
     Those named, or else all but ``left_out``, without columns that hold no value, one value, lists,
     text that differs in most rows or whole numbers that differ in all, and without those that
@@ -230,7 +232,7 @@ def choose_features(
         for name in names:
             if holds_lists(frame[name]):
                 raise ValueError(
-                    f"column {name!r} holds lists, by which no kinds are told: drop it"
+                    f"column {name!r} holds lists, which describe no kinds of rows: drop it"
                 )
         return frame[names], []
     hidden, ours = {*left_out}, added_by_apply(list(frame.columns))
@@ -248,7 +250,7 @@ def choose_features(
 
 
 def _unfit(column: pd.Series) -> str | None:
-    """Return why a column tells no kinds of rows, if it does not."""
+    """Return why a column describes no kinds of rows, if it does not."""
     present = column.dropna()
     if present.empty:
         return "holds no value"
@@ -265,7 +267,7 @@ def _unfit(column: pd.Series) -> str | None:
 
 
 def _numbering(present: pd.Series) -> str | None:
-    """Return why numbers tell no kinds of rows, if they name rows."""
+    """Return why numbers describe no kinds of rows, if they name rows."""
     from pandas.api import types
 
     if not types.is_numeric_dtype(present) or types.is_bool_dtype(present):

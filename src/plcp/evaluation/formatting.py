@@ -1,4 +1,4 @@
-"""Shares and counts as people write them, rounded so that what is said stays true."""
+"""Shares, counts and numbers as text, rounded so that what is stated stays true."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def percent(share: float, decimals: int = 1) -> str:
     return exact_at_ends(share, decimals)
 
 
-def asked(target: float) -> str:
-    """Return the coverage that was asked for, with as many digits as it was given.
+def exact_percent(target: float) -> str:
+    """Return the coverage that was requested, with as many digits as it was given.
 
     Examples
     --------
-    >>> asked(0.9), asked(0.995)
+    >>> exact_percent(0.9), exact_percent(0.995)
     ('90 %', '99.5 %')
     """
     return f"{100 * target:.10g} %"

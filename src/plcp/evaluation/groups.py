@@ -1,4 +1,4 @@
-"""Groups of rows with what is known of each, measured."""
+"""Groups of rows by columns or as a model learned them, and coverage measured in each."""
 
 from __future__ import annotations
 
@@ -124,9 +124,9 @@ MOST_CATEGORIES = 30
 def group_by(frame: pd.DataFrame, by: By) -> GroupList:
     """Group rows by a column: by its values, or by bins of its numbers or dates.
 
-    Numbers and dates of more than 12 values are cut into 5 bins unless another number is asked
-    for. Beyond the 30 most frequent categories, the others are one group. Rows without a value are
-    a group of their own.
+    Numbers and dates of more than 12 values are cut into 5 bins unless another number is
+    requested. Beyond the 30 most frequent categories, the others are one group. Rows without a
+    value are a group of their own.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def group_by(frame: pd.DataFrame, by: By) -> GroupList:
         return _by_scale(name, scale, by.bins)
     if by.bins is not None and frame[name].notna().any():
         raise ValueError(
-            f"{name}:{by.bins} asks for bins, but {name!r} holds categories: leave out :{by.bins}"
+            f"{name}:{by.bins} requests bins, but {name!r} holds categories: leave out :{by.bins}"
         )
     return _by_category(name, frame[name])
 
@@ -240,7 +240,11 @@ def model_groups(
     >>> [group.name for group in model_groups(np.array([1, 0, 1]), [0.5, 2.0]).groups]
     ['group 0', 'group 1']
     """
-    known = {} if explanation is None else {told["group"]: told for told in explanation["groups"]}
+    known = (
+        {}
+        if explanation is None
+        else {known_group["group"]: known_group for known_group in explanation["groups"]}
+    )
     groups = [
         _described(number, float(threshold), known.get(number))
         for number, threshold in enumerate(thresholds)
@@ -250,9 +254,9 @@ def model_groups(
     return GroupList(groups, numbers if rows is None else numbers[rows], ABOUT, rows)
 
 
-def _described(number: int, threshold: float, told: Mapping[str, Any] | None) -> Described:
-    if told is None:
+def _described(number: int, threshold: float, known_group: Mapping[str, Any] | None) -> Described:
+    if known_group is None:
         return Described(f"group {number}", threshold=threshold)
-    special = tuple(difference["text"] for difference in told["profile"])
-    fit = told.get("precision"), told.get("recall")
-    return Described(told["name"], told["rule"], threshold, special, *fit)
+    special = tuple(difference["text"] for difference in known_group["profile"])
+    fit = known_group.get("precision"), known_group.get("recall")
+    return Described(known_group["name"], known_group["rule"], threshold, special, *fit)

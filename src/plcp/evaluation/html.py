@@ -1,4 +1,4 @@
-"""The page: one HTML file that needs nothing else."""
+"""The report as a page: one HTML file that needs nothing else and computes nothing."""
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,11 +13,20 @@ from markupsafe import Markup
 from plcp._verdict import Verdict
 from plcp.evaluation import charts, formatting as words
 from plcp.evaluation.charts import series_of
-from plcp.evaluation.formatting import asked, between, number, percent, rate
+from plcp.evaluation.formatting import between, exact_percent, number, percent, rate
 from plcp.explain.columns import runs
 from plcp.explain.explanation import what_was_considered
 
-PAGE_WORDS = (asked, between, number, percent, rate, runs, what_was_considered, *words.WORDS)
+PAGE_WORDS = (
+    exact_percent,
+    between,
+    number,
+    percent,
+    rate,
+    runs,
+    what_was_considered,
+    *words.WORDS,
+)
 MOST_DRAWN = 60  # groups of one chart; the table has all
 
 

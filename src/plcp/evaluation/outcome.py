@@ -282,8 +282,8 @@ def rows_met(scores: FloatArray, thresholds: FloatArray) -> int:
     0
     """
     single = np.column_stack([_is_single(column) for column in scores.T])
-    telling = single.mean(axis=0) >= 1 - MOST_TIED
-    met = single & telling & np.isclose(scores, thresholds, rtol=ROUNDING, atol=0.0)
+    rarely_tied = single.mean(axis=0) >= 1 - MOST_TIED
+    met = single & rarely_tied & np.isclose(scores, thresholds, rtol=ROUNDING, atol=0.0)
     return int(met.any(axis=1).sum())
 
 

@@ -10,14 +10,14 @@ from typing import Any
 from plcp._files import write_atomically
 from plcp._formatting import WIDTH, fold, room, text_table
 from plcp._options import check_share
-from plcp.evaluation.formatting import asked, between, number, percent, rate, rows
+from plcp.evaluation.formatting import between, exact_percent, number, percent, rate, rows
 from plcp.evaluation.groups import LABELS
 from plcp.evaluation.summary import all_groups
 from plcp.explain.explanation import what_was_considered
 
 Summary = Mapping[str, Any]
 MARKS = 15  # places of a bar
-MOST_COLUMNS = 10  # of importance that are told; the page has more
+MOST_COLUMNS = 10  # of importance that are listed; the page has more
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +127,7 @@ def violations(summary: Mapping[str, Any], fail_under: float) -> list[str]:
     found += [(group["name"], group["cells"][subject]) for group in all_groups(summary)]
     return [
         f"{name}: covers {percent(cell['coverage'])} of {rows(cell['n'])} "
-        f"({between(cell['low_all'], cell['high_all'], least)}), below {asked(least)}."
+        f"({between(cell['low_all'], cell['high_all'], least)}), below {exact_percent(least)}."
         for name, cell in found
         if cell["high_all"] < least
     ]
@@ -166,7 +166,7 @@ def _parts(summary: Summary) -> Iterator[list[str]]:
     if choice := summary["choice"]:
         yield ["Number of groups", *fold(f"{choice['about']} Chosen: {choice['chosen']}.")]
     if explanation := summary["explanation"]:
-        yield ["What tells the groups apart", *_explained(explanation)]
+        yield ["What distinguishes the groups", *_explained(explanation)]
     yield _items("Notes", summary["notes"])
     sources = [f"{source['name']}: {source['value']}" for source in summary["provenance"]]
     yield _items("Provenance", sources)
@@ -176,8 +176,8 @@ def _head(summary: Summary) -> list[str]:
     title = fold(summary["title"])
     lines = [*title, "=" * max(map(room, title))]
     lines += fold(summary["subtitle"]) if summary["subtitle"] else []
-    told = [line for line in summary["headline"].values() if line]
-    return [*lines, "", *(line for sentence in told for line in fold(sentence))]
+    sentences = [line for line in summary["headline"].values() if line]
+    return [*lines, "", *(line for sentence in sentences for line in fold(sentence))]
 
 
 def _section(title: str, found: Mapping[str, Any], summary: Summary) -> list[str]:
@@ -236,7 +236,7 @@ def _bar(cell: Mapping[str, Any], target: float, span: tuple[float, float]) -> s
 def _explained(explanation: Mapping[str, Any]) -> Iterator[str]:
     found = percent(explanation["fidelity"])
     yield from fold(
-        f"A few rules in words tell the group of {found} of calibration rows held out (see plcp "
+        f"A few rules in words give the group of {found} of calibration rows held out (see plcp "
         "explain)."
     )
     ranked = [f"{item['feature']} {item['value']:.3f}" for item in explanation["importance"]]

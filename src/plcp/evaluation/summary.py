@@ -1,4 +1,4 @@
-"""How the number of groups was chosen, as far as a fitted rule remembers."""
+"""The summary of an evaluation as plain values: coverage by group, headline, histogram, choice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plcp._options import check_alpha, check_share
 from plcp._validation import check_lengths
 from plcp._verdict import Verdict, explain_verdicts
 from plcp.evaluation.columns import By, as_pandas, check_by
-from plcp.evaluation.formatting import asked, between, percent, rows
+from plcp.evaluation.formatting import between, exact_percent, percent, rows
 from plcp.evaluation.groups import (
     LABELS,
     GroupList,
@@ -25,7 +25,7 @@ from plcp.evaluation.outcome import Outcome
 from plcp.metrics.binomial import clopper_pearson
 from plcp.quantiles import FloatArray
 
-ASKED = "Groups asked for: {}."
+REQUESTED = "Groups requested: {}."
 SEARCHED = (
     "Loss (pinball) on a fifth of the calibration rows, held out, for each number of groups that "
     "was tried: doubling, then bisection."
@@ -48,7 +48,7 @@ def choice_of(rule: Any) -> dict[str, Any] | None:
     >>> task = make_toy(1000, random_state=0)
     >>> rule = PLCP(SoftmaxPartition(), n_groups=2, calibration="joint")
     >>> choice_of(rule.fit(task.X, task.scores))["about"]
-    'Groups asked for: 2.'
+    'Groups requested: 2.'
     >>> choice_of(SplitConformal().fit(task.X, task.scores)) is None
     True
     """
@@ -61,7 +61,7 @@ def choice_of(rule: Any) -> dict[str, Any] | None:
     ]
     about = SEARCHED if points else FOLLOWING
     if rule.n_groups != "auto":
-        about = ASKED.format(rule.n_groups)
+        about = REQUESTED.format(rule.n_groups)
     return {"about": about, "points": points, "chosen": int(rule.n_groups_)}
 
 
@@ -145,9 +145,10 @@ MOST_FAILED = 5  # groups shown first of all; the lists have the others
 def what_holds(overall: Mapping[str, Any], target: float, confidence: float) -> str:
     """Coverage of all rows, its interval, and its verdict."""
     interval = between(overall["low"], overall["high"], target)
+    ending = ENDINGS[overall["verdict"]].format(exact_percent(target))
     return (
-        f"Covers {percent(overall['coverage'])} of {rows(overall['n'])} ({asked(confidence)} "
-        f"interval {interval}): {ENDINGS[overall['verdict']].format(asked(target))}."
+        f"Covers {percent(overall['coverage'])} of {rows(overall['n'])} "
+        f"({exact_percent(confidence)} interval {interval}): {ending}."
     )
 
 
@@ -169,24 +170,24 @@ def what_changes(summary: Mapping[str, Any], failed: Sequence[Group]) -> str | N
     if first == subject or not cells:
         return None
     short = sum(cell[subject]["verdict"] == Verdict.BELOW for cell in cells)
-    told = f"{first} is below {asked(summary['target'])} in {len(failed) or 'none'} of "
-    told += f"{len(cells):,} groups"
+    text = f"{first} is below {exact_percent(summary['target'])} in {len(failed) or 'none'} of "
+    text += f"{len(cells):,} groups"
     if not failed:
-        return f"{told}, {subject} in {short or 'none'}."
+        return f"{text}, {subject} in {short or 'none'}."
     still = sum(group["cells"][subject]["verdict"] == Verdict.BELOW for group in failed)
-    told += f"; {subject} in {still or 'none'} of these"
+    text += f"; {subject} in {still or 'none'} of these"
     if other := short - still:
-        told += f" and in {other} other{'' if other == 1 else 's'}"
+        text += f" and in {other} other{'' if other == 1 else 's'}"
     least = failed[0]
     shares = (f"{percent(least['cells'][name]['coverage'])} by {name}" for name in (first, subject))
-    return f"{told}. Most of all {least['name']}: {', '.join(shares)}."
+    return f"{text}. Most of all {least['name']}: {', '.join(shares)}."
 
 
 def worst_place(summary: Mapping[str, Any]) -> str:
     """Name the group that surely is covered least, and say whether that is beyond chance.
 
     It is picked from all lists, so its bounds are those that hold for the groups of all lists at
-    once. Methods before the last are told beside it.
+    once. Methods before the last are shown beside it.
     """
     *others, subject = summary["methods"]
     target = summary["target"]
@@ -201,23 +202,23 @@ def worst_place(summary: Mapping[str, Any]) -> str:
     i = int(np.argmin(high))
     if cells[i]["coverage"] == 1:
         return "No group is below the target: none has a row that is missed."
-    told = (
+    text = (
         f"{places[i]['name']}: {percent(cells[i]['coverage'])} of {rows(cells[i]['n'])} "
         f"({between(low[i], high[i], target)}, all {len(places):,} groups at once)"
     )
     beside = ", ".join(
         f"{name}: {percent(places[i]['cells'][name]['coverage'])}" for name in others
     )
-    told += f"; {beside}." if beside else "."
+    text += f"; {beside}." if beside else "."
     if high[i] < target:
-        return f"Worst place: {told}"
+        return f"Worst place: {text}"
     short = sum(cell["verdict"] == Verdict.BELOW for cell in cells)
     if short:
         return (
-            f"No group is below {asked(target)} beyond chance among all of them, {short} "
-            f"within {'its list' if short == 1 else 'their lists'}; closest to it, {told}"
+            f"No group is below {exact_percent(target)} beyond chance among all of them, {short} "
+            f"within {'its list' if short == 1 else 'their lists'}; closest to it, {text}"
         )
-    return f"No group is below {asked(target)} beyond chance; closest to it, {told}"
+    return f"No group is below {exact_percent(target)} beyond chance; closest to it, {text}"
 
 
 def places_of(summary: Mapping[str, Any]) -> Iterator[Group]:
@@ -269,7 +270,7 @@ def summarise(
     outcomes : mapping of str to Outcome
         Of each method. The last is the subject, those before it are for comparison.
     alpha : float
-        Miscoverage rate that was asked for.
+        Miscoverage rate that was requested.
     confidence : float, default=0.95
         Of intervals: of each, and of all groups of a list at once.
     learned : GroupList, optional
@@ -287,13 +288,13 @@ def summarise(
     guarantee : str, optional
         What the subject promises.
     warning : str, optional
-        Why the figures must not be relied on, told before all else.
+        Why the figures must not be relied on, shown before all else.
     explanation : mapping, optional
         ``Explanation.to_dict()`` of the learned groups.
     choice : mapping, optional
         From `choice_of`.
     provenance : mapping of str to object, optional
-        What to tell of the data, versions, seed and options.
+        What to state about the data, versions, seed and options.
     notes : sequence of str
         What else a reader should know.
 
@@ -314,7 +315,7 @@ def summarise(
     """
     target, confidence = _target(alpha), check_share("confidence", confidence)
     n = _check_outcomes(outcomes)
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "format": FORMAT,
         "kind": kind,
         "title": title,
@@ -340,16 +341,16 @@ def summarise(
         "notes": [*notes, BOUNDS, VERDICTS],
     }
     subject = list(outcomes)[-1]
-    failed = failed_before(told)
-    told["failed"] = {"count": len(failed), "groups": failed[:MOST_FAILED]}
-    told["headline"] = {
+    failed = failed_before(summary)
+    summary["failed"] = {"count": len(failed), "groups": failed[:MOST_FAILED]}
+    summary["headline"] = {
         "warning": warning,
-        "change": what_changes(told, failed),
-        "holds": what_holds(told["overall"][subject], target, confidence),
-        "worst": worst_place(told),
+        "change": what_changes(summary, failed),
+        "holds": what_holds(summary["overall"][subject], target, confidence),
+        "worst": worst_place(summary),
         "guarantee": guarantee,
     }
-    return told
+    return summary
 
 
 def _target(alpha: float) -> float:
@@ -399,7 +400,7 @@ def _of_partition(explanation: Mapping[str, Any] | None) -> dict[str, Any] | Non
     if explanation is None:
         return None
     return {
-        key: number(told) if isinstance(told, float) else told
-        for key, told in explanation.items()
+        key: number(value) if isinstance(value, float) else value
+        for key, value in explanation.items()
         if key != "groups"
     }

@@ -1,4 +1,4 @@
-"""Shares and group numbers as people write them."""
+"""Columns in rules: how values are read, cut at round numbers and written in words."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -123,9 +123,9 @@ LARGEST_WHOLE = 2.0**53  # beyond it a double has no neighbour at distance one
 
 
 class Column:
-    """Numbers: read from a table, cut at round values, and ranges of them told in words.
+    """Numbers: read from a table, cut at round values, and ranges of them in words.
 
-    A range is half open, low ≤ x < high, and None where it has no end. Whole numbers are told by
+    A range is half open, low ≤ x < high, and None where it has no end. Whole numbers are written by
     the first and last of them: SCHL ≥ 23, not SCHL > 22.5.
 
     Parameters
@@ -147,7 +147,7 @@ class Column:
         self.meet(self.read(X))
 
     def meet(self, values: FloatArray) -> None:
-        """Note what words must tell of these values too: gaps, and fractions."""
+        """Note what words must say about these values too: gaps, and fractions."""
         self.has_missing |= bool(np.isnan(values).any())
         finite = values[np.isfinite(values)]
         near = np.abs(finite) < LARGEST_WHOLE
@@ -194,7 +194,7 @@ class Column:
         return f"{self.label} is {self._text(value)}"
 
     def rounded(self, value: float) -> str:
-        """Return a value that is told, not compared with: three digits, or the whole number."""
+        """Return a value to print, not to compare with: three digits, or the whole number."""
         return (
             number_text(float(f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}")) + self.unit
         )
@@ -248,7 +248,7 @@ def _numbers(X: Any, place: int) -> FloatArray:
     array = np.asarray(X)
     if array.ndim != 2 or array.shape[1] <= place:
         raise ValueError(
-            f"no column x{place} in X of shape {array.shape}, which the rule asks about: give as "
+            f"no column x{place} in X of shape {array.shape}, which the rule uses: give as "
             "many columns as in fit"
         )
     return array[:, place].astype(float)
@@ -259,7 +259,7 @@ def alone(X: Any, name: Any) -> Any:
     if not is_frame(X):
         raise ValueError(f"the rule was learned from a table with a column {str(name)!r}: give one")
     if name not in X.columns:
-        raise ValueError(f"no column {str(name)!r} in X, which the rule asks about: add it")
+        raise ValueError(f"no column {str(name)!r} in X, which the rule uses: add it")
     return X[[name]]
 
 
@@ -299,7 +299,7 @@ class CategoryColumn(Column):
         self.meet(np.where(missing, np.nan, self._rank[places]))
 
     def meet(self, values: FloatArray) -> None:
-        """Note what words must tell of these ranks too: gaps, and rare categories."""
+        """Note what words must say about these ranks too: gaps, and rare categories."""
         self.has_missing |= bool(np.isnan(values).any())
         self.has_rare |= bool((values == self._rank[-1]).any())
 

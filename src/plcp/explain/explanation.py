@@ -1,4 +1,4 @@
-"""What is known of learned groups, in words and numbers."""
+"""The explanation of learned groups: rules, profiles, importance and sensitive columns."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Explanation:
             "n_columns": self.n_columns,
             "n_considered": self.n_considered,
             "groups": [
-                one._asdict() | {"profile": [told._asdict() for told in one.profile]}
+                one._asdict() | {"profile": [difference._asdict() for difference in one.profile]}
                 for one in self.groups
             ],
             "kinds": [one._asdict() | {"groups": list(one.groups)} for one in self.kinds],
@@ -116,7 +116,10 @@ class Explanation:
         return cls(
             groups=tuple(
                 GroupExplanation(
-                    **{**one, "profile": tuple(Difference(**told) for told in one["profile"])}
+                    **{
+                        **one,
+                        "profile": tuple(Difference(**difference) for difference in one["profile"]),
+                    }
                 )
                 for one in plain["groups"]
             ),
@@ -154,7 +157,7 @@ class Explanation:
 
 
 WIDTH = 100
-MOST_COLUMNS = 10  # of importance that are told; the rest move next to nothing
+MOST_COLUMNS = 10  # of importance that are listed; the rest move next to nothing
 
 
 def to_text(explanation: Explanation) -> str:
@@ -182,7 +185,7 @@ def to_markdown(explanation: Explanation) -> str:
             one.rule or "no short rule",
             "" if one.precision is None else percent(one.precision),
             "" if one.recall is None else percent(one.recall),
-            "; ".join(told.text for told in one.profile),
+            "; ".join(difference.text for difference in one.profile),
         ]
         for one in explanation.groups
     ]
@@ -205,11 +208,11 @@ def to_markdown(explanation: Explanation) -> str:
 
 
 def how_well(explanation: Explanation) -> str:
-    """Say how much of the groups the kinds tell."""
+    """Say how much of the groups the kinds describe."""
     if len(explanation.groups) == 1:
-        return "There is one group, so nothing tells it from others."
+        return "There is one group, so there are no others to compare it with."
     return (
-        f"On rows held out, the kinds tell the group of {percent(explanation.fidelity)} of rows "
+        f"On rows held out, the kinds give the group of {percent(explanation.fidelity)} of rows "
         f"(the largest group holds {percent(explanation.chance)}), and their order with a rank "
         f"correlation of {explanation.order:.2f}."
     )
@@ -241,8 +244,8 @@ def _kinds(explanation: Explanation) -> Iterator[str]:
 def _groups(explanation: Explanation) -> Iterator[str]:
     for one in explanation.groups:
         yield from _hanging(f"  group {one.group}, {percent(one.share)} of rows: ", _quality(one))
-        for told in one.profile:
-            yield from _hanging("    - ", told.text)
+        for difference in one.profile:
+            yield from _hanging("    - ", difference.text)
 
 
 def _quality(one: GroupExplanation) -> str:
@@ -269,7 +272,7 @@ def _importance(explanation: Explanation) -> Iterator[str]:
 def _sensitive(explanation: Explanation) -> Iterator[str]:
     for one in explanation.sensitive:
         yield from _hanging(f"  {one.dependence:.2f}  ", one.text)
-    yield "0: groups tell nothing of the column; 1: they tell it all (Cramér's V)."
+    yield "0: groups and column are independent; 1: groups determine it (Cramér's V)."
 
 
 def _span(kind: Kind) -> str:
@@ -299,7 +302,7 @@ def _marked(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]|$~#])", r"\\\1", one_line)
 
 
-MOST_ROWS = 20_000  # half of them teach the rules, half judge them
+MOST_ROWS = 20_000  # half of them fit the rules, half evaluate them
 LEAST_ROWS = 4  # two to learn from, two to judge by
 
 
@@ -329,7 +332,7 @@ def explain_groups(
     sensitive : list of column names or DataFrame
         Columns to compare the groups with: by name, of X; or as a table of as many rows.
     random_state : int, RandomState or None
-        Seed of the rows looked at, their halves, and shuffles.
+        Seed of the rows used, their halves, and shuffles.
 
     Examples
     --------

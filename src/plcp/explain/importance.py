@@ -1,4 +1,4 @@
-"""Which columns the groups depend on: what happens when one of them is shuffled."""
+"""Importance of columns for learned groups, by permutation."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple

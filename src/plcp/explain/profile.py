@@ -1,4 +1,4 @@
-"""What is special about the rows of a group: the features in which they differ most."""
+"""Profiles of groups: the features in which their rows differ most, and sensitive columns."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -12,7 +12,7 @@ from plcp.explain.columns import CategoryColumn, Column, TruthColumn, percent, r
 from plcp.quantiles import FloatArray, IntArray
 
 MOST_TOLD = 4
-CHANCE = 0.05  # of any difference told, in any group, that is none
+CHANCE = 0.05  # of reporting any difference, in any group, where there is none
 
 
 class Difference(NamedTuple):
@@ -51,7 +51,7 @@ def profile(
     inside : array of bool
         Which rows are in the group.
     tries : int
-        Groups that are looked at: the more there are, the more a difference must prove.
+        Groups that are compared: the more there are, the more a difference must prove.
     tests : int
         Tests that this family has in all, where ``columns`` were chosen from more of them.
     """
@@ -65,7 +65,7 @@ def profile(
     family = max(tests, len(tested)) * tries
     sure = [one.difference for one in tested if one.p_value * family < CHANCE]
     largest: dict[str, Difference] = {}
-    # of a value and its opposite, which differ by as much, the commoner one is told
+    # of a value and its opposite, which differ by as much, the more frequent one is reported
     for one in sorted(sure, key=lambda one: (-round(abs(one.effect), 9), -one.effect, one.text)):
         largest.setdefault(one.feature, one)
     return tuple(largest.values())[:MOST_TOLD]
@@ -114,15 +114,15 @@ def _numbers(column: Column, own: FloatArray, others: FloatArray) -> Iterator[_T
         yield _Tested(Difference(column.label, text, float(effect)), float(test.pvalue))
 
 
-MOST_VALUES, BINS = 13, 5  # numbers of more values are told by fifths
+MOST_VALUES, BINS = 13, 5  # numbers of more values are cut into fifths
 
 
 class Sensitive(NamedTuple):
     """A named column beside the groups.
 
-    ``dependence`` is Cramér's V without its bias: zero where groups tell nothing of the column, one
-    where they tell all. ``shares`` has a row for each group, with the share of each of ``values``
-    in it; ``overall`` has the shares in all rows.
+    ``dependence`` is Cramér's V without its bias: zero where groups and column are independent, one
+    where groups determine it. ``shares`` has a row for each group, with the share of each of
+    ``values`` in it; ``overall`` has the shares in all rows.
     """
 
     column: str

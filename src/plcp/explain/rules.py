@@ -1,4 +1,4 @@
-"""A rule: which rows, in words that say exactly that."""
+"""Rules in words: a tree whose leaves are rules, and how well they describe groups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EVERYBODY = "all rows"
 
 @dataclass(frozen=True)
 class Condition:
-    """What a rule asks of one column: low ≤ x < high, or that it is missing, or either.
+    """What a rule requires of one column: low ≤ x < high, or that it is missing, or either.
 
     Parameters
     ----------
@@ -77,13 +77,13 @@ class Condition:
     @property
     def text(self) -> str:
         """The condition in words; "or missing" only where values have been missing."""
-        label, told = self.column.label, self.column.has_missing
+        label, has_missing = self.column.label, self.column.has_missing
         if not self.present:
             return f"{label} is missing"
         if self.low is None and self.high is None:
             return f"{label} is not missing"
         words = self.column.words(self.low, self.high)
-        return f"({words} or missing)" if told and self.missing else words
+        return f"({words} or missing)" if has_missing and self.missing else words
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Rule:
     Parameters
     ----------
     conditions : tuple of Condition
-        One for each column that is asked about.
+        One for each column in the rule.
     n : int
         Rows of the table it was learned from that it holds for.
     mean : float
@@ -120,7 +120,7 @@ class Rule:
         return self.text
 
 
-Path = dict[int, Condition]  # what has been asked of which column on the way to a leaf
+Path = dict[int, Condition]  # the condition on each column on the way to a leaf
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Split:
     place : int
         Place of the column in the table.
     sides : pair of Condition
-        What is asked of the rows of each side.
+        The condition on the rows of each side.
     ends : pair of Split or None
         What follows on each side; None is a leaf.
     number : int
@@ -207,7 +207,7 @@ def first_splits(split: Split | None, n: int) -> Split | None:
 
 
 def places_asked(split: Split | None) -> set[int]:
-    """Places of the columns that any split asks about."""
+    """Places of the columns that any split uses."""
     if split is None:
         return set()
     return {split.place}.union(*map(places_asked, split.ends))
@@ -320,7 +320,7 @@ class RuleTree(Estimator):
         return smaller
 
     def _read(self, X: Any) -> dict[int, FloatArray]:
-        """Values of the columns that the tree asks about, by their place."""
+        """Values of the columns that the tree uses, by their place."""
         return {place: self._columns[place].read(X) for place in places_asked(self._root)}
 
     def _least(self, n: int) -> int:
@@ -355,8 +355,8 @@ class RuleTree(Estimator):
         counts = np.ones(len(y)) if weights is None else weights
         means = [float(np.average(y[rows], weights=counts[rows])) for rows in members]
         order = np.argsort(means, kind="stable")
-        asked = [tuple(path.values()) for path in paths(self._root)]
-        self.rules_ = [Rule(asked[i], len(members[i]), means[i]) for i in order]
+        conditions = [tuple(path.values()) for path in paths(self._root)]
+        self.rules_ = [Rule(conditions[i], len(members[i]), means[i]) for i in order]
         self._numbers = np.argsort(order)
 
 
@@ -409,7 +409,7 @@ def find_rule(
     inside : array of bool
         Which rows are in the group.
     learn, judge : array of int
-        Rows that teach the rule, and rows that judge it.
+        Rows that fit the rule, and rows that evaluate it.
     seed : int, RandomState or None
         Seed of the tree.
     tries : int
@@ -468,7 +468,7 @@ class Kind(NamedTuple):
 
 
 class Surrogate(NamedTuple):
-    """Kinds by rising threshold, and how much of the groups they tell, on rows held out.
+    """Kinds by rising threshold, and how much of the groups they describe, on rows held out.
 
     ``fidelity`` is the share of rows in the commonest group of their kind, ``chance`` the share of
     the largest group, ``order`` the rank correlation of a row's group and its kind's.
@@ -501,7 +501,7 @@ def fit_surrogate(
     labels : array of int
         Number of the group at each place.
     learn, judge : array of int
-        Rows that teach the tree, and rows that judge it.
+        Rows that fit the tree, and rows that evaluate it.
     seed : int, RandomState or None
         Seed of the tree.
     columns : sequence of int or None

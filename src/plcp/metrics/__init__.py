@@ -1,4 +1,4 @@
-"""Where prediction sets fail, and how sure we are."""
+"""Metrics of prediction sets: coverage, size and dependence, each with an interval."""
 
 from plcp._verdict import Verdict
 from plcp.metrics.compare import Comparison, compare

@@ -1,4 +1,4 @@
-"""Exact bounds and tests for a probability, from how often something happened."""
+"""Exact bounds and tests for a probability, from a number of successes."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -69,7 +69,7 @@ def mean_deviation(n: ArrayLike, target: float) -> FloatArray:
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
-    """P-values corrected for their number: the chance of any false alarm stays below the level.
+    """P-values corrected for their number: the chance of any false alarm stays below alpha.
 
     References
     ----------

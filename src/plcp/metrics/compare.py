@@ -1,4 +1,4 @@
-"""Several methods side by side, on the same rows."""
+"""Paired comparison of several methods on the same rows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Comparison:
 
     @property
     def table(self) -> Table:
-        """One entry a method in every column; NaN for the reference's difference from itself."""
+        """One entry per method in every column; NaN for the reference's difference from itself."""
         nothing = Difference(*[np.nan] * 4)
         measures = list(self.measures.values())
         differences = [self.differences.get(name, nothing) for name in self.measures]
@@ -69,7 +69,7 @@ class Comparison:
         return {name: np.array(column) for name, column in columns.items()}
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the table as a pandas frame, one row a method."""
+        """Return the table as a pandas frame, one row per method."""
         import pandas
 
         return pandas.DataFrame(dict(self.table))
@@ -81,8 +81,8 @@ class Comparison:
         return {**{key: getattr(self, key) for key in kept}, "table": columns}
 
     def __str__(self) -> str:
-        level = f"{100 * self.confidence:g} % interval"
-        head = ["method", self.metric, f"minus {self.reference}", level, "p (Holm)"]
+        interval = f"{100 * self.confidence:g} % interval"
+        head = ["method", self.metric, f"minus {self.reference}", interval, "p (Holm)"]
         return "\n".join(text_table(head, [self._cells(name) for name in self.measures]))
 
     def _cells(self, name: str) -> list[str]:
@@ -104,7 +104,7 @@ def compare(
     """Several methods' measures of the same rows side by side, with paired differences.
 
     What is hard about a row is hard for every method, so that differences are known far better
-    than the methods' own intervals tell. Each interval is for one difference; the p-values are
+    than the methods' own intervals suggest. Each interval is for one difference; the p-values are
     also corrected for their number (Holm). Differences of coverage have McNemar's test and Tango's
     interval, others the mean of the rows' differences, corrected for skewness.
 

@@ -1,4 +1,4 @@
-"""How many sets have each size, and how many of those cover."""
+"""Marginal metrics: coverage, mean size and interval score."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -162,7 +162,7 @@ def coverage(
 def mean_size(
     size: ArrayLike, *, confidence: float = 0.95, sample_weight: ArrayLike | None = None
 ) -> Measure:
-    """Mean size of the sets, with Student's interval mended for skewed sizes.
+    """Mean size of the sets, with Student's interval corrected for skewed sizes.
 
     The table holds quantiles of size. The interval has its confidence as rows grow many; it has
     less where nearly all sets have one size and the rare others were not met in these rows.
@@ -220,7 +220,7 @@ def interval_score(
 ) -> Measure:
     """Length of the interval plus 2/alpha times the distance of y from it; smaller is better.
 
-    No intervals score less, in expectation, than those between the conditional quantiles of level
+    No intervals score less, in expectation, than those between the conditional quantiles
     alpha/2 and 1 - alpha/2: the score rewards both coverage and length, for each x.
 
     Scores are skewed, since few rows are missed and some by far; the interval corrects Student's

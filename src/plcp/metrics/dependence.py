@@ -1,4 +1,4 @@
-"""Correlation of size and coverage."""
+"""Dependence of coverage on set size: correlation, HSIC, and improvement over a reference."""
 
 import math
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from plcp.metrics.coverage import SizeCounts, count_sizes
 from plcp.metrics.measure import Measure, paired_terms
 from plcp.quantiles import FloatArray
 
-FEW = 4  # times the product of the kurtoses: of fewer rows, influences do not tell their own spread
+FEW = 4  # times the product of the kurtoses: of fewer rows, influences do not show their own spread
 CORRELATION_MEANING = (
     "The interval holds the correlation that endless rows would show; the estimate is biased by "
     "O(1/n)."
@@ -35,7 +35,7 @@ def size_correlation(
     Fisher's interval is for normal pairs, and coverage is 0 or 1. This one is symmetric about
     artanh r too, but its width comes from the influence of each row, divided by one less its
     leverage, and from Student's law with as many degrees of freedom as the kurtosis of those
-    influences leaves (Satterthwaite). Where all rows lie on one line no spread can be told, and
+    influences leaves (Satterthwaite). Where all rows lie on one line there is no spread, and
     the interval is [-1, 1].
 
     Where hardly any large set is missed, those few rows make most of the spread, and may not be
@@ -75,7 +75,7 @@ def size_correlation(
     sizes, hits = _standard_scores(counts)
     r = float(np.clip(np.vdot(counts.cells, sizes * hits) / counts.n, -1, 1))
     influence = sizes * hits - r * (sizes**2 + hits**2) / 2
-    # a row far out draws the line to itself, and so looks closer to it than it is
+    # a row far out draws the line to itself, and so appears closer to it than it is
     error, degrees = _error(
         influence / (1 - sizes**2 / counts.n) / (1 - hits**2 / counts.n), counts
     )
@@ -294,7 +294,7 @@ HSIC_MEANING = (
     "The interval holds the dependence that endless rows would show; the estimate is too large by "
     "O(1/n), and may lie above the interval."
 )
-ALL_ALIKE = "All rows are covered, or none: nothing can be told of dependence."
+ALL_ALIKE = "All rows are covered, or none: dependence cannot be estimated."
 
 
 def hsic(
@@ -322,7 +322,7 @@ def hsic(
     where σ² is the variance along the direction of dependence and τ² that of the estimate where
     there is none. So it holds under independence too, where the normal law of the estimate fails;
     the estimate, being too large by O(1/n), may then lie above it. Sets of one size have exactly 0,
-    with an interval of [0, 0]. Where all rows are covered, or none, or n < 4, nothing can be told,
+    with an interval of [0, 0]. Where all rows are covered, or none, or n < 4, nothing is known,
     and the interval is all that is possible.
 
     Parameters
@@ -442,11 +442,11 @@ IMPROVEMENT_MEANING = (
 
 
 def improvement(measure: Measure, reference: Measure) -> Measure:
-    """Per cent of the reference's dependence that the method is rid of: 100 (1 - |m| / |r|).
+    """Per cent of the reference's dependence that the method removes: 100 (1 - |m| / |r|).
 
     Meant for `hsic` or `size_correlation` of two methods on the same rows; 100 where no dependence
     is left, negative where there is more. The interval for the ratio m / r is Fieller's, of paired
-    rows, and that of the percentage its image; where the reference itself can not be told from 0,
+    rows, and that of the percentage its image; where that of the reference contains 0,
     nothing but "at most 100" is known.
 
     Fieller's interval takes both estimates for normal, which takes many rows: in simulations 95 %

@@ -1,4 +1,4 @@
-"""Coverage of each row, foretold by a classifier that learned from rows before it."""
+"""Excess risk of the target coverage (ERT): how far a classifier predicts coverage better."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,14 +32,14 @@ from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors.encoding import TableEncoder
 
 
-class Foretold(NamedTuple):
-    """Rows, and the probability that each is covered, told without having seen its outcome."""
+class PredictedCoverage(NamedTuple):
+    """Rows, and the probability that each is covered, predicted without its outcome."""
 
     rows: IntArray
     probability: FloatArray
 
 
-def foretell_coverage(
+def predict_coverage(
     X: Any,
     covered: NDArray[np.bool_],
     counts: FloatArray | None = None,
@@ -47,12 +47,12 @@ def foretell_coverage(
     classifier: Any = None,
     cv: int = 5,
     random_state: int | None = 0,
-) -> Foretold:
+) -> PredictedCoverage:
     """Foretell the coverage of two thirds of the rows, shuffled, in ``cv`` blocks.
 
-    Each block is foretold by a classifier that learned from all rows before it. What is then
+    Each block is predicted by a classifier that learned from all rows before it. What is then
     measured on the blocks is a sum of martingale differences, and its standard error is that of
-    independent terms. The folds of K-fold cross-validation teach each other instead: where
+    independent terms. The folds of K-fold cross-validation train each other instead: where
     coverage depends on x little or not at all, their mean spreads up to √2 times as widely as
     independent terms would, and nominal 95 % intervals hold in 82 to 90 % of samples.
     """
@@ -64,14 +64,16 @@ def foretell_coverage(
     _check_classifier(classifier, weighted=counts is not None)
     rows = np.arange(len(covered)) if counts is None else np.flatnonzero(counts)
     if len(rows) < 2:
-        raise ValueError("one row counts, but some must teach the classifier and others test it")
+        raise ValueError("one row counts, but some must train the classifier and others test it")
     sets = row_sets(take(given, rows), covered[rows])
     order = check_random_state(random_state).permutation(np.unique(sets))
-    told = [
-        Foretold(rows[new], _probability(classifier, X, covered, counts, rows[known], rows[new]))
+    predicted = [
+        PredictedCoverage(
+            rows[new], _probability(classifier, X, covered, counts, rows[known], rows[new])
+        )
         for known, new in _steps(order, cv, sets)
     ]
-    return Foretold(*(np.concatenate(parts) for parts in zip(*told, strict=True)))
+    return PredictedCoverage(*(np.concatenate(parts) for parts in zip(*predicted, strict=True)))
 
 
 def default_classifier(
@@ -99,7 +101,7 @@ def _readable(X: Any) -> tuple[Any, NDArray[np.bool_] | None]:
 def _check_classifier(classifier: Any, *, weighted: bool) -> None:
     if not hasattr(classifier, "predict_proba"):
         raise ValueError(
-            f"the classifier must tell probabilities, but {type(classifier).__name__} has no "
+            f"the classifier must give probabilities, but {type(classifier).__name__} has no "
             "predict_proba: wrap it in CalibratedClassifierCV"
         )
     if weighted and not has_fit_parameter(classifier, "sample_weight"):
@@ -131,8 +133,8 @@ def _probability(
     weight = {} if counts is None else {"sample_weight": counts[known]}
     with model_errors(classifier, X), threads_for(X, classifier):
         fitted = clone(classifier).fit(take(X, known), outcomes, **weight)
-        told = fitted.predict_proba(take(X, new))[:, 1]
-    return check_numbers("predict_proba", told, len(new), least=0.0, most=1.0)
+        predicted = fitted.predict_proba(take(X, new))[:, 1]
+    return check_numbers("predict_proba", predicted, len(new), least=0.0, most=1.0)
 
 
 MEANINGS = {
@@ -163,16 +165,16 @@ def ert(
     - L1: sign(p(x) - t) (c - t), which no classifier raises above E|P(covered | x) - t|;
     - L2: (c - t)² - (c - p(x))², which none raises above the MSCE, E[(P(covered | x) - t)²].
 
-    The bound is reached where p(x) tells the true probability, in L1 where it tells on which side
-    of t that is. It is zero where nothing can be told, and noise makes it negative.
+    The bound is reached where p(x) is the true probability, in L1 where it is on the right side
+    of t. It is zero where nothing can be predicted, and noise makes it negative.
 
-    Rows are shuffled; the first third only teaches, and each of ``cv`` blocks of the others is
+    Rows are shuffled; the first third only trains, and each of ``cv`` blocks of the others is
     tested by a classifier that learned from all rows before it, so that the interval holds
-    whatever the classifier (Dawid 1984), which that of folds that teach each other does not. The
+    whatever the classifier (Dawid 1984), which that of folds that train each other does not. The
     interval is that of Agresti and Coull (1998), carried over to any p: besides what was seen, z²
     more rows were covered half of the time. It needs no spread in the outcomes: all covered, or
     none, is a result like another. In L2 terms are skewed: each end is the farther of this
-    interval's and of the one mended for skewness (Hall 1992), as either alone is too short
+    interval's and of the one corrected for skewness (Hall 1992), as either alone is too short
     somewhere. Nominal 95 % intervals held in 94 to 97 % of samples of 200 and of 1,000 rows; where
     hardly a row is missed, in up to 99 %.
 
@@ -201,7 +203,7 @@ def ert(
     Returns
     -------
     Measure
-        Its table bins the tested rows by what was foretold, with what was seen: where coverage
+        Its table bins the tested rows by what was predicted, with what was seen: where coverage
         fails, and whether the classifier is to be believed. Rows only learned from weigh nothing.
 
     References
@@ -226,18 +228,18 @@ def ert(
     indicator = check_covered(covered)
     alpha, confidence = check_alpha(alpha), check_share("confidence", confidence)
     norm, cv = check_option("norm", norm, tuple(MEANINGS)), check_count("cv", cv, least=1)
-    if X is None:  # what no classifier looks at has no length to check
+    if X is None:  # what no classifier uses has no length to check
         raise ValueError("X is None: give what coverage may depend on, one row for each covered")
     check_lengths(X, indicator)
     counts = check_counts(sample_weight, len(indicator))
-    told = foretell_coverage(
+    predicted = predict_coverage(
         X, indicator, counts, classifier=classifier, cv=cv, random_state=random_state
     )
-    return excess_risk(told, indicator, alpha, norm, confidence=confidence, counts=counts)
+    return excess_risk(predicted, indicator, alpha, norm, confidence=confidence, counts=counts)
 
 
 def excess_risk(
-    told: Foretold,
+    predicted: PredictedCoverage,
     covered: NDArray[np.bool_],
     alpha: float,
     norm: str,
@@ -245,8 +247,8 @@ def excess_risk(
     confidence: float = 0.95,
     counts: FloatArray | None = None,
 ) -> Measure:
-    """Measure the excess risk of what was foretold, on the rows for which it was."""
-    rows, p = told
+    """Measure the excess risk of what was predicted, on the rows for which it was."""
+    rows, p = predicted
     weights = np.zeros(len(covered))
     weights[rows] = 1 if counts is None else counts[rows]
     terms = np.zeros(len(covered))
@@ -255,7 +257,7 @@ def excess_risk(
     return Measure(
         f"ERT in {norm}",
         mean,
-        *_agresti_coull(told, terms, weights, alpha, norm, confidence),
+        *_agresti_coull(predicted, terms, weights, alpha, norm, confidence),
         confidence,
         error,
         exact=False,
@@ -269,7 +271,7 @@ def excess_risk(
 def excess_terms(
     p: FloatArray, covered: NDArray[np.bool_] | bool, alpha: float, norm: str
 ) -> FloatArray:
-    """Loss of the target coverage less that of the foretold coverage p, row by row.
+    """Loss of the target coverage less that of the predicted coverage p, row by row.
 
     Examples
     --------
@@ -283,7 +285,7 @@ def excess_terms(
 
 
 def _agresti_coull(
-    told: Foretold,
+    predicted: PredictedCoverage,
     terms: FloatArray,
     weights: FloatArray,
     alpha: float,
@@ -291,7 +293,7 @@ def _agresti_coull(
     confidence: float,
 ) -> tuple[float, float]:
     """Ends of the interval, with z² more rows like those tested, covered half of the time."""
-    rows, p = told
+    rows, p = predicted
     z = normal.isf((1 - confidence) / 2)
     seen = weights[rows]
     imagined = seen / seen.sum() * z**2 / 2
@@ -302,19 +304,19 @@ def _agresti_coull(
     low, high = plain.interval(confidence)
     if norm == "L1":  # terms are those of a binomial count but for their sign
         return low, high
-    mended_low, mended_high = replace(plain, skewness=law.skewness).interval(confidence)
-    return min(low, mended_low), max(high, mended_high)
+    corrected_low, corrected_high = replace(plain, skewness=law.skewness).interval(confidence)
+    return min(low, corrected_low), max(high, corrected_high)
 
 
 def _calibration(
     p: FloatArray, covered: NDArray[np.bool_], counts: FloatArray, confidence: float
 ) -> Table:
-    """Coverage seen in bins of coverage foretold."""
+    """Coverage seen in bins of coverage predicted."""
     bins = quantile_bins(p, sample_weight=counts)
-    # the mean of p in each bin is asked for as if it were a size
+    # the mean of p in each bin is requested as if it were a size
     seen = coverage_by_group(covered, bins, p, confidence=confidence, sample_weight=counts)
     return {
-        "foretold": seen.size,
+        "predicted": seen.size,
         "n": seen.n,
         "coverage": seen.coverage,
         "low": seen.low,

@@ -1,4 +1,4 @@
-"""Which rows are in which group: labels, masks that overlap, columns of X."""
+"""Coverage by group: groups in every form, exact bounds and tests, gaps and worst strata."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def as_grouping(groups: Any, n: int) -> Grouping:
     """Groups of ``n`` rows from whatever form they are given in.
 
     Labels of shape (n,), of which missing ones are the last group; a boolean matrix or frame of
-    shape (n, k), one column a group, which may overlap and leave rows out; a mapping of names to
+    shape (n, k), one column per group, which may overlap and leave rows out; a mapping of names to
     masks of shape (n,); or a `Grouping`.
     """
     if isinstance(groups, Grouping):
@@ -164,8 +164,8 @@ def column_groups(X: Any, by: Any) -> Grouping:
 def _from_labels(labels: NDArray[Any], n: int) -> Grouping:
     if labels.shape != (n,):
         raise ValueError(
-            f"groups must have shape ({n},) or ({n}, k), got {labels.shape}: give one label a row, "
-            "or one boolean a row and group"
+            f"groups must have shape ({n},) or ({n}, k), got {labels.shape}: give one label "
+            "per row, or one boolean per row and group"
         )
     if labels.dtype.kind in "biu" and np.can_cast(labels.dtype, np.intp):
         least, most = int(labels.min()), int(labels.max())
@@ -208,7 +208,7 @@ def _from_small_numbers(labels: IntArray, least: int, most: int) -> Grouping:
 
 
 def _present(codes: IntArray, k: int) -> NDArray[np.bool_]:
-    """Which of 0 … k - 1 there are; a look at the first rows often settles it."""
+    """Which of 0 … k - 1 there are; the first rows often settle it."""
     there = np.zeros(k, dtype=bool)
     for start in range(0, len(codes), BLOCK):
         there[codes[start : start + BLOCK]] = True
@@ -224,7 +224,7 @@ def _from_mapping(masks: Mapping[Any, ArrayLike], n: int) -> Grouping:
         if np.shape(mask) != (n,):
             raise ValueError(
                 f"the mask of group {name!r} must have shape ({n},), got {np.shape(mask)}: give "
-                "one boolean a row"
+                "one boolean per row"
             )
     return _from_masks(
         np.array([str(name) for name in masks]), np.column_stack([*masks.values()]), n
@@ -320,7 +320,7 @@ def _between(texts: list[str]) -> list[str]:
 
 
 def _texts(edges: FloatArray) -> list[str]:
-    """Edges with as few digits as tell them apart, from four on."""
+    """Edges with as few digits as distinguish them, from four on."""
     for digits in range(4, 18):
         texts = [f"{edge:.{digits}g}" for edge in edges]
         if len({*texts}) == len({*edges.tolist()}):
@@ -383,7 +383,7 @@ def coverage_columns(counted: GroupCounts, confidence: float) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class GroupCoverage:
-    """Coverage and size of the sets in each group, one entry a group in every array.
+    """Coverage and size of the sets in each group, one entry per group in every array.
 
     A group without rows has n = 0, coverage and size NaN, and the bounds 0 and 1.
 
@@ -494,8 +494,8 @@ def coverage_by_group(
         Whether each set holds its label: ``sets.contains(y)``.
     groups : labels, masks, mapping or Grouping
         Labels of shape (n,), such as a column, or a learned partition's ``rule.groups(X)``; a
-        boolean matrix or frame of shape (n, k), one column a group; a mapping of names to masks of
-        shape (n,); or what `column_groups`, `quantile_bins` and `cut_bins` give. Rows without a
+        boolean matrix or frame of shape (n, k), one column per group; a mapping of names to masks
+        of shape (n,); or what `column_groups`, `quantile_bins` and `cut_bins` give. Rows without a
         label (None, NaN) are the group "missing", the last.
     size : array of shape (n,), optional
         Size of each set: ``sets.size``. None: the table has no sizes, NaN in their place.
@@ -570,7 +570,7 @@ def coverage_gap(
 ) -> Measure:
     """Mean over groups of |coverage - (1 - alpha)|, known as CovGap; each group counts alike.
 
-    Noise only adds to a distance, so the estimate is too high on average; ``meaning`` tells what
+    Noise only adds to a distance, so the estimate is too high on average; ``meaning`` states what
     coverage of exactly 1 - alpha in every group would show. The interval is exact: for disjoint
     groups by Fisher's combination (`plcp.metrics.binomial`), for overlapping ones, whose counts
     depend on each other, from bounds that hold for all at once, which are wider.

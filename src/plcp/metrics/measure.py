@@ -1,4 +1,4 @@
-"""Checks of what happened to each row: covered or not, the size of its set, how often it counts."""
+"""A measure: an estimate with its interval and the terms of its rows; means and checks of input."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_covered(covered: ArrayLike) -> NDArray[np.bool_]:
     indicator = np.asarray(plain(covered))
     if indicator.ndim == 2 and indicator.shape[1] > 1:
         raise ValueError(
-            f"covered must have shape (n,), one level at a time, got {indicator.shape}: "
+            f"covered must have shape (n,), one alpha at a time, got {indicator.shape}: "
             "pass sets[alpha].contains(y), or a column"
         )
     if indicator.ndim != 1 or len(indicator) == 0:
@@ -56,7 +56,7 @@ def _are_truths(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def check_size(size: ArrayLike, n: int | None = None, *, finite: bool = False) -> FloatArray:
-    """One size a row, not negative; infinite ones only where the metric has a meaning for them."""
+    """One size per row, not negative; infinite ones only where the metric allows them."""
     return check_numbers("size", size, n, least=0.0, finite=finite, source="sets.size")
 
 
@@ -68,9 +68,9 @@ def check_numbers(
     least: float = -np.inf,
     most: float = np.inf,
     finite: bool = True,
-    source: str = "one number a row",
+    source: str = "one number per row",
 ) -> FloatArray:
-    """Return one number a row between ``least`` and ``most``, and no NaN among them.
+    """Return one number per row between ``least`` and ``most``, and no NaN among them.
 
     Of ``n`` rows, or else of as many as there are, at least one. A number may be infinite if not
     ``finite``, but none may be so large that its square overflows.
@@ -96,7 +96,7 @@ def check_numbers(
     else:
         wanted = _between(least, most)
     raise ValueError(
-        f"{name} must be {wanted}, got {numbers[row]} at row {row}: drop or mend that row"
+        f"{name} must be {wanted}, got {numbers[row]} at row {row}: drop or fix that row"
     )
 
 
@@ -171,7 +171,7 @@ class Measure:
     table : mapping of str to array
         Columns for a plot, all of one length.
     terms : array of shape (n,) or None
-        One number a row whose mean is the estimate, so that two methods can be compared on the
+        One number per row whose mean is the estimate, so that two methods can be compared on the
         same rows.
     weights : array of shape (n,) or None
         How many rows each row stands for.
@@ -301,7 +301,7 @@ def mean_measure(
 ) -> Measure:
     """Mean of one term a row, its interval cut to the ``limits`` of what the mean can be.
 
-    Weights count rows: a row of weight two is two rows. From a single row no spread can be told,
+    Weights count rows: a row of weight two is two rows. From a single row no spread is known,
     and the interval is all that is possible. One infinite term is proof that the expectation is
     infinite: estimate and interval are then, too.
     """

@@ -16,7 +16,7 @@ from plcp.quantiles import FloatArray, pinball_loss
 
 
 class Law(Protocol):
-    """Distributions of the score, one a row: any frozen distribution of scipy with array shape."""
+    """Distributions of the score, one per row: any frozen distribution of scipy with arrays."""
 
     def cdf(self, x: Any) -> Any:
         """Probability that the score of each row is at most x."""
@@ -186,7 +186,7 @@ def pinball_excess_bound(
 ) -> Measure:
     """Upper bound 2 L E[ℓ(q(x), s) - ℓ(q*(x), s)] of the MSCE, by Proposition 3.5.
 
-    ℓ is the pinball loss, q*(x) the true conditional quantile of level 1 - alpha, and L the
+    ℓ is the pinball loss, q*(x) the true conditional quantile at 1 - alpha, and L the
     largest density of the score given x. With an estimate in the place of q*, the excess is
     smaller, by the excess of the estimate, and the bound may fail.
 

@@ -1,4 +1,4 @@
-"""A slab of the feature space: all x between two parallel planes."""
+"""Worst-slab coverage: the slab of feature space that is covered least."""
 
 import math
 from dataclasses import dataclass, field

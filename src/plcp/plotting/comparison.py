@@ -1,4 +1,4 @@
-"""Coverage by group before and after: what a rule does to the groups that Split fails."""
+"""ComparisonDisplay: coverage by group before and after a rule is applied."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike
 
 from plcp._options import check_alpha
 from plcp.metrics import GroupCoverage
-from plcp.plotting.coverage import ask, check_tables, group_labels, name_of, tabulate
+from plcp.plotting.coverage import check_tables, evaluate, group_labels, name_of, tabulate
 from plcp.plotting.display import (
     Display,
     draw_legend,
     draw_target,
     label_axes,
-    looks,
+    method_styles,
     name_rows,
     styled,
 )
@@ -43,7 +43,7 @@ class ComparisonDisplay(Display):
     all_ : dict of name to LineCollection
         Intervals of all groups at once.
     joins_ : LineCollection
-        From before to after, one a group.
+        From before to after, one per group.
     target_ : Line2D
 
     Examples
@@ -80,7 +80,7 @@ class ComparisonDisplay(Display):
         ax: Any = None,
         **styles: Any,
     ) -> Self:
-        """Draw the coverage of two fitted estimators on rows that they have not seen.
+        """Draw the coverage of two fitted estimators on new rows.
 
         Parameters
         ----------
@@ -93,8 +93,8 @@ class ComparisonDisplay(Display):
         confidence, sample_weight, ax, **styles
             As in `CoverageDisplay.from_estimator` and `plot`.
         """
-        after = ask(estimator, X, y, groups)
-        first = ask(before, X, y, after.groups)
+        after = evaluate(estimator, X, y, groups)
+        first = evaluate(before, X, y, after.groups)
         if (first.outcome.size is None) != (after.outcome.size is None):
             raise ValueError(
                 f"{type(before).__name__} and {type(estimator).__name__} do not take the same y: "
@@ -174,8 +174,10 @@ class ComparisonDisplay(Display):
         name_rows(ax, group_labels(after))
         self.joins_ = ax.hlines(rows, before.coverage, after.coverage, color="0.6", linewidth=2.5)
         self.points_, self.all_ = {}, {}
-        for shift, (name, look) in zip((-APART, APART), looks(self.tables).items(), strict=True):
-            table, (color, marker) = self.tables[name], look
+        for shift, (name, (color, marker)) in zip(
+            (-APART, APART), method_styles(self.tables).items(), strict=True
+        ):
+            table = self.tables[name]
             known = np.where(table.n > 0, rows + shift, np.nan)
             self.all_[name] = ax.hlines(
                 known, table.low_all, table.high_all, color=color, linewidth=0.8

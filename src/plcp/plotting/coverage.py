@@ -1,4 +1,4 @@
-"""Coverage by group of one method or several: the numbers of the displays that draw groups."""
+"""CoverageDisplay: coverage by group of one method or several, with exact intervals."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
@@ -17,7 +17,7 @@ from plcp.plotting.display import (
     draw_legend,
     draw_target,
     label_axes,
-    looks,
+    method_styles,
     name_rows,
     styled,
 )
@@ -25,18 +25,18 @@ from plcp.plotting.display import (
 Tables = dict[str, GroupCoverage]
 
 
-class Asked(NamedTuple):
-    """What a fitted estimator did with labelled rows, and the groups to look at them by."""
+class Evaluated(NamedTuple):
+    """What a fitted estimator did with labelled rows, and the groups to evaluate them by."""
 
     outcome: Outcome
     groups: Grouping
     alpha: float
 
 
-def ask(
+def evaluate(
     estimator: Any, X: Any, y: ArrayLike, groups: Any = None, rule_groups: ArrayLike | None = None
-) -> Asked:
-    """Ask a fitted conformal estimator, or a threshold rule with y = scores, for its sets.
+) -> Evaluated:
+    """Evaluate a fitted conformal estimator, or a threshold rule with y = scores, by its sets.
 
     Groups may be given in any form that metrics take, or by columns and functions of X. None: those
     that the rule learned or was given.
@@ -53,7 +53,7 @@ def ask(
         found = named_groups(groups, X, n)
     outcome = outcome_of(estimator, X, y, given)
     cautions_of(outcome)  # warns of rows that calibrated the rule
-    return Asked(outcome, found, alpha)
+    return Evaluated(outcome, found, alpha)
 
 
 def name_of(estimator: Any) -> str:
@@ -176,7 +176,7 @@ class CoverageDisplay(Display):
         ax: Any = None,
         **styles: Any,
     ) -> Self:
-        """Draw the coverage of a fitted estimator on rows that it has not seen.
+        """Draw the coverage of a fitted estimator on new rows.
 
         Parameters
         ----------
@@ -196,12 +196,12 @@ class CoverageDisplay(Display):
         ax, **styles
             As in `plot`.
         """
-        asked = ask(estimator, X, y, groups, rule_groups)
+        evaluated = evaluate(estimator, X, y, groups, rule_groups)
         return cls.from_predictions(
-            asked.outcome.covered,
-            asked.groups,
-            size=asked.outcome.size,
-            alpha=asked.alpha,
+            evaluated.outcome.covered,
+            evaluated.groups,
+            size=evaluated.outcome.size,
+            alpha=evaluated.alpha,
             confidence=confidence,
             sample_weight=sample_weight,
             name=name_of(estimator) if name is None else name,
@@ -266,7 +266,7 @@ class CoverageDisplay(Display):
         self.points_: dict[str, Any] = {}
         self.each_: dict[str, Any] = {}
         self.all_: dict[str, Any] = {}
-        for place, (name, (color, marker)) in enumerate(looks(self.tables).items()):
+        for place, (name, (color, marker)) in enumerate(method_styles(self.tables).items()):
             shift = (place - (methods - 1) / 2) * 0.7 / methods
             self._draw(name, np.arange(k) + shift, color, marker, point_kwargs)
         self.target_ = draw_target(ax.axvline, 1 - self.alpha, target_kwargs)

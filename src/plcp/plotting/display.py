@@ -1,4 +1,4 @@
-"""What all displays share: where they draw, and how their words and lines look."""
+"""The base of all displays: axes, colours, legends and names."""
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 LETTERS_A_LINE = 32  # of a group's name, so that long names leave room for the picture
-# one colour and mark a method, told apart in grey too; Split is grey wherever it is drawn
+# one colour and mark per method, distinct in grey too; Split is grey wherever it is drawn
 SPLIT = ("#7f7f7f", "o")
 OTHERS = (
     ("#1f6fb4", "^"),
@@ -60,12 +60,12 @@ def styled(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict
     return {**defaults, **normalize_kwargs(dict(given or {}), Line2D)}
 
 
-def looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+def method_styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Colour and mark of each method.
 
     Examples
     --------
-    >>> looks(["PLCP", "Split"])
+    >>> method_styles(["PLCP", "Split"])
     {'PLCP': ('#1f6fb4', '^'), 'Split': ('#7f7f7f', 'o')}
     """
     names = list(names)

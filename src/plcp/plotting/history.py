@@ -1,4 +1,4 @@
-"""How a fit went: losses of its steps, or of the members it mixed."""
+"""HistoryDisplay: the losses of a fit, step by step."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -35,7 +35,7 @@ class HistoryDisplay(Display):
     Parameters
     ----------
     history : list of dict
-        Steps, as ``history_`` of a fitted rule, partition or regressor tells them. Those of the
+        Steps, as ``history_`` of a fitted rule, partition or regressor records them. Those of the
         choice of the number of groups are left to `SelectionDisplay`.
 
     Attributes
@@ -175,9 +175,9 @@ def _members(history: list[dict[str, Any]]) -> dict[str, float]:
 def _curves(
     history: list[dict[str, Any]],
 ) -> tuple[dict[str, FloatArray], dict[str, dict[str, Any]]]:
-    """Losses of each model and quantity in the order of the steps, and how each curve looks."""
+    """Losses of each model and quantity in the order of the steps, and the style of each curve."""
     losses: dict[str, list[float]] = {}
-    looks: dict[str, dict[str, Any]] = {}
+    method_styles: dict[str, dict[str, Any]] = {}
     for step in history:
         if "member" in step:
             continue
@@ -185,8 +185,11 @@ def _curves(
             title, line = LOSSES[key]
             label = f"{title}{_of_model(step)}"
             losses.setdefault(label, []).append(loss_of(step, key))
-            looks[label] = {"linestyle": line, "color": COLORS[step.get("model", 0) % len(COLORS)]}
-    return {label: np.array(losses[label]) for label in sorted(losses)}, looks
+            method_styles[label] = {
+                "linestyle": line,
+                "color": COLORS[step.get("model", 0) % len(COLORS)],
+            }
+    return {label: np.array(losses[label]) for label in sorted(losses)}, method_styles
 
 
 def _of_model(step: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""How the number of groups was chosen."""
+"""SelectionDisplay: how the number of groups was chosen."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self

@@ -1,4 +1,4 @@
-"""Mean size of the sets against their coverage, one point a group."""
+"""SizeDisplay: mean size of the sets against their coverage, one point per group."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -12,13 +12,13 @@ from plcp.conformal import ConformalClassifier
 from plcp.groups.groups import label_text
 from plcp.metrics import GroupCoverage
 from plcp.metrics.measure import check_counts
-from plcp.plotting.coverage import Asked, ask, check_tables, name_of, tabulate
+from plcp.plotting.coverage import Evaluated, check_tables, evaluate, name_of, tabulate
 from plcp.plotting.display import (
     Display,
     draw_legend,
     draw_target,
     label_axes,
-    looks,
+    method_styles,
     name_points,
     write_note,
 )
@@ -90,7 +90,7 @@ class SizeDisplay(Display):
         ax: Any = None,
         **styles: Any,
     ) -> Self:
-        """Draw the sets of a fitted estimator on rows that it has not seen.
+        """Draw the sets of a fitted estimator on new rows.
 
         Parameters
         ----------
@@ -103,13 +103,13 @@ class SizeDisplay(Display):
         ax, **styles
             As in `plot`.
         """
-        asked = ask(estimator, X, y, groups, rule_groups)
-        size, usual_name = _size(estimator, asked)
+        evaluated = evaluate(estimator, X, y, groups, rule_groups)
+        size, usual_name = _size(estimator, evaluated)
         return cls.from_predictions(
-            asked.outcome.covered,
+            evaluated.outcome.covered,
             size,
-            asked.groups,
-            alpha=asked.alpha,
+            evaluated.groups,
+            alpha=evaluated.alpha,
             confidence=confidence,
             sample_weight=sample_weight,
             name=name_of(estimator) if name is None else name,
@@ -172,7 +172,7 @@ class SizeDisplay(Display):
         """
         ax = self._open(ax)
         self.points_ = {}
-        for name, (color, marker) in looks(self.tables).items():
+        for name, (color, marker) in method_styles(self.tables).items():
             table = self.tables[name]
             style = {"color": color, "marker": marker, "alpha": 0.65, "edgecolors": "white"}
             style |= {"s": LARGEST_POINT * table.n / self.n_rows, "label": name}
@@ -184,8 +184,8 @@ class SizeDisplay(Display):
         label_axes(ax, "coverage of the group", self.size_name)
         unbounded = {name: int(np.isinf(table.size).sum()) for name, table in self.tables.items()}
         if any(unbounded.values()):
-            told = ", ".join(f"{n} of {name}" for name, n in unbounded.items() if n)
-            write_note(ax, f"groups of infinite size, not shown: {told}")
+            listed = ", ".join(f"{n} of {name}" for name, n in unbounded.items() if n)
+            write_note(ax, f"groups of infinite size, not shown: {listed}")
         ax.margins(0.08)
         self._write_names()
         for handle in draw_legend(ax).legend_handles[: len(self.tables)]:
@@ -202,10 +202,10 @@ class SizeDisplay(Display):
         name_points(self.ax_, [label_text(name) for name in names[order]], x[order], y[order])
 
 
-def _size(estimator: Any, asked: Asked) -> tuple[Any, str]:
+def _size(estimator: Any, evaluated: Evaluated) -> tuple[Any, str]:
     """Size of each row's set, and what it is."""
-    if asked.outcome.size is None:
-        thresholds: Any = asked.outcome.thresholds
+    if evaluated.outcome.size is None:
+        thresholds: Any = evaluated.outcome.thresholds
         return thresholds[:, 0], "mean threshold"
     labels = isinstance(estimator, ConformalClassifier)
-    return asked.outcome.size, "mean number of labels" if labels else "mean length"
+    return evaluated.outcome.size, "mean number of labels" if labels else "mean length"

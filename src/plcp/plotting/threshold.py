@@ -1,4 +1,4 @@
-"""A feature cut into cells: its categories, its few values, or bins of about as many rows."""
+"""ThresholdDisplay: thresholds along one feature or two."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -173,7 +173,7 @@ def _name_categories(title: str, values: NDArray[Any], missing: NDArray[np.bool_
     return Cells(title, codes, codes + aside, centres, edges, tuple(labels))
 
 
-LEVELS = (0.1, 0.5, 0.9)  # of the band's lower end, the line, and the band's upper end
+QUANTILES = (0.1, 0.5, 0.9)  # of the band's lower end, the line, and the band's upper end
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,8 +215,8 @@ def profile_of(cells: tuple[Cells, ...], thresholds: FloatArray) -> Profile:
     ordered = thresholds[inside][order]
     first = np.cumsum(n) - n
     found = []
-    for level in LEVELS:
-        rank = np.maximum(np.ceil(level * n).astype(np.intp), 1) - 1
+    for quantile in QUANTILES:
+        rank = np.maximum(np.ceil(quantile * n).astype(np.intp), 1) - 1
         at = np.minimum(first + rank, len(ordered) - 1)
         found.append(np.where(n > 0, ordered[at], np.nan).reshape(shape))
     return Profile(cells, n.reshape(shape), *found)
@@ -277,7 +277,7 @@ class ThresholdDisplay(Display):
         estimator : fitted ConformalRegressor, ConformalClassifier or ThresholdRule
         X : array or DataFrame of shape (n, d)
         features : column name or position, or two of them
-            Columns of X to draw along, whether the rule looks at them or not.
+            Columns of X to draw along, whether the rule uses them or not.
         ax, **styles
             As in `plot`.
         """
@@ -334,10 +334,10 @@ class ThresholdDisplay(Display):
             self._draw_mesh(mesh_kwargs)
         unseen = len(self.thresholds) - int(self.profile.n.sum())
         infinite = int(np.isinf(self.thresholds).sum())
-        told = [f"{unseen:,} rows without a value"] * (unseen > 0)
-        told += [f"{infinite:,} infinite thresholds"] * (infinite > 0)
-        if told:
-            write_note(self.ax_, f"not shown: {', '.join(told)}")
+        hidden = [f"{unseen:,} rows without a value"] * (unseen > 0)
+        hidden += [f"{infinite:,} infinite thresholds"] * (infinite > 0)
+        if hidden:
+            write_note(self.ax_, f"not shown: {', '.join(hidden)}")
         return self
 
     def _draw_line(
