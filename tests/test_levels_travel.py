@@ -9,6 +9,7 @@ from sklearn.linear_model import LinearRegression
 import plcp
 import plcp.onnx
 from plcp import PLCP, ConformalRegressor, LinearQuantile, OrderedPartition, SplitConformal
+from plcp.monitoring.watches import watches_of
 
 LEVELS = [0.1, 0.4, 0.2]
 LINEAR = OrderedPartition(LinearQuantile())
@@ -56,5 +57,5 @@ def test_a_monitor_watches_every_level(fitted):
     rule, X, scores = fitted
     monitor = rule.monitor()
     monitor.update(X, scores)
-    titles = {watch.title for watch in rule._watched()}
+    titles = {watch.title for watch in watches_of(rule)}
     assert titles == {f"alpha {level:g}, " for level in LEVELS}

@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 FITS = ("fit", "fit_blocks", "fit_transform")
+KEEP_SELF = ("monitor",)  # what they return notices a refit of the estimator itself
 
 
 class Estimator(BaseEstimator):
@@ -36,9 +37,13 @@ class Estimator(BaseEstimator):
         for name, method in [*vars(cls).items()]:
             if name in FITS:
                 setattr(cls, name, in_one_step(method))
-            elif isfunction(method) and (name == "__call__" or not name.startswith("_")):
+            elif name == "__call__" or (isfunction(method) and _reads_fit(name)):
                 setattr(cls, name, from_one_fit(method))
         super().__init_subclass__(**options)
+
+
+def _reads_fit(name: str) -> bool:
+    return not name.startswith("_") and name not in KEEP_SELF
 
 
 def in_one_step(fit: Callable[..., Any]) -> Callable[..., Any]:

@@ -548,8 +548,6 @@ def check_pairs(
     estimator._n_calibration = effective_rows(len(scores), weights)
     # rows that weigh one or nothing are rows, and have ranks
     estimator._weighted = weights is not None and not np.isin(weights, (0.0, 1.0)).all()
-    if getattr(estimator, "_digests_data", False):
-        estimator.data_digest_ = data_digest(X, scores, weights)
     return X, scores, weights
 
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexabl
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from plcp._base import Estimator, from_one_fit
+from plcp._base import Estimator
 from plcp._folds import Fold, row_sets, rows_of, split_rows
 from plcp._options import check_alpha, check_option, check_same_rows
 from plcp._rows import is_frame, is_module, plain, row_labels, take
@@ -33,8 +33,6 @@ from plcp._validation import (
     remember_columns,
 )
 from plcp.models import MeanScalePair, QuantilePair
-from plcp.monitoring import Monitor
-from plcp.monitoring.monitor import Sighting, Watch
 from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors.base import seeded, training_params, training_routes
 from plcp.scores import AbsoluteResidual, LabelProbability, Score
@@ -50,6 +48,9 @@ from plcp.thresholds.base import (
     is_several,
 )
 from plcp.thresholds.guarantees import EXACT
+
+if TYPE_CHECKING:
+    from plcp.monitoring import Monitor
 
 __all__ = [
     "ConformalClassifier",
@@ -268,7 +269,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
             )
         return rule.groups(self._select(self._check_rows(X)))
 
-    def monitor(self, rate: float = 0.05) -> Monitor:
+    def monitor(self, rate: float = 0.05) -> "Monitor":
         """Return a monitor of coverage in each group, for rows whose labels are known later.
 
         Each tail is monitored at its share of alpha. Of several alphas each is monitored by its own
@@ -279,37 +280,16 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         rate : float, default=0.05
             Probability of any false alarm, ever, for all groups together.
         """
-        check_is_fitted(self)
+        from plcp.monitoring import Monitor
+
         return Monitor(self, rate)
 
-    @from_one_fit
-    def _watched(self) -> list[Watch]:
-        """Return what a monitor watches: each tail and alpha."""
-        score = self.conformity_
-        exact = score.learned is None and not score.draws
-        one = len(self.thresholds_) == 1
-        return [
-            watch._replace(
-                title=watch.title if one else f"tail {i}, {watch.title}",
-                exact=watch.exact and exact,
-            )
-            for i, rule in enumerate(self.thresholds_, start=1)
-            for watch in rule._watched()
-        ]
-
-    @from_one_fit
-    def _sight(self, X: Any, y: ArrayLike, rule_groups: ArrayLike | None = None) -> list[Sighting]:
-        """Return which rows with labels ``y`` were missed, and the rows of each group."""
-        if rule_groups is not None:
-            raise ValueError(
-                "rule_groups are for bare threshold rules: the rule of this "
-                f"{type(self).__name__} finds groups in X"
-            )
+    def _scored(self, X: Any, y: ArrayLike) -> tuple[FloatArray, Any]:
+        """Return scores of labelled rows, one column per tail, and the features of the rule."""
         check_same_rows(X, y=y)
         X, codes = self._check_rows(X), self._encode(self._check_labels(y))
         scores = _one_column_per_tail(self.conformity_.on_rows(X)(self._predictions(X), codes))
-        rows, tails = self._select(X), zip(self.thresholds_, scores.T, strict=True)
-        return [sighting for rule, column in tails for sighting in rule._sight(rows, column)]
+        return scores, self._select(X)
 
     def _inputs(self, X: Any) -> _Inputs:
         """Return what the sets of new rows are made of."""

@@ -17,6 +17,7 @@ from plcp import (
     SplitConformal,
 )
 from plcp.monitoring.martingale import Urn
+from plcp.monitoring.watches import watches_of
 from plcp.quantiles import conformal_rank
 
 SOFT = SoftmaxPartition(n_starts=1, max_rounds=3)
@@ -72,8 +73,8 @@ def test_rows_of_equal_weight_foretell_misses_where_the_threshold_is_finite(rule
     """Eight rows of weight two reach 90 %, which eight rows do not: a miss is no wonder."""
     rule.fit(np.zeros((8, 1)), np.arange(8.0), sample_weight=np.full(8, 2.0))
     assert rule.predict([[0.0]]) == [7.0]
-    (watch,) = rule._watched()
-    for urn in (watch.everybody, *watch.groups.values()):
+    (watch,) = watches_of(rule)
+    for urn in (watch.all_rows, *watch.groups.values()):
         assert urn.misses / sum(urn) == pytest.approx(0.1)
 
 
@@ -89,8 +90,8 @@ def test_the_urn_of_a_threshold_holds_one_ball_a_gap_among_the_scores(n, alpha):
 def test_only_rows_that_were_held_out_are_in_the_urn(size, rng):
     """Those that taught the regressor say nothing of how far the threshold may be off."""
     X, scores = pairs(rng, 200)
-    (watch,) = Rectified(LinearQuantile(), calibration_size=size).fit(X, scores)._watched()
-    assert watch.everybody == Urn.of(round(200 * size), 0.1)
+    (watch,) = watches_of(Rectified(LinearQuantile(), calibration_size=size).fit(X, scores))
+    assert watch.all_rows == Urn.of(round(200 * size), 0.1)
     learned = PLCP(OrderedPartition(LinearQuantile()), 2, calibration="split", random_state=0)
-    (watch,) = learned.set_params(calibration_size=size).fit(X, scores)._watched()
+    (watch,) = watches_of(learned.set_params(calibration_size=size).fit(X, scores))
     assert sum(sum(urn) - 1 for urn in watch.groups.values()) == round(200 * size)

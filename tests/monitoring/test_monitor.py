@@ -31,6 +31,7 @@ from plcp import (
 )
 from plcp.monitoring import Monitor
 from plcp.monitoring.bounds import anytime_bounds
+from plcp.monitoring.watches import watches_of
 
 OVERLAPPING = {"large": lambda X: X[:, 0] > 0.3, "small": lambda X: X[:, 0] < 0.6}
 RULES = [
@@ -222,10 +223,10 @@ def test_groups_given_by_hand_are_given_again(rng):
 def test_weighted_rows_tell_less_and_the_guarantee_says_so(rng):
     X, scores = pairs(rng, 500)
     plain = Mondrian(lambda X: X[:, 0] > 0.5).fit(X, scores)
-    (even,) = plain._watched()
+    (even,) = watches_of(plain)
     assert "at most 0.05" in plain.monitor().guarantee_
     weighted = plain.fit(X, scores, sample_weight=rng.exponential(size=500) ** 2)
-    (uneven,) = weighted._watched()
+    (uneven,) = watches_of(weighted)
     assert "Approximate" in weighted.monitor().guarantee_
     for group, urn in uneven.groups.items():
         assert sum(urn) < sum(even.groups[group])
@@ -355,10 +356,10 @@ def test_the_state_of_another_rule_is_refused(rng, split):
             Monitor.from_json(other.fit(*pairs(rng, 200)), state)
 
 
-def test_a_rule_that_was_fitted_anew_is_noticed(rng, split):
+def test_a_refit_of_the_rule_is_noticed(rng, split):
     monitor = split.monitor().update(*pairs(rng, 50))
     split.fit(*pairs(rng, 200))
-    with pytest.raises(ValueError, match="fitted anew: begin anew"):
+    with pytest.raises(ValueError, match="fitted again: begin again"):
         monitor.update(*pairs(rng, 50))
     assert monitor.n_rows_ == 50
 
@@ -424,9 +425,9 @@ def test_a_rule_that_is_not_fitted_has_no_monitor():
         Monitor(SplitConformal())
 
 
-def test_a_rule_of_an_earlier_version_is_to_be_fitted_anew(rng, split):
-    del split._n_calibration  # as it was not counted then
-    with pytest.raises(ValueError, match="fit it anew"):
+def test_a_rule_without_a_count_of_rows_is_refused(split):
+    del split._n_calibration
+    with pytest.raises(ValueError, match="fit it again"):
         split.monitor()
 
 

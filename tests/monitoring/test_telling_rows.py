@@ -15,6 +15,7 @@ from plcp import (
 )
 from plcp._validation import effective_columns
 from plcp.monitoring.martingale import Urn
+from plcp.monitoring.watches import watches_of
 
 
 def beyond_two(X):
@@ -31,11 +32,11 @@ GIVEN = np.array([2.0, 2.0, 4.0, 1.0, 1.0, 1.0, 1.0, *[3.0] * 20])
 def test_weights_of_one_group_say_nothing_of_another(unit):
     """8² / 24 rows where weights differ, all rows where they do not, in any unit of weight."""
     rule = Mondrian(0).fit(GROUPS, np.arange(27.0), sample_weight=unit * GIVEN)
-    (watch,) = rule._watched()
+    (watch,) = watches_of(rule)
     assert list(watch.groups.values()) == [
         Urn.of(n, 0.1, weighted=True) for n in (64 / 24, 4.0, 20.0)
     ]
-    assert watch.everybody == Urn.of(72**2 / (24 + 4 + 180), 0.1, weighted=True)
+    assert watch.all_rows == Urn.of(72**2 / (24 + 4 + 180), 0.1, weighted=True)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def test_weights_of_one_group_say_nothing_of_another(unit):
     ids=lambda rule: type(rule).__name__,
 )
 def test_rows_in_some_of_several_groups_tell_of_these(rule):
-    (watch,) = rule.fit(GROUPS, np.arange(27.0), sample_weight=GIVEN)._watched()
+    (watch,) = watches_of(rule.fit(GROUPS, np.arange(27.0), sample_weight=GIVEN))
     assert list(watch.groups.values()) == [Urn.of(64**2 / (4 + 180), 0.1, weighted=True)]
 
 
@@ -81,7 +82,7 @@ def learned(rng, weights, **options):
 def test_rows_of_a_learned_group_tell_of_it(options, rng):
     weights = rng.exponential(size=400)
     rule, X = learned(rng, weights, **options)
-    for watch, level in zip(rule._watched(), getattr(rule, "rules_", [rule]), strict=True):
+    for watch, level in zip(watches_of(rule), getattr(rule, "rules_", [rule]), strict=True):
         rows = [weights[level.groups(X) == group] for group in range(3)]
         expected = [own.sum() ** 2 / (own**2).sum() for own in rows]
         np.testing.assert_allclose([sum(urn) - 1 for urn in watch.groups.values()], expected)
@@ -89,7 +90,7 @@ def test_rows_of_a_learned_group_tell_of_it(options, rng):
 
 def test_rows_that_taught_are_in_no_urn_of_weighted_ones(rng):
     rule, _ = learned(rng, np.full(400, 3.0), calibration="split")
-    (watch,) = rule._watched()
+    (watch,) = watches_of(rule)
     rows = [sum(urn) - 1 for urn in watch.groups.values()]
     np.testing.assert_allclose(rows, rule.group_sizes_ / 3)
     assert sum(rows) == pytest.approx(200)
@@ -98,13 +99,13 @@ def test_rows_that_taught_are_in_no_urn_of_weighted_ones(rng):
 @pytest.mark.filterwarnings("ignore::plcp.exceptions.InfiniteThresholdWarning")
 def test_rows_too_few_for_a_threshold_are_one_group():
     rule = PLCP(alpha=0.01).fit(np.arange(4.0)[:, None], np.arange(4.0), [2.0, 2.0, 4.0, 0.0])
-    (watch,) = rule._watched()
+    (watch,) = watches_of(rule)
     assert [*watch.groups.values()] == [Urn.of(64 / 24, 0.01, weighted=True)]
 
 
 @pytest.mark.parametrize("rule", [SplitConformal(), Mondrian(0)], ids=["all", "groups"])
 def test_rows_of_weight_one_and_none_are_rows(rule):
     counts = np.array([1.0] * 19 + [0.0] * 5)
-    (watch,) = rule.fit(np.zeros((24, 1)), np.arange(24.0), sample_weight=counts)._watched()
-    for urn in (watch.everybody, *watch.groups.values()):
+    (watch,) = watches_of(rule.fit(np.zeros((24, 1)), np.arange(24.0), sample_weight=counts))
+    for urn in (watch.all_rows, *watch.groups.values()):
         assert urn == Urn.of(19, 0.1)

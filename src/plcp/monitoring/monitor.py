@@ -1,10 +1,10 @@
-"""What a monitor asks of a fitted rule."""
+"""Monitors of coverage: rows come in, evidence of drift is kept, and JSON continues it."""
 
 import hashlib
 import json
 import math
 from dataclasses import asdict, fields
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,47 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp._options import Told, check_share
 from plcp._rows import count
-from plcp.monitoring.martingale import TILTS, Alarm, Evidence, Origins, Rows, Stream, Urn, stamps_of
+from plcp.conformal import Conformal
+from plcp.monitoring.martingale import TILTS, Alarm, Evidence, Origins, Rows, Stream, stamps_of
 from plcp.monitoring.report import Report, judged
+from plcp.monitoring.watches import Misses, Watch, misses_of, watches_of
 from plcp.quantiles import FloatArray, IntArray
-
-
-class Watch(NamedTuple):
-    """Thresholds of one level, or of one tail, and what calibration foretells of their misses.
-
-    ``title`` tells them from others of the same rule; ``everybody`` is the urn of all rows where
-    not each of them is in just one group; ``exact`` says whether misses follow the urns to the
-    letter if nothing drifts; ``digest`` tells these thresholds from any others.
-    """
-
-    title: str
-    alpha: float
-    everybody: Urn
-    groups: dict[str, Urn]
-    exact: bool
-    digest: str
-
-
-class Sighting(NamedTuple):
-    """Which rows were missed, and the rows of each group, rising.
-
-    ``disjoint`` says whether each row is in just one group, or in one never seen.
-    """
-
-    missed: NDArray[np.bool_]
-    members: list[IntArray]
-    disjoint: bool
-
-
-class Watched(Protocol):
-    """A fitted rule, or a conformal estimator around one."""
-
-    def _watched(self) -> list[Watch]:
-        """Return what is to be watched, one a level and tail."""
-
-    def _sight(self, X: Any, y: ArrayLike, rule_groups: ArrayLike | None = None) -> list[Sighting]:
-        """Return what happened to rows, one a watch."""
-
+from plcp.thresholds.base import ThresholdRule
 
 STATE = Told("state of a monitor", "what to_json wrote")
 MOST = 2**53  # rows that a float can count
@@ -144,20 +109,20 @@ def monitor_guarantee(rate: float, watches: list[Watch]) -> str:
     return (
         f"Approximate: the probability of any alarm, ever, is about {rate:g}, for {which}, if rows "
         "are exchangeable with those that calibrated. Misses of thresholds that are not ranks "
-        f"among held-out scores are only about as many as calibration foretells. {bounds}"
+        f"among held-out scores are only about as many as calibration predicts. {bounds}"
     )
 
 
 FORMAT = "plcp monitor 1"
-EVERYBODY = "all"
+ALL = "all"
 
 
 class Monitor:
     """Watches whether a rule still covers each of its groups, on rows whose labels came later.
 
     Made by ``rule.monitor()``, of a fitted threshold rule or conformal estimator. Misses of each
-    group, and of all rows together, are compared with what calibration foretells of them, chance
-    in the calibration included: evidence of more misses, since any row, is a martingale while
+    group, and of all rows together, are compared with what calibration predicts, chance in the
+    calibration included: evidence of more misses, since any row, is a martingale while
     nothing drifts. So the probability of any false alarm, ever, however often one looks, is at
     most ``rate`` (Ville's inequality, a share of the rate for each group). This is exact where
     thresholds are ranks of held-out scores that do not tie, and about right for other rules, whose
@@ -201,17 +166,16 @@ class Monitor:
     >>> again = Monitor.from_json(rule, monitor.to_json())
     """
 
-    def __init__(self, rule: Watched, rate: float = 0.05) -> None:
-        if isinstance(rule, type) or not hasattr(rule, "_watched"):
+    def __init__(self, rule: Any, rate: float = 0.05) -> None:
+        if not isinstance(rule, Conformal | ThresholdRule):
             raise TypeError(
-                f"a fitted threshold rule or conformal estimator can be watched, got {rule!r}: "
+                f"a fitted threshold rule or conformal estimator can be monitored, got {rule!r}: "
                 "give one, such as PLCP().fit(X, scores)"
             )
-        if hasattr(rule, "fit"):
-            check_is_fitted(rule)
+        check_is_fitted(rule, "guarantee_")
         self.rule = rule
         self.rate = check_share("rate", rate, ": 0.05 is one false alarm in twenty monitors")
-        self._watches = rule._watched()
+        self._watches = watches_of(rule)
         self._digest = _digest_of(self._watches)
         self._streams = [Stream.start() for _ in self._names()]
         self.guarantee_ = monitor_guarantee(self.rate, self._watches)
@@ -239,13 +203,14 @@ class Monitor:
         stamps = stamps_of(at, n)
         if n == 0:
             return self
-        if _digest_of(self.rule._watched()) != self._digest:
-            raise ValueError("the rule was fitted anew: begin anew with rule.monitor()")
+        if _digest_of(watches_of(self.rule)) != self._digest:
+            raise ValueError("the rule was fitted again: begin again with rule.monitor()")
         numbers = self.n_rows_ + np.arange(n)
         found: list[Stream] = []
-        for watch, sighting in zip(self._watches, self.rule._sight(X, y, rule_groups), strict=True):
+        misses = misses_of(self.rule, X, y, rule_groups)
+        for watch, seen in zip(self._watches, misses, strict=True):
             streams = self._streams[len(found) : len(found) + 1 + len(watch.groups)]
-            found += self._after(watch, sighting, streams, numbers, stamps)
+            found += self._after(watch, seen, streams, numbers, stamps)
         self._streams = found
         return self
 
@@ -257,23 +222,23 @@ class Monitor:
     def _after(
         self,
         watch: Watch,
-        sighting: Sighting,
+        misses: Misses,
         streams: list[Stream],
         numbers: IntArray,
         stamps: NDArray[Any],
     ) -> list[Stream]:
         """Streams of all rows and of each group, after more rows."""
-        everybody, missed = streams[0], sighting.missed
-        chances: FloatArray = np.zeros(len(missed))  # a group never seen is never missed
+        all_rows, missed = streams[0], misses.missed
+        chances: FloatArray = np.zeros(len(missed))  # rows of a new group have infinite thresholds
         found = []
-        of_groups = zip(watch.groups.values(), sighting.members, streams[1:], strict=True)
+        of_groups = zip(watch.groups.values(), misses.members, streams[1:], strict=True)
         for urn, rows, stream in of_groups:
             chances[rows] = urn.chances(missed[rows], stream.n, stream.misses)
             seen = Rows(missed[rows], chances[rows], numbers[rows], stamps[rows])
             found.append(stream.after(seen, self._bar))
-        if not sighting.disjoint:
-            chances = watch.everybody.chances(missed, everybody.n, everybody.misses)
-        return [everybody.after(Rows(missed, chances, numbers, stamps), self._bar), *found]
+        if not misses.disjoint:
+            chances = watch.all_rows.chances(missed, all_rows.n, all_rows.misses)
+        return [all_rows.after(Rows(missed, chances, numbers, stamps), self._bar), *found]
 
     @property
     def _bar(self) -> float:
@@ -298,7 +263,7 @@ class Monitor:
         return json.dumps(state, allow_nan=False, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, rule: Watched, state: str) -> Self:
+    def from_json(cls, rule: Any, state: str) -> Self:
         """Return the monitor of this rule that `to_json` told; refuse one of another rule."""
         values = STATE.parse(state)
         STATE.check_keys(values, {"format", "digest", "rate", "groups"})
@@ -308,16 +273,14 @@ class Monitor:
         if values["digest"] != monitor._digest:
             raise ValueError(
                 "the state is that of a monitor of other thresholds: give the rule it was made of, "
-                "or begin anew with rule.monitor()"
+                "or begin again with rule.monitor()"
             )
         STATE.check_keys(values["groups"], {*monitor._names()})
         monitor._streams = [from_plain(values["groups"][name]) for name in monitor._names()]
         return monitor
 
     def _names(self) -> list[str]:
-        return [
-            f"{watch.title}{name}" for watch in self._watches for name in (EVERYBODY, *watch.groups)
-        ]
+        return [f"{watch.title}{name}" for watch in self._watches for name in (ALL, *watch.groups)]
 
     def _targets(self) -> list[float]:
         return [1 - watch.alpha for watch in self._watches for _ in range(1 + len(watch.groups))]

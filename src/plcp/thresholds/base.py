@@ -1,16 +1,14 @@
 """What threshold rules share: one alpha or several, groups by name, checks at the boundary."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
-from inspect import signature
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from plcp._base import Estimator, from_one_fit
+from plcp._base import Estimator
 from plcp._options import check_alpha, check_rate, check_same_rows, shown
 from plcp._validation import (
     check_features,
@@ -21,12 +19,11 @@ from plcp._validation import (
     takes_nan,
 )
 from plcp.groups.groups import label_text
-from plcp.monitoring import Monitor
-from plcp.monitoring.martingale import Urn
-from plcp.monitoring.monitor import Sighting, Watch
 from plcp.quantiles import FloatArray, IntArray, pinball_loss
 from plcp.regressors.base import one_seed
-from plcp.thresholds.guarantees import EXACT
+
+if TYPE_CHECKING:
+    from plcp.monitoring import Monitor
 
 Alpha = float | Sequence[float]
 
@@ -168,126 +165,6 @@ def _split(names: list[str], rows: IntArray, codes: IntArray) -> Members:
     return dict(zip(names, np.split(rows[: ends[-1]], ends[:-1]), strict=True))
 
 
-NUMBERS = ("threshold_", "thresholds_", "level_", "levels_", "coef_", "intercept_", "scores_")
-
-
-class Watchable:
-    """A rule that can be watched once it is fitted."""
-
-    _reads_ranks: ClassVar[bool] = False  # whether thresholds are ranks among scores held out
-    _n_calibration: float  # calibration rows; of weighted ones, how many equal ones tell as much
-    _weighted: bool = False  # whether any of them count as more or less than one
-    _group_rows: FloatArray | None = None  # the same as _n_calibration of each group, if weighted
-    data_digest_: str | None  # of the rows that taught it, see ``plcp._validation``
-
-    def monitor(self, rate: float = 0.05) -> Monitor:
-        """Return a monitor of coverage in each group, for rows whose scores are known later.
-
-        Of several alphas each is monitored with its own thresholds, before any is raised to that of
-        a larger alpha.
-
-        Parameters
-        ----------
-        rate : float, default=0.05
-            Probability of any false alarm, ever, for all groups together.
-        """
-        check_is_fitted(self, "guarantee_")
-        return Monitor(self, rate)
-
-    @from_one_fit
-    def _watched(self) -> list[Watch]:
-        """Return what a monitor watches, one a level."""
-        if not hasattr(self, "rules_"):
-            return [_watch_of(self)]
-        each = ((rule.alpha, rule._watched()) for rule in self.rules_)
-        return [w._replace(title=f"alpha {alpha:g}, ") for alpha, watches in each for w in watches]
-
-    @from_one_fit
-    def _sight(self, X: Any, y: ArrayLike, rule_groups: ArrayLike | None = None) -> list[Sighting]:
-        """Return which rows with scores ``y`` were missed, and the rows of each group."""
-        given = () if rule_groups is None else (rule_groups,)
-        if given:
-            _check_takes_groups(self)
-        rules = self.rules_ if hasattr(self, "rules_") else [self]
-        check_same_rows(X, y=y)
-        scores = check_scores(y)
-        return [_sighting_of(rule, X, scores, *given) for rule in rules]
-
-    def _count_blocks(self, n: float) -> None:
-        """Note how many rows calibrated in blocks: they were never in one place, to be digested."""
-        self._n_calibration, self.data_digest_ = float(n), None
-        self._weighted = False
-        vars(self).pop("_group_rows", None)  # of an earlier fit, with weights
-
-    def group_names(self) -> list[str]:
-        """Return the names of the groups that were learned or given, in their order."""
-        return distinct(label_text(group) for group in getattr(self, "groups_", ()))
-
-
-def _check_takes_groups(rule: Any) -> None:
-    if "groups" not in signature(rule.predict).parameters:
-        raise ValueError(
-            f"rule_groups are for rules whose predict takes groups, which {type(rule).__name__} "
-            "does not: leave them out"
-        )
-
-
-def _watch_of(rule: Any) -> Watch:
-    alpha, names = float(rule.alpha), rule.group_names()
-    sizes = _rows_of_groups(rule) if names else np.empty(0)
-    return Watch(
-        title="",
-        alpha=alpha,
-        everybody=Urn.of(_calibration_rows(rule, sizes), alpha, rule._weighted),
-        groups={
-            name: Urn.of(size, alpha, rule._weighted)
-            for name, size in zip(distinct(["all", *names])[1:], sizes, strict=True)
-        },
-        # equal new rows share their draw, and each row that calibrated has its own
-        exact=rule._reads_ranks and EXACT in rule.guarantee_ and not rule.draws,
-        digest=_digest(rule, alpha),
-    )
-
-
-def _rows_of_groups(rule: Any) -> FloatArray:
-    """Return how many rows calibrated each group; of weighted ones, how many tell as much."""
-    return np.asarray(rule.group_sizes_ if rule._group_rows is None else rule._group_rows)
-
-
-def _calibration_rows(rule: Any, sizes: Any) -> float:
-    """Return how many rows calibrated; of groups that were counted in blocks, their sum."""
-    if hasattr(rule, "_n_calibration"):
-        return float(rule._n_calibration)
-    if len(sizes):
-        return float(np.sum(sizes))
-    raise ValueError(
-        f"this {type(rule).__name__} was fitted by an earlier version and does not know by how "
-        "many rows: fit it anew to monitor it"
-    )
-
-
-def _sighting_of(rule: Any, X: Any, scores: Any, *given: ArrayLike) -> Sighting:
-    groups, thresholds = rule.assign(X, *given)
-    check_lengths(thresholds, scores)
-    names = rule.group_names()
-    if groups is None or not names:
-        members = rule.members(X, *given)
-    else:
-        members = members_of_codes(names, np.where(groups < 0, len(names), groups))
-    disjoint = bool(names) and groups is not None
-    return Sighting(scores > thresholds, [*members.values()], disjoint)
-
-
-def _digest(rule: Any, alpha: float) -> str:
-    """Digest of the numbers that thresholds are made of."""
-    digest = hashlib.sha256(f"{type(rule).__name__} {alpha!r}".encode())
-    digest.update(str(getattr(rule, "data_digest_", None)).encode())
-    for name in NUMBERS:
-        if hasattr(rule, name):
-            digest.update(np.asarray(getattr(rule, name), dtype="<f8").tobytes())
-    return digest.hexdigest()
-
-
 class Assigned(NamedTuple):
     """Group number of each row, where rows have just one, and the threshold of each."""
 
@@ -295,7 +172,7 @@ class Assigned(NamedTuple):
     thresholds: FloatArray
 
 
-class ThresholdRule(Watchable, RegressorMixin, Estimator):
+class ThresholdRule(RegressorMixin, Estimator):
     """Turns calibration pairs (x, s) into a threshold function x ↦ q(x).
 
     A rule is a scikit-learn regressor whose target is the score: ``fit(X, scores)`` learns,
@@ -312,8 +189,11 @@ class ThresholdRule(Watchable, RegressorMixin, Estimator):
 
     alpha: Any  # a rate, or several
     guarantee_: str
-    _digests_data = True
     rules_: list[Self]  # for several alphas: one rule each
+    _reads_ranks: ClassVar[bool] = False  # whether thresholds are ranks among held-out scores
+    _n_calibration: float  # calibration rows, of weighted ones the effective number (Kish)
+    _weighted: bool = False  # whether any of them count as more or less than one
+    _group_rows: FloatArray | None = None  # the effective number in each group, if weighted
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn thresholds from features ``X`` and scores ``y``.
@@ -434,6 +314,29 @@ class ThresholdRule(Watchable, RegressorMixin, Estimator):
     def _shares_groups(self) -> bool:
         """Whether several alphas have the same groups."""
         return True
+
+    def group_names(self) -> list[str]:
+        """Return the names of the groups that were learned or given, in their order."""
+        return distinct(label_text(group) for group in getattr(self, "groups_", ()))
+
+    def monitor(self, rate: float = 0.05) -> "Monitor":
+        """Return a monitor of coverage in each group, for rows whose scores are known later.
+
+        Of several alphas each is monitored with its own thresholds, before any is raised to that of
+        a larger alpha.
+
+        Parameters
+        ----------
+        rate : float, default=0.05
+            Probability of any false alarm, ever, for all groups together.
+        """
+        from plcp.monitoring import Monitor
+
+        return Monitor(self, rate)
+
+    def _count_blocks(self, n: float) -> None:
+        """Note how many rows calibrated in blocks, of weight one each."""
+        self._n_calibration, self._weighted, self._group_rows = float(n), False, None
 
     @property
     def draws(self) -> bool:
