@@ -13,8 +13,8 @@ from plcp.datasets import make_nonlinear
 from plcp.out_of_core import Held, hash_rows
 from plcp.out_of_core.linear import fit_folds, fold_of
 from plcp.out_of_core.samples import draws, in_hash_order
-from plcp.thresholds._plcp_calibration import Reading
-from plcp.thresholds._plcp_learning import Pairs, ordered_evidence
+from plcp.thresholds._plcp_calibration import calibrate_groups
+from plcp.thresholds._plcp_learning import Pairs, place_predicted
 
 task = make_nonlinear(1200, random_state=0)
 X, scores = task.X, task.scores
@@ -95,12 +95,13 @@ def test_levels_of_a_line_are_read_off_its_folds(within):
     regressor = np.choose(folds, [model.predict(X) for model in models])
     partition = OrderedPartition(n_groups=4, alpha=0.2)
     partition.regressor_ = None
-    evidence = ordered_evidence(
+    evidence = place_predicted(
         partition.cut(regressor, scores, None), regressor, Pairs(X, scores, None)
     )
-    reading = Reading(0.2, "cross", "mode", within == "regressor", 0)
-    expected, _ = reading.levels(partition, evidence, evidence)
-    assert_array_equal(rule.levels_, expected.levels)
+    rule_in_memory = PLCP(alpha=0.2)
+    rule_in_memory._follow = within == "regressor"
+    expected, _ = calibrate_groups(rule_in_memory, partition, evidence, evidence)
+    assert_array_equal(rule.corrections_, expected.values)
     assert_array_equal(rule.thresholds_, expected.thresholds)
 
 
@@ -118,7 +119,7 @@ def test_thresholds_are_negative_only_where_a_score_is(least, partition, calibra
     regressor = rule.partition_.predict_quantile
     steep = np.sign(regressor(np.eye(20)) - regressor(np.zeros((20, 20))))
     far = -1e3 * steep[None]  # where a line is far below zero
-    free = regressor(far) + rule.levels_[rule.groups(far)]
+    free = regressor(far) + rule.corrections_[rule.groups(far)]
     assert free[0] < 0
     assert_array_equal(rule.predict(far), free if least < 0 else [0.0])
 

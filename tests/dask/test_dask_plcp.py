@@ -22,8 +22,8 @@ from plcp.out_of_core import hash_rows
 from plcp.out_of_core.linear import fold_of
 from plcp.out_of_core.samples import draws, in_hash_order
 from plcp.quantiles import conformal_rank
-from plcp.thresholds._plcp_calibration import Reading
-from plcp.thresholds._plcp_learning import Pairs, ordered_evidence
+from plcp.thresholds._plcp_calibration import calibrate_groups
+from plcp.thresholds._plcp_learning import Pairs, place_predicted
 from plcp.thresholds.plcp import teach
 
 some = settings(max_examples=15)
@@ -47,7 +47,7 @@ def fitted(X, scores, lengths, **options):
 
 def assert_same(rule, other):
     local, other = rule.to_local(), other if isinstance(other, PLCP) else other.to_local()
-    for name in ("thresholds_", "levels_", "group_sizes_"):
+    for name in ("thresholds_", "corrections_", "group_sizes_"):
         assert_array_equal(getattr(local, name), getattr(other, name))
     assert_array_equal(local.partition_.cuts_, other.partition_.cuts_)
     assert local.guarantee_ == other.guarantee_
@@ -122,13 +122,13 @@ def test_all_rows_give_the_thresholds_that_their_evidence_gives_in_memory(calibr
     )
     partition = taught.partition_.cut(*seen, None)
     seen, honest = (
-        ordered_evidence(partition, values, Pairs(None, own, None))
-        for values, own in (seen, honest)
+        place_predicted(partition, values, Pairs(None, own, None)) for values, own in (seen, honest)
     )
-    reading = Reading(0.1, calibration, "mode", within == "regressor", 0)
-    expected, _ = reading.levels(partition, seen, honest)
+    rule_in_memory = PLCP(calibration=calibration)
+    rule_in_memory._follow = within == "regressor"
+    expected, _ = calibrate_groups(rule_in_memory, partition, seen, honest)
     assert_array_equal(rule.partition_.cuts_, partition.cuts_)
-    assert_array_equal(rule.levels_, expected.levels)
+    assert_array_equal(rule.corrections_, expected.values)
     assert_array_equal(rule.thresholds_, expected.thresholds)
     assert_array_equal(rule.group_sizes_, expected.sizes)
 
@@ -177,7 +177,7 @@ def test_trees_of_lightgbm_learn_where_the_rows_lie(client, objective):
         own &= numbers <= np.sort(numbers)[1999]
         regressor[own] = model.predict(X[own])
     groups = local._rank[local._owner[local.partition_.group_of(regressor)]]
-    assert (scores <= regressor + local.levels_[groups]).sum() == conformal_rank(6000, 0.1)
+    assert (scores <= regressor + local.corrections_[groups]).sum() == conformal_rank(6000, 0.1)
 
 
 def test_frames_with_categories_are_frames_on_the_workers(client):

@@ -179,9 +179,11 @@ def test_a_mean_with_an_infinite_level_is_infinite_where_that_has_a_share(rng):
     rule = PLCP(
         SoftmaxPartition(), n_groups=2, calibration="joint", assignment="mean", random_state=0
     ).fit(X, scores)
-    rule.levels_ = np.array([rule.levels_[0], np.inf])
+    rule.corrections_ = np.array([rule.corrections_[0], np.inf])
     assert np.isposinf(assert_served(rule, X)(X)["threshold"]).all()
-    rule.levels_ = np.array([-5.0, rule.levels_[0]])  # and no threshold is below the least score
+    rule.corrections_ = np.array(
+        [-5.0, rule.corrections_[0]]
+    )  # and no threshold is below the least score
     assert (assert_served(rule, X)(X)["threshold"] >= 0).all()
 
 

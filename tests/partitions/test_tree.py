@@ -14,8 +14,8 @@ from plcp.datasets import make_nonlinear
 from plcp.partitions import CollapseWarning
 from plcp.partitions.tree import ranks
 from plcp.quantiles import conformal_rank, group_conformal_quantiles
-from plcp.thresholds._plcp_calibration import HeldGroups
-from plcp.thresholds._plcp_learning import Pairs, observe
+from plcp.thresholds._plcp_calibration import GroupedRows
+from plcp.thresholds._plcp_learning import Pairs, place
 
 
 def best_split(X, target, least):
@@ -110,8 +110,9 @@ def test_leaving_each_out_covers_exactly_the_rank_in_every_leaf(rng, alpha):
     groups, rows = tree.predict(pairs.X), np.arange(150)
     covered = np.zeros(150, dtype=bool)
     for i in rows:
-        seen = observe(tree, pairs.take(np.delete(rows, i)))
-        levels = HeldGroups(seen, seen.groups, 4).conformal(alpha, follow=False)
+        rest = pairs.take(np.delete(rows, i))
+        placed = place(tree, rest.X, rest)
+        levels = GroupedRows(placed, placed.cells, 4).conformal(alpha, follow=False)
         covered[i] = pairs.scores[i] <= levels[groups[i]]
     for group, n in enumerate(np.bincount(groups, minlength=4)):
         assert covered[groups == group].sum() == conformal_rank(n - 1, alpha)

@@ -56,7 +56,7 @@ def same(one, other):
         for name in (
             "threshold_",
             "thresholds_",
-            "levels_",
+            "corrections_",
             "groups_",
             "group_sizes_",
             "guarantee_",
@@ -144,8 +144,8 @@ def test_the_sample_teaches_and_all_rows_give_thresholds(file, table):
     assert np.array_equal(
         taught.partition_.predict_quantile(others[0]), rule.partition_.predict_quantile(others[0])
     )
-    groups = rule._rank[rule._owner[rule.partition_.group_of(regressor)]]
-    below = drawn[1] <= regressor + rule.levels_[groups]
+    groups = rule._group_of[np.searchsorted(rule.partition_.cuts_, regressor)]
+    below = drawn[1] <= regressor + rule.corrections_[groups]
     hits = below.sum() + (others[1] <= rule.assign(others[0]).thresholds).sum()
     assert hits == conformal_rank(N - 3, rule.alpha)
     assert f"{conformal_rank(N - 3, rule.alpha)} of the {N - 3} calibration scores" in (
@@ -161,7 +161,7 @@ def test_rows_that_taught_have_no_say_in_exact_thresholds(file, table):
     for group in range(2):
         rows = groups == group
         expected = conformal_quantile(excess_over(regressor[rows], others[1][rows]), rule.alpha)
-        assert rule.levels_[group] == expected
+        assert rule.corrections_[group] == expected
         assert rule.group_sizes_[group] == rows.sum()
     told, = (note for note in model.notes if "learned" in note)  # fmt: skip
     assert f"{len(drawn[1])} rows" in told

@@ -123,8 +123,8 @@ def test_cross_fitting_covers_exactly_the_rank_out_of_fold(rng, partition, signe
     scores = scores - 2.0 * signed
     rule = PLCP(partition, random_state=0).fit(X, scores)
     regressor = rule.partition_.regressor_.out_of_fold_
-    groups = rule._rank[rule._owner[rule.partition_.group_of(regressor)]]
-    threshold = regressor + rule.levels_[groups]
+    groups = rule._group_of[np.searchsorted(rule.partition_.cuts_, regressor)]
+    threshold = regressor + rule.corrections_[groups]
     assert (scores <= threshold).sum() == conformal_rank(450, 0.1)
     assert f"{conformal_rank(450, 0.1)} of the 450" in rule.guarantee_
 
@@ -305,7 +305,7 @@ def test_groups_too_small_for_a_finite_threshold_are_merged(rng, calibration, wi
     rule = PLCP(OrderedPartition(Column()), 30, within=within, calibration=calibration)
     rule.set_params(random_state=0).fit(X, scores)
     assert rule.partition_.n_groups_ > rule.n_groups_ > 1
-    assert np.isfinite(rule.levels_).all()
+    assert np.isfinite(rule.corrections_).all()
     assert rule.group_sizes_.sum() == (150 if calibration == "split" else 300)
     if calibration == "cross":  # counts are those expected: three times the nine points needed
         assert rule.group_sizes_.min() >= 27

@@ -155,8 +155,9 @@ def test_in_the_sample_every_level_covers_the_rank_it_promises(rng):
     rule = make("cross").fit(X, scores)
     for each, level in zip(rule.rules_, LEVELS, strict=True):
         regressor = each._factor * rule.partition_.learned_quantile(X)
-        groups = each._owner[rule.partition_.group_of(rule.partition_.learned_quantile(X))]
-        covered = (scores <= regressor + each.levels_[groups]).sum()
+        learned = rule.partition_.learned_quantile(X)
+        groups = each._group_of[np.searchsorted(rule.partition_.cuts_, learned)]
+        covered = (scores <= regressor + each.corrections_[groups]).sum()
         assert covered >= conformal_rank(len(scores), level)
 
 

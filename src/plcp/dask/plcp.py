@@ -244,7 +244,7 @@ class DaskPLCP(DaskRule):
 
     Attributes
     ----------
-    partition_, thresholds_, levels_, n_groups_, group_sizes_, history_, guarantee_ :
+    partition_, thresholds_, corrections_, n_groups_, group_sizes_, history_, guarantee_ :
         As in ``PLCP``.
 
     Examples

@@ -274,7 +274,7 @@ def _plcp(rows: Rows, rule: PLCP) -> Answer:
     graph = rows.graph
     ordered = isinstance(rule.partition_, OrderedPartition)
     place = _ordered_place(rows, rule) if ordered else _soft_place(rows, rule)
-    levels = rule.levels_[place.group_of]
+    levels = rule.corrections_[place.group_of]
     if rule.assignment == "mean" and place.memberships is not None:
         threshold = _mean_level(graph, place.memberships, levels)
     else:
@@ -293,7 +293,7 @@ def _ordered_place(rows: Rows, rule: PLCP) -> _Place:
     partition = rule.partition_
     predicted = rows.graph.once(partition, lambda: regressor(rows, partition.regressor_))
     number = interval(rows.graph, predicted, partition.cuts_)
-    return _Place(predicted, predicted, number, rule._rank[rule._owner[partition.interval_groups]])
+    return _Place(predicted, predicted, number, rule._group_of)
 
 
 def _soft_place(rows: Rows, rule: PLCP) -> _Place:
@@ -303,9 +303,10 @@ def _soft_place(rows: Rows, rule: PLCP) -> _Place:
             rule, 'assignment="sample" draws groups by chance', 'fit with assignment="mode"'
         )
     raw = graph.once(partition, lambda: memberships(rows, partition))
-    merged = joined(graph, raw, rule._owner, int(rule._owner.max()) + 1)
+    owner = np.asarray(rule._merged)
+    merged = joined(graph, raw, owner, int(owner.max()) + 1)
     regressor = graph.line(raw, partition.thresholds_)
-    return _Place(raw, regressor, likeliest(graph, merged), rule._rank, merged)
+    return _Place(raw, regressor, likeliest(graph, merged), rule._group_of, merged)
 
 
 def _rectified(rows: Rows, rule: Rectified) -> Answer:

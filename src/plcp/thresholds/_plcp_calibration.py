@@ -1,8 +1,7 @@
-"""What levels are read off: rows in groups, in memory or elsewhere."""
+"""How PLCP calibrates learned groups: small ones join, and each has a conformal correction."""
 
-from abc import ABC, abstractmethod
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,12 +25,11 @@ from plcp.quantiles import (
 )
 from plcp.regressors.base import one_seed, seeded
 from plcp.regressors.stacking import quantile_at
-from plcp.thresholds._plcp_learning import Evidence, Learned, learn
-from plcp.thresholds.guarantees import plcp_guarantee
+from plcp.thresholds._plcp_learning import Learned, Placed, learn
 
 
-class Grouped(ABC):
-    """Evidence in groups, which says no more about its rows than levels need.
+class GroupedRows:
+    """Calibration rows in memory, in the groups given.
 
     Attributes
     ----------
@@ -41,129 +39,94 @@ class Grouped(ABC):
         Number of rows in each group, of weighted ones the effective number (Kish).
     """
 
-    masses: FloatArray
-    sizes: FloatArray
-
-    @abstractmethod
-    def conformal(self, alpha: float, follow: bool) -> FloatArray:
-        """Conformal quantile of each group: of scores, or of their excess over the prediction."""
-
-    @abstractmethod
-    def common(self, level: float) -> float:
-        """Quantile of what all scores have beyond the prediction."""
-
-    @abstractmethod
-    def own(self, level: float) -> FloatArray:
-        """Return the same quantile of each group that has rows, NaN for the others."""
-
-    @abstractmethod
-    def covered(self, level: float) -> FloatArray:
-        """Mass of each group's rows whose score exceeds its prediction by at most ``level``."""
-
-    @abstractmethod
-    def lift(self, levels: FloatArray, alpha: float) -> float:
-        """Conformal quantile of what all scores have beyond predicted and level."""
-
-    @abstractmethod
-    def medians(self) -> FloatArray:
-        """Median predicted of each group; of all rows where a group has none."""
-
-
-class HeldGroups(Grouped):
-    """Evidence in memory, in the groups given."""
-
-    def __init__(self, evidence: Evidence, groups: IntArray, n_groups: int) -> None:
-        self.evidence = evidence
+    def __init__(self, rows: Placed, groups: IntArray, n_groups: int) -> None:
+        self.rows = rows
         self.groups = groups
-        self.masses = group_masses(groups, evidence.weights, n_groups)
+        self.masses = group_masses(groups, rows.weights, n_groups)
         self.sizes = (
-            self.masses
-            if evidence.weights is None
-            else effective_sizes(groups, evidence.weights, n_groups)
+            self.masses if rows.weights is None else effective_sizes(groups, rows.weights, n_groups)
         )
 
     def conformal(self, alpha: float, follow: bool) -> FloatArray:
         """Conformal quantile of each group: of scores, or of their excess over the prediction."""
-        values, m = self.evidence.values(follow), len(self.masses)
-        return group_conformal_quantiles(values, self.groups, m, alpha, self.evidence.weights)
+        values, m = self.rows.values(follow), len(self.masses)
+        return group_conformal_quantiles(values, self.groups, m, alpha, self.rows.weights)
 
-    def common(self, level: float) -> float:
-        """Quantile of what all scores have beyond the prediction."""
-        return quantile_at(self.evidence.values(follow=True), self.evidence.weights, level)
+    def common(self, quantile: float) -> float:
+        """Quantile of what all scores exceed the prediction by."""
+        return quantile_at(self.rows.values(follow=True), self.rows.weights, quantile)
 
-    def own(self, level: float) -> FloatArray:
+    def own(self, quantile: float) -> FloatArray:
         """Return the same quantile of each group that has rows, NaN for the others."""
-        values, weights = self.evidence.values(follow=True), self.evidence.weights
+        values, weights = self.rows.values(follow=True), self.rows.weights
         found = np.full(len(self.masses), np.nan)
         for group in np.unique(self.groups):
             rows = self.groups == group
             own = None if weights is None else weights[rows]
-            found[group] = quantile_at(values[rows], own, level)
+            found[group] = quantile_at(values[rows], own, quantile)
         return found
 
-    def covered(self, level: float) -> FloatArray:
-        """Mass of each group's rows whose score exceeds its prediction by at most ``level``."""
-        covered, weights = self.evidence.values(follow=True) <= level, self.evidence.weights
+    def covered(self, correction: float) -> FloatArray:
+        """Mass of each group's rows that a correction common to all groups covers."""
+        covered, weights = self.rows.values(follow=True) <= correction, self.rows.weights
         hits = covered if weights is None else covered * weights
         return group_masses(self.groups, hits, len(self.masses))
 
-    def lift(self, levels: FloatArray, alpha: float) -> float:
-        """Conformal quantile of what all scores have beyond predicted and level."""
-        left_over = excess_over(levels[self.groups], self.evidence.values(follow=True))
-        return conformal_quantile(left_over, alpha, self.evidence.weights)
+    def lift(self, corrections: FloatArray, alpha: float) -> float:
+        """Conformal quantile of what all scores exceed the corrected prediction by."""
+        left_over = excess_over(corrections[self.groups], self.rows.values(follow=True))
+        return conformal_quantile(left_over, alpha, self.rows.weights)
 
     def medians(self) -> FloatArray:
-        """Median predicted of each group; of all rows where a group has none."""
-        predicted, rows = (
-            self.evidence.predicted,
-            [self.groups == g for g in range(len(self.masses))],
-        )
+        """Median prediction of each group; of all rows where a group has none."""
+        predicted = self.rows.predicted
+        members = [self.groups == g for g in range(len(self.masses))]
         return np.array(
-            [np.median(predicted[own]) if own.any() else np.median(predicted) for own in rows]
+            [np.median(predicted[own]) if own.any() else np.median(predicted) for own in members]
         )
 
 
 SAFETY = 3  # times the least number of points a finite threshold needs, so that chance keeps it
 
 
-@dataclass(frozen=True)
-class Levels:
-    """One level a group, in the order the groups are numbered.
+class Corrections(NamedTuple):
+    """One correction per group, in the order the groups are numbered.
 
-    ``rank`` is the number of each group that the levels were read off, ``sizes`` is the mass
-    of each, and ``thresholds`` are the levels themselves, or those of each group's median row.
+    A correction is added to the prediction, or is the threshold itself. ``thresholds`` are those of
+    each group's median row, ``sizes`` the mass of each group, and ``rank`` the number of each group
+    that was calibrated: groups of equal constant thresholds become one.
     """
 
-    levels: FloatArray
+    values: FloatArray
     thresholds: FloatArray
     sizes: FloatArray
     rank: IntArray
 
 
-def levels_as_learned(levels: FloatArray, grouped: Grouped, follow: bool) -> Levels:
-    """Levels of groups that keep the numbers they were learned with.
+def corrections_as_learned(values: FloatArray, grouped: "Grouped", follow: bool) -> Corrections:
+    """Corrections of groups that keep the numbers they were learned with.
 
-    Numbers by rising threshold look at the calibration scores, and a group so chosen for its low
+    Numbers by rising threshold depend on the calibration scores, and a group so chosen for its low
     threshold covers too few: the guarantee of each group would be gone.
     """
     base = grouped.medians() if follow else 0.0
-    return Levels(levels, levels + base, grouped.masses, np.arange(len(levels)))
+    return Corrections(values, values + base, grouped.masses, np.arange(len(values)))
 
 
-def constant_levels(thresholds: FloatArray, masses: FloatArray) -> Levels:
+def constant_corrections(thresholds: FloatArray, masses: FloatArray) -> Corrections:
     """Thresholds that are the same all over a group; groups of equal threshold are one."""
     distinct, rank = order_groups(thresholds, np.ones(len(thresholds), dtype=bool))
-    return Levels(distinct, distinct, group_masses(rank, masses, len(distinct)), rank)
+    return Corrections(distinct, distinct, group_masses(rank, masses, len(distinct)), rank)
 
 
-def following_levels(levels: FloatArray, grouped: Grouped) -> Levels:
-    """Corrections of the predicted.
+def following_corrections(values: FloatArray, grouped: "Grouped") -> Corrections:
+    """Corrections of the prediction.
 
     Groups stay apart even where their median rows have the same threshold: others do not.
     """
-    thresholds = levels + grouped.medians()
+    thresholds = values + grouped.medians()
     order = np.argsort(thresholds, kind="stable")
-    return Levels(levels[order], thresholds[order], grouped.masses[order], np.argsort(order))
+    return Corrections(values[order], thresholds[order], grouped.masses[order], np.argsort(order))
 
 
 def merge_small(masses: FloatArray, alpha: float) -> IntArray:
@@ -191,7 +154,7 @@ def merge_small(masses: FloatArray, alpha: float) -> IntArray:
     return owner
 
 
-def shrunken_levels(grouped: Grouped, alpha: float) -> FloatArray:
+def shrunken_corrections(grouped: "Grouped", alpha: float) -> FloatArray:
     """Group quantiles drawn to the common one by the share chance explains, then one conformal.
 
     At the common quantile the covered shares c_i of m groups alike scatter with
@@ -203,17 +166,17 @@ def shrunken_levels(grouped: Grouped, alpha: float) -> FloatArray:
     common = grouped.common(1 - alpha)
     shares = grouped.covered(common) / np.maximum(grouped.masses, np.finfo(float).tiny)
     kept = share_beyond_chance(shares, grouped.sizes, alpha)
-    levels = np.full(len(grouped.masses), common)
+    values = np.full(len(grouped.masses), common)
     if kept > 0:
         own = grouped.own(1 - alpha)
-        levels = np.where(np.isnan(own), common, common + kept * (own - common))
-    return levels + grouped.lift(levels, alpha)
+        values = np.where(np.isnan(own), common, common + kept * (own - common))
+    return values + grouped.lift(values, alpha)
 
 
-def mean_level(memberships: FloatArray, levels: FloatArray) -> FloatArray:
-    """Mean level of each row; infinite where an infinite one has any share."""
-    finite = np.isfinite(levels)
-    mean = memberships[:, finite] @ levels[finite]
+def mean_correction(memberships: FloatArray, corrections: FloatArray) -> FloatArray:
+    """Mean correction of each row; infinite where an infinite one has any share."""
+    finite = np.isfinite(corrections)
+    mean = memberships[:, finite] @ corrections[finite]
     return np.where((memberships[:, ~finite] > 0).any(axis=1), np.inf, mean)
 
 
@@ -232,100 +195,92 @@ def scatter_of(shares: FloatArray, sizes: FloatArray) -> float:
     return float(sizes @ (shares - sizes @ shares / sizes.sum()) ** 2)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Options of ``PLCP`` that decide about levels, and the seed of drawn groups."""
-
-    alpha: float
-    calibration: str
-    assignment: str
-    follow: bool
-    seed: int
-
-    def groups(self, evidence: Evidence) -> IntArray:
-        """Group of each row: the likeliest, or one drawn, independently of the rows' content."""
-        if self.assignment != "sample":
-            return evidence.groups
-        n, rng = len(evidence.groups), np.random.RandomState(self.seed)
-        return evidence.drawn(lambda: rng.uniform(size=n)).groups
-
-    def levels(
-        self, partition: Partition, seen: Evidence, honest: Evidence
-    ) -> tuple[Levels, IntArray]:
-        """Levels of a fitted partition, and the group that each of its groups joined before."""
-        if self.calibration == "joint" and not self.follow:
-            masses = group_masses(self.groups(seen), seen.weights, partition.n_groups_)
-            return constant_levels(partition.thresholds_, masses), np.arange(partition.n_groups_)
-        owner = self.joined(partition, seen, honest)
-        return self.read(self.grouped(honest, owner)), owner
-
-    def joined(self, partition: Partition, seen: Evidence, honest: Evidence) -> IntArray:
-        """Group that each learned one joins, so that all are large enough."""
-        owner: IntArray = np.arange(partition.n_groups_)
-        share = len(honest.scores) / len(seen.scores)
-        joined = self._joined(owner, seen, share)
-        while joined.max() < owner.max():
-            owner = joined
-            joined = self._joined(owner, seen, share)  # of joined soft groups, others are likeliest
-        return owner
-
-    def grouped(self, honest: Evidence, owner: IntArray) -> HeldGroups:
-        """Honest rows in the groups that are left."""
-        evidence = honest.merged(owner)
-        return HeldGroups(evidence, self.groups(evidence), owner.max() + 1)
-
-    def read(self, grouped: Grouped) -> Levels:
-        """Levels of groups that are large enough."""
-        if self.calibration == "split":
-            return self.read_as_learned(grouped)
-        if self.follow:
-            return following_levels(self._levels(grouped), grouped)
-        return constant_levels(self._levels(grouped), grouped.masses)
-
-    def read_as_learned(self, grouped: Grouped) -> Levels:
-        """Levels of groups that keep their numbers, whatever the levels are."""
-        return levels_as_learned(self._levels(grouped), grouped, self.follow)
-
-    def _levels(self, grouped: Grouped) -> FloatArray:
-        if self.calibration != "split" and self.follow:
-            return shrunken_levels(grouped, self.alpha)
-        return grouped.conformal(self.alpha, self.follow)
-
-    def _joined(self, owner: IntArray, seen: Evidence, share: float) -> IntArray:
-        """Group that each learned one joins where it is too small for ``share`` of the rows."""
-        groups, m = self.groups(seen.merged(owner)), owner.max() + 1
-        sizes = group_masses(groups, seen.weights, m)
-        if seen.weights is not None:  # few rows of large weight are few
-            sizes = np.minimum(sizes, effective_sizes(groups, seen.weights, m))
-        return merge_small(sizes * share, self.alpha)[owner]
+def first_groups(partition: Partition) -> IntArray:
+    """Group of each cell of a fitted partition: intervals of a prediction, or the groups."""
+    if isinstance(partition, OrderedPartition):
+        return partition.interval_groups
+    return np.arange(partition.n_groups_)
 
 
-class Counted(NamedTuple):
-    """A partition cut by all rows, its levels, and the group that each of its groups joined."""
+def chosen_cells(rule: Any, placed: Placed) -> IntArray:
+    """Cell of each row: the likeliest, or one drawn, independently of the rows' content."""
+    if rule.assignment != "sample":
+        return placed.cells
+    n, rng = len(placed.cells), np.random.RandomState(rule._seeds[0])
+    return placed.drawn(lambda: rng.uniform(size=n)).cells
 
-    partition: OrderedPartition
-    levels: Levels
-    owner: IntArray
-    n: int
+
+def calibrate_groups(
+    rule: Any, partition: Partition, training: Placed, calibration: Placed
+) -> tuple[Corrections, IntArray]:
+    """Corrections of a fitted partition's groups, and the group that each cell joined before."""
+    if rule.calibration == "joint" and not rule._follow:
+        owner = first_groups(partition)
+        cells = chosen_cells(rule, training.merged(owner))
+        masses = group_masses(cells, training.weights, partition.n_groups_)
+        return constant_corrections(partition.thresholds_, masses), owner
+    share = len(calibration.scores) / len(training.scores)
+    owner = join_small(rule, partition, training, share, rule.alpha)
+    return corrections_of(rule, grouped_rows(rule, calibration, owner)), owner
 
 
-class CountedGroups(Grouped):
-    """Evidence in blocks of predicted and score, in groups that are intervals of the predicted.
+def join_small(
+    rule: Any, partition: Partition, training: Placed, share: float, alpha: float
+) -> IntArray:
+    """Group of each cell once all groups are large enough, where ``share`` of rows calibrate."""
+    owner = first_groups(partition)
+    while True:
+        groups, m = chosen_cells(rule, training.merged(owner)), owner.max() + 1
+        sizes = group_masses(groups, training.weights, m)
+        if training.weights is not None:  # few rows of large weight are few
+            sizes = np.minimum(sizes, effective_sizes(groups, training.weights, m))
+        joined = merge_small(sizes * share, alpha)[owner]
+        if joined.max() == owner.max():
+            return owner
+        owner = joined  # of joined soft groups, others are likeliest
+
+
+def grouped_rows(rule: Any, calibration: Placed, owner: IntArray) -> "GroupedRows":
+    """Calibration rows in the groups that are left."""
+    merged = calibration.merged(owner)
+    return GroupedRows(merged, chosen_cells(rule, merged), owner.max() + 1)
+
+
+def corrections_of(rule: Any, grouped: "Grouped") -> Corrections:
+    """Corrections of groups that are large enough, numbered as the guarantee allows."""
+    if rule.calibration == "split":
+        return fixed_corrections(rule, grouped)
+    if rule._follow:
+        return following_corrections(shrunken_corrections(grouped, rule.alpha), grouped)
+    return constant_corrections(grouped.conformal(rule.alpha, follow=False), grouped.masses)
+
+
+def fixed_corrections(rule: Any, grouped: "Grouped") -> Corrections:
+    """Corrections of groups that keep their numbers, whatever the corrections are."""
+    if rule.calibration != "split" and rule._follow:
+        values = shrunken_corrections(grouped, rule.alpha)
+    else:
+        values = grouped.conformal(rule.alpha, rule._follow)
+    return corrections_as_learned(values, grouped, rule._follow)
+
+
+class GroupedBlocks:
+    """The same of blocks of prediction and score, in groups that are intervals of the prediction.
 
     Parameters
     ----------
-    evidence : Passes
-        Blocks of two columns: the predicted of rows, and their scores.
+    blocks : Passes
+        Blocks of two columns: predictions of rows, and their scores.
     cuts : ndarray
         Upper ends of all intervals but the last.
     group_of : ndarray
         Group of each interval.
     """
 
-    def __init__(self, evidence: Passes, cuts: FloatArray, group_of: IntArray) -> None:
-        self.evidence = evidence
+    def __init__(self, blocks: Passes, cuts: FloatArray, group_of: IntArray) -> None:
+        self.blocks = blocks
         self._where = cuts, group_of
-        predicted = Ranks(evidence.then(_predictions_in_groups, *self._where), group_of.max() + 1)
+        predicted = Ranks(blocks.then(_predictions_in_groups, *self._where), group_of.max() + 1)
         self.masses = self.sizes = predicted.sizes.astype(float)
         self._medians = _medians(predicted)  # now, so that what was sorted for them can go
 
@@ -334,70 +289,66 @@ class CountedGroups(Grouped):
         ranks = self._values(follow)
         return ranks.at([conformal_rank(int(n), alpha) - 1 for n in ranks.sizes])
 
-    def common(self, level: float) -> float:
-        """Quantile of what all scores have beyond the prediction."""
-        return float(_quantiles(Ranks(self.evidence.then(_excess), 1), level)[0])
+    def common(self, quantile: float) -> float:
+        """Quantile of what all scores exceed the prediction by."""
+        return float(_quantiles(Ranks(self.blocks.then(_excess), 1), quantile)[0])
 
-    def own(self, level: float) -> FloatArray:
+    def own(self, quantile: float) -> FloatArray:
         """Return the same quantile of each group that has rows, NaN for the others."""
-        return _quantiles(self._values(follow=True), level)
+        return _quantiles(self._values(follow=True), quantile)
 
-    def covered(self, level: float) -> FloatArray:
-        """Number of each group's rows whose score exceeds its prediction by at most ``level``."""
+    def covered(self, correction: float) -> FloatArray:
+        """Number of each group's rows that a correction common to all groups covers."""
         ranks = self._values(follow=True)
-        return ranks.at_or_below(np.full(len(ranks.sizes), level)).astype(float)
+        return ranks.at_or_below(np.full(len(ranks.sizes), correction)).astype(float)
 
-    def lift(self, levels: FloatArray, alpha: float) -> float:
-        """Conformal quantile of what all scores have beyond predicted and level."""
-        ranks = Ranks(self.evidence.then(_left_over, *self._where, levels), 1)
+    def lift(self, corrections: FloatArray, alpha: float) -> float:
+        """Conformal quantile of what all scores exceed the corrected prediction by."""
+        ranks = Ranks(self.blocks.then(_left_over, *self._where, corrections), 1)
         return float(ranks.at([conformal_rank(int(ranks.sizes[0]), alpha) - 1])[0])
 
     def medians(self) -> FloatArray:
-        """Median predicted of each group; of all rows where a group has none."""
+        """Median prediction of each group; of all rows where a group has none."""
         found = self._medians
         if np.isnan(found).any():
-            of_all = _medians(Ranks(self.evidence.then(_index), 1))
-            # without any row at all the level is infinite, and so is its sum with anything
+            of_all = _medians(Ranks(self.blocks.then(_predictions), 1))
+            # without any row at all the correction is infinite, and so is its sum with anything
             return np.where(np.isnan(found), np.nan_to_num(of_all), found)
         return found
 
     def _values(self, follow: bool) -> Ranks:
-        return Ranks(self.evidence.then(_in_groups, *self._where, follow), len(self.masses))
+        return Ranks(self.blocks.then(_in_groups, *self._where, follow), len(self.masses))
 
 
-def cut_by_counting(
-    partition: OrderedPartition, n_groups: int, evidence: Passes
-) -> OrderedPartition:
-    """Return a copy of the partition, cut anew by all rows of the evidence."""
+Grouped = GroupedRows | GroupedBlocks
+
+
+def cut_by_counting(partition: OrderedPartition, n_groups: int, blocks: Passes) -> OrderedPartition:
+    """Return a copy of the partition, cut again by all rows of the blocks."""
     again = copy(partition).set_params(n_groups=n_groups)
     if again.cuts == "mass":
-        again.cuts_ = _equal_mass_cuts(Ranks(evidence.then(_index), 1), n_groups)
+        again.cuts_ = _equal_mass_cuts(Ranks(blocks.then(_predictions), 1), n_groups)
     intervals = np.arange(len(again.cuts_) + 1)
-    ranks = Ranks(evidence.then(_in_groups, again.cuts_, intervals, False), len(intervals))
+    ranks = Ranks(blocks.then(_in_groups, again.cuts_, intervals, False), len(intervals))
     thresholds = ranks.at([rank_reaching(int(n), 1 - again.alpha) for n in ranks.sizes])
     again.settle(thresholds, ranks.sizes.astype(float))
     return again
 
 
-def read_by_counting(
-    reading: Reading, partition: OrderedPartition, n_groups: int, seen: Passes, honest: Passes
-) -> Counted:
-    """Cut a fitted partition by the rows it has seen, and read its levels off honest ones.
+def calibrate_by_counting(
+    rule: Any, partition: OrderedPartition, n_groups: int, training: Passes, calibration: Passes
+) -> tuple[OrderedPartition, Corrections, IntArray, int]:
+    """Cut a fitted partition by its training rows, and calibrate it by others, or the same.
 
-    Evidence is in blocks of predicted and score; both may be the same.
+    Rows are in blocks of prediction and score. Returns the partition, the corrections, the group
+    that each interval joined, and the number of calibration rows.
     """
-    partition = cut_by_counting(partition, n_groups, seen)
-    owner: IntArray = np.arange(partition.n_groups_)
-    n = honest.total(count_rows)
+    partition = cut_by_counting(partition, n_groups, training)
+    n = calibration.total(count_rows)
     share = n / partition.group_sizes_.sum()
-    while True:
-        masses = np.bincount(owner, partition.group_sizes_)
-        joined = merge_small(masses * share, reading.alpha)[owner]
-        if joined.max() == owner.max():
-            break
-        owner = joined
-    grouped = CountedGroups(honest, partition.cuts_, owner[partition.interval_groups])
-    return Counted(partition, reading.read(grouped), owner, n)
+    owner = merge_small(partition.group_sizes_ * share, rule.alpha)[partition.interval_groups]
+    grouped = GroupedBlocks(calibration, partition.cuts_, owner)
+    return partition, corrections_of(rule, grouped), owner, n
 
 
 def count_rows(predicted: FloatArray, scores: FloatArray) -> int:
@@ -412,8 +363,8 @@ def _equal_mass_cuts(predicted: Ranks, n_groups: int) -> FloatArray:
     return cuts[cuts < largest]
 
 
-def _quantiles(ranks: Ranks, level: float) -> FloatArray:
-    places = np.array([interpolated_place(int(n), level) for n in ranks.sizes])
+def _quantiles(ranks: Ranks, quantile: float) -> FloatArray:
+    places = np.array([interpolated_place(int(n), quantile) for n in ranks.sizes])
     values = ranks.at(places[:, :2].astype(np.int64))
     found, there = np.full(len(values), np.nan), ranks.sizes > 0
     found[there] = interpolated(values[there, 0], values[there, 1], places[there, 2])
@@ -425,7 +376,7 @@ def _medians(ranks: Ranks) -> FloatArray:
     return np.where(ranks.sizes > 0, ranks.at(middle).mean(axis=1), np.nan)
 
 
-def _index(predicted: FloatArray, scores: FloatArray) -> Block:
+def _predictions(predicted: FloatArray, scores: FloatArray) -> Block:
     return predicted, np.zeros(len(predicted), dtype=np.intp)
 
 
@@ -451,10 +402,10 @@ def _left_over(
     scores: FloatArray,
     cuts: FloatArray,
     group_of: IntArray,
-    levels: FloatArray,
+    corrections: FloatArray,
 ) -> Block:
     groups = group_of[interval_of(predicted, cuts)]
-    values = excess_over(levels[groups], excess_over(predicted, scores))
+    values = excess_over(corrections[groups], excess_over(predicted, scores))
     return values, np.zeros(len(predicted), dtype=np.intp)
 
 
@@ -485,12 +436,14 @@ def fit_shared(
         return rules
     teacher.set_params(alpha=middle_alpha(finite))
     rng = check_random_state(teacher.random_state)
-    partition = teacher._begin(pairs.scores.min(), rng)
-    learned = learn(teacher, seeded(partition, rng), pairs, teacher._follow, rng)
-    reading = replace(teacher._reading(), alpha=min(finite))  # which needs the largest groups
-    owner = reading.joined(learned.partition, learned.seen, learned.honest)
+    template = teacher._begin(pairs.scores.min(), rng)
+    learned = learn(teacher, seeded(template, rng), pairs, teacher._follow, rng)
+    partition, _, training, calibration = learned
+    share = len(calibration.scores) / len(training.scores)
+    # the smallest alpha needs the largest groups
+    owner = join_small(teacher, partition, training, share, min(finite))
     rules = [_at_alpha(teacher, alpha, learned, owner) for alpha in alphas]
-    rules[0]._warn_if_one_group_serves_all(partition, pairs)
+    rules[0]._warn_if_one_group_serves_all(template, pairs)
     return rules
 
 
@@ -529,15 +482,12 @@ def factor_between(predicted: FloatArray, scores: FloatArray, weights: Any, alph
 def _at_alpha(teacher: Any, alpha: float, learned: Learned, owner: IntArray) -> Any:
     """Return a copy of the rule that learned the partition, calibrated at another alpha."""
     rule = copy(teacher).set_params(alpha=alpha)
+    partition, history, training, calibration = learned
     if rule._follow and alpha != teacher.alpha:
-        seen = learned.seen  # rows that taught: a factor of honest ones would undo a guarantee
-        rule._factor = factor_between(seen.predicted, seen.scores, seen.weights, alpha)
-    reading = rule._reading()
-    honest = replace(learned.honest, predicted=rule._factor * learned.honest.predicted)
-    found = reading.read_as_learned(reading.grouped(honest, owner))
-    rule._settle(learned.partition, learned.history, found, owner)
-    rule._count_telling(honest)
-    weighted = learned.honest.weights is not None
-    n = len(learned.honest.scores)
-    rule.guarantee_ = plcp_guarantee(rule, rule._follow, n, weighted)
+        # of training rows: a factor of calibration rows would undo a guarantee
+        known = training.predicted, training.scores, training.weights
+        rule._factor = factor_between(*known, alpha)
+    calibration = replace(calibration, predicted=rule._factor * calibration.predicted)
+    found = fixed_corrections(rule, grouped_rows(rule, calibration, owner))
+    rule._settle(partition, history, found, owner, calibration)
     return rule

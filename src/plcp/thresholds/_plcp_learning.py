@@ -1,9 +1,9 @@
-"""Calibration pairs, and where they fell in a partition."""
+"""How PLCP learns its partition: from pairs, out of fold, with a number of groups it chooses."""
 
 import warnings
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from plcp._validation import effective_rows
 from plcp.exceptions import CollapseWarning
 from plcp.partitions.base import Partition, likeliest, merge_columns
 from plcp.partitions.crossfit import CrossFittedPartition
-from plcp.partitions.ordered import OrderedPartition
+from plcp.partitions.ordered import OrderedPartition, interval_of
 from plcp.quantiles import FloatArray, IntArray, excess_over, pinball_loss
 from plcp.regressors.base import at_level, seeded
 from plcp.regressors.crossfit import CrossFitted
@@ -48,80 +48,72 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where some rows fell in a partition, and the prediction of its regressor.
+class Placed:
+    """Where rows fall in a partition, the prediction of its regressor, and scores if known.
 
-    ``memberships`` are None where the partition leaves no doubt, so that n · m numbers are spared.
+    ``cells`` are intervals of the prediction (ordered partitions) or groups of the partition, of
+    which the likeliest is given. ``memberships`` are None where each row is in one cell alone, so
+    that n · m numbers are spared.
     """
 
-    groups: IntArray
+    cells: IntArray
     memberships: FloatArray | None
     predicted: FloatArray
+    scores: FloatArray
+    weights: FloatArray | None = None
+
+    def values(self, follow: bool) -> FloatArray:
+        """What corrections are quantiles of: scores, or what they exceed the prediction by."""
+        return excess_over(self.predicted, self.scores) if follow else self.scores
+
+    def take(self, rows: IntArray) -> Self:
+        """Return some of the rows."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{k: v[rows] for k, v in given.items() if v is not None})
 
     def merged(self, owner: IntArray) -> Self:
-        """Return the place among merged groups, ``owner`` the new number of each old one."""
+        """Return the rows among merged groups, ``owner`` the group of each cell."""
         if self.memberships is None:
-            return replace(self, groups=owner[self.groups])
+            return replace(self, cells=owner[self.cells])
         if owner.max() >= len(owner):  # of an altered file: there would be any number of columns
             raise ValueError(f"{len(owner)} groups are merged into a group {owner.max()}")
         memberships = merge_columns(self.memberships, owner, owner.max() + 1)
-        return replace(self, groups=likeliest(memberships), memberships=memberships)
+        return replace(self, cells=likeliest(memberships), memberships=memberships)
 
     def drawn(self, u: Callable[[], FloatArray]) -> Self:
-        """Return the place with groups drawn from the memberships, if any, by uniform numbers u."""
+        """Return the rows with cells drawn from the memberships, if any, by uniform numbers u."""
         if self.memberships is None:
             return self
         drawn = (self.memberships.cumsum(axis=1) < u()[:, None]).sum(axis=1)
         # rows sum to one but for rounding
-        return replace(self, groups=np.minimum(drawn, self.memberships.shape[1] - 1))
+        return replace(self, cells=np.minimum(drawn, self.memberships.shape[1] - 1))
 
 
-@dataclass(frozen=True)
-class Evidence(Place):
-    """Rows that fell somewhere, with their scores."""
-
-    scores: FloatArray
-    weights: FloatArray | None
-
-    def values(self, follow: bool) -> FloatArray:
-        """What a level is read off: scores, or what they have beyond the prediction."""
-        return excess_over(self.predicted, self.scores) if follow else self.scores
-
-    def take(self, rows: IntArray) -> "Evidence":
-        """Return the evidence of some rows."""
-        memberships = None if self.memberships is None else self.memberships[rows]
-        weights = None if self.weights is None else self.weights[rows]
-        place = self.groups[rows], memberships, self.predicted[rows]
-        return Evidence(*place, self.scores[rows], weights)
+NO_SCORES = np.empty(0)
 
 
-def place_of(partition: Partition, X: Any) -> Place:
-    """Place of some rows in a fitted partition."""
+def place(partition: Partition, X: Any, pairs: Pairs | None = None) -> Placed:
+    """Place rows in a fitted partition, with the scores of calibration pairs."""
     if isinstance(partition, OrderedPartition):
-        predicted = partition.predict_quantile(X)
-        return Place(partition.group_of(predicted), None, predicted)
-    return soft_place(partition, partition.predict_proba(X))
+        return place_predicted(partition, partition.predict_quantile(X), pairs)
+    return place_soft(partition, partition.predict_proba(X), pairs)
 
 
-def soft_place(partition: Partition, memberships: FloatArray) -> Place:
-    """Place of rows whose memberships are known."""
-    groups, predicted = likeliest(memberships), memberships @ partition.thresholds_
-    return Place(groups, memberships, predicted)
+def place_predicted(
+    partition: OrderedPartition, predicted: FloatArray, pairs: Pairs | None
+) -> Placed:
+    """Place rows in an ordered partition whose predictions are known."""
+    return Placed(interval_of(predicted, partition.cuts_), None, predicted, *_scores_of(pairs))
 
 
-def observe(partition: Partition, pairs: Pairs) -> Evidence:
-    """Evidence of a fitted partition on some pairs."""
-    return evidence_of(place_of(partition, pairs.X), pairs)
+def place_soft(partition: Partition, memberships: FloatArray, pairs: Pairs | None) -> Placed:
+    """Place rows whose memberships are known."""
+    predicted = memberships @ partition.thresholds_
+    return Placed(likeliest(memberships), memberships, predicted, *_scores_of(pairs))
 
 
-def ordered_evidence(partition: OrderedPartition, predicted: FloatArray, pairs: Pairs) -> Evidence:
-    """Evidence of an ordered partition whose predictions are known."""
-    return evidence_of(Place(partition.group_of(predicted), None, predicted), pairs)
-
-
-def evidence_of(place: Place, pairs: Pairs) -> Evidence:
-    """Evidence of pairs whose place is known."""
-    return Evidence(place.groups, place.memberships, place.predicted, pairs.scores, pairs.weights)
+def _scores_of(pairs: Pairs | None) -> tuple[FloatArray, FloatArray | None]:
+    return (NO_SCORES, None) if pairs is None else (pairs.scores, pairs.weights)
 
 
 HELD_OUT = 0.2
@@ -168,30 +160,30 @@ def search_n_groups(loss_of: Callable[[int], float], most: int) -> tuple[int, Hi
 
 def choose_by_cutting(
     partition: OrderedPartition,
-    evidence: Evidence,
+    placed: Placed,
     sets: IntArray,
     rng: np.random.RandomState,
 ) -> tuple[OrderedPartition, History]:
-    """Cut a fitted ordered partition anew, into the number of groups of least held-out loss.
+    """Cut a fitted ordered partition again, into the number of groups of least held-out loss.
 
-    Only the cuts are redone: the predictions of the evidence stay as they are. ``sets`` of copies
-    are held out as one.
+    Only the cuts are redone: the predictions stay as they are. ``sets`` of copies are held out as
+    one.
     """
     learn, hold = split_rows(sets, HELD_OUT, rng)
 
     def loss_of(m: int) -> float:
-        trial = recut(partition, m, evidence.take(learn))
-        return held_out_loss(trial, trial.group_of(evidence.predicted[hold]), evidence.take(hold))
+        trial = recut(partition, m, placed.take(learn))
+        return held_out_loss(trial, trial.group_of(placed.predicted[hold]), placed.take(hold))
 
-    size = int(effective_rows(len(learn), evidence.take(learn).weights))
+    size = int(effective_rows(len(learn), placed.take(learn).weights))
     best, history = search_n_groups(loss_of, most_groups(size, MOST_CONSTANTS))
-    return recut(partition, best, evidence), history
+    return recut(partition, best, placed), history
 
 
 def choose_by_refitting(
     partition: Partition, pairs: Pairs, rng: np.random.RandomState
 ) -> tuple[int, History]:
-    """Number of groups of any partition: fitted anew for each on 80 % of the pairs.
+    """Number of groups of any partition: fitted for each on 80 % of the pairs.
 
     An ordered partition fits its regressor once, and is only cut again.
     """
@@ -208,8 +200,8 @@ def choose_by_refitting(
 
 def _cut_once_fitted(partition: OrderedPartition, pairs: Pairs) -> Callable[[int], Partition]:
     fitted = clone(partition).fit(pairs.X, pairs.scores, pairs.weights)
-    evidence = ordered_evidence(fitted, fitted.learned_quantile(pairs.X), pairs)
-    return lambda m: recut(fitted, m, evidence)
+    placed = place_predicted(fitted, fitted.learned_quantile(pairs.X), pairs)
+    return lambda m: recut(fitted, m, placed)
 
 
 def _refitted(partition: Partition, pairs: Pairs) -> Callable[[int], Partition]:
@@ -222,13 +214,13 @@ def _refitted(partition: Partition, pairs: Pairs) -> Callable[[int], Partition]:
     return fit
 
 
-def recut(partition: OrderedPartition, n_groups: int, evidence: Evidence) -> OrderedPartition:
+def recut(partition: OrderedPartition, n_groups: int, placed: Placed) -> OrderedPartition:
     """Return a copy of the partition with other cuts of the same predictions."""
     again = copy(partition).set_params(n_groups=n_groups)
-    return again.cut(evidence.predicted, evidence.scores, evidence.weights)
+    return again.cut(placed.predicted, placed.scores, placed.weights)
 
 
-def held_out_loss(partition: Partition, groups: IntArray, held: Pairs | Evidence) -> float:
+def held_out_loss(partition: Partition, groups: IntArray, held: Pairs | Placed) -> float:
     """Mean pinball loss of the partition's own thresholds on rows it was not learned from."""
     loss = pinball_loss(partition.thresholds_[groups], held.scores, partition.alpha)
     return float(np.average(loss, weights=held.weights))
@@ -239,31 +231,27 @@ def most_groups(n: int, most: int = MOST_FOLLOWING) -> int:
     return int(np.clip(n // ROWS_A_GROUP, 1, most))
 
 
-@dataclass(frozen=True)
-class Learned:
-    """A fitted partition, the rows it was learned from, and those to calibrate it with."""
-
-    partition: Partition
-    history: History
-    seen: Evidence
-    honest: Evidence
+Learned = tuple[Partition, History, Placed, Placed]
 
 
 def learn(
     rule: Any, partition: Partition, pairs: Pairs, follow: bool, rng: np.random.RandomState
 ) -> Learned:
-    """Learn a partition in the way a rule's ``calibration`` and ``n_groups`` say."""
+    """Learn a partition as ``calibration`` and ``n_groups`` of a rule say.
+
+    Returns the partition, its history, the rows it was learned from, and those to calibrate with.
+    """
     if rule.calibration != "split":
         return learn_partition(rule, partition, pairs, follow, rng)
     pairs, held_out = pairs.cut(rule.calibration_size, rng)
-    learned = learn_partition(rule, partition, pairs, follow, rng)
-    return replace(learned, honest=observe(learned.partition, held_out))
+    partition, history, training, _ = learn_partition(rule, partition, pairs, follow, rng)
+    return partition, history, training, place(partition, held_out.X, held_out)
 
 
 def learn_partition(
     rule: Any, partition: Partition, pairs: Pairs, follow: bool, rng: np.random.RandomState
 ) -> Learned:
-    """Learn from all rows; they are honest too, as far as models can be out of fold."""
+    """Learn from all rows, which calibrate too, out of fold where ``calibration`` is "cross"."""
     cut_later = rule.calibration == "cross" and isinstance(partition, OrderedPartition)
     search = rule.n_groups == "auto" and not follow
     history: History = []
@@ -275,42 +263,42 @@ def learn_partition(
     cv = rule.cv if pairs.folds is None else pairs.folds
     folding = {"cv": cv, "n_jobs": rule.n_jobs, "verbose": rule.verbose}
     if rule.calibration == "cross":
-        partition, seen = learn_crosswise(partition, pairs, rng, **folding)
+        partition, training = learn_crosswise(partition, pairs, rng, **folding)
     else:
-        partition, seen = learn_jointly(with_folding(partition, **folding), pairs)
+        partition, training = learn_jointly(with_folding(partition, **folding), pairs)
     if search and isinstance(partition, OrderedPartition) and cut_later:
         sets = row_sets(pairs.X, pairs.scores)
-        partition, history = choose_by_cutting(partition, seen, sets, rng)
-        seen = ordered_evidence(partition, seen.predicted, pairs)
-    return Learned(partition, history + partition.history_, seen, seen)
+        partition, history = choose_by_cutting(partition, training, sets, rng)
+        training = place_predicted(partition, training.predicted, pairs)
+    return partition, history + partition.history_, training, training
 
 
-def learn_jointly(partition: Partition, pairs: Pairs) -> tuple[Partition, Evidence]:
-    """Learn from all rows, and read thresholds off the same ones, as the paper does."""
+def learn_jointly(partition: Partition, pairs: Pairs) -> tuple[Partition, Placed]:
+    """Learn from all rows, and calibrate with the same ones, as the paper does."""
     partition.fit(pairs.X, pairs.scores, pairs.weights)
-    return partition, observe(partition, pairs)
+    return partition, place(partition, pairs.X, pairs)
 
 
 def learn_crosswise(
     partition: Partition, pairs: Pairs, rng: np.random.RandomState, **folding: Any
-) -> tuple[Partition, Evidence]:
-    """Learn from all rows, and read thresholds off each by models that did not see it.
+) -> tuple[Partition, Placed]:
+    """Learn from all rows, and place each by models that were not fitted to it.
 
     ``folding``: cv, n_jobs and verbose, as in ``CrossFitted``.
     """
     if isinstance(partition, OrderedPartition):
         partition = with_cross_fitted_regressor(partition, rng, **folding)
         partition.fit(pairs.X, pairs.scores, pairs.weights)
-        return partition, ordered_evidence(partition, partition.learned_quantile(pairs.X), pairs)
+        return partition, place_predicted(partition, partition.learned_quantile(pairs.X), pairs)
     crossed = CrossFittedPartition(partition, random_state=rng, **folding)
     crossed.fit(pairs.X, pairs.scores, pairs.weights)
-    return crossed, evidence_of(soft_place(crossed, crossed.out_of_fold_), pairs)
+    return crossed, place_soft(crossed, crossed.out_of_fold_, pairs)
 
 
 def with_cross_fitted_regressor(
     partition: OrderedPartition, rng: np.random.RandomState, **folding: Any
 ) -> OrderedPartition:
-    """Return the partition with a regressor that knows its own out-of-fold values."""
+    """Return the partition with a regressor that keeps its out-of-fold values."""
     regressor = seeded(at_level(partition.regressor_template(), 1 - partition.alpha), rng)
     if not cross_fits_itself(regressor):
         seed = rng.randint(np.iinfo(np.int32).max)

@@ -1,4 +1,4 @@
-"""What the options of ``PLCP`` mean, and which mean nothing."""
+"""Partition Learning Conformal Prediction: learned groups, and a threshold for each."""
 
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ from plcp.partitions.base import (
     check_group_count,
     group_masses,
     merge_columns,
+    one_hot,
     warn_if_collapsed,
 )
 from plcp.partitions.ordered import OrderedPartition
@@ -33,22 +34,22 @@ from plcp.quantiles import FloatArray, IntArray, conformal_quantile
 from plcp.regressors.base import seeded
 from plcp.regressors.encoding import warning_of_unseen
 from plcp.thresholds._plcp_calibration import (
-    Levels,
-    Reading,
+    Corrections,
+    calibrate_by_counting,
+    calibrate_groups,
+    chosen_cells,
     count_rows,
     fit_shared,
-    mean_level,
-    read_by_counting,
+    mean_correction,
 )
 from plcp.thresholds._plcp_learning import (
-    Evidence,
     History,
     Pairs,
-    Place,
+    Placed,
     learn,
     learn_partition,
     most_groups,
-    place_of,
+    place,
 )
 from plcp.thresholds.base import (
     Alpha,
@@ -112,7 +113,7 @@ def follows_regressor(rule: Any, partition: Partition) -> bool:
 
 
 class LearnedGroups(ThresholdRule):
-    """A fitted partition with one level a group: a threshold, or a correction of the regressor."""
+    """A fitted partition with one correction per group: a threshold, or added to the prediction."""
 
     calibration: str
     assignment: str
@@ -121,9 +122,9 @@ class LearnedGroups(ThresholdRule):
     group_sizes_: FloatArray
     history_: History
     _follow: bool  # whether thresholds follow the regressor within groups
-    _factor = 1.0  # of the regressor, where it was learned at another level
-    _owner: IntArray  # group that each of the partition's groups joined before calibration
-    _rank: IntArray  # number of each calibrated group by rising threshold
+    _factor = 1.0  # of the regressor, where it was learned at another alpha
+    _merged: IntArray | None  # of soft partitions: the calibrated group that each group joined
+    _group_of: IntArray  # group of each interval of the prediction, or of each calibrated group
 
     def assign(self, X: Any) -> Assigned:
         """Learned group and threshold of each row, at the price of one prediction."""
@@ -135,25 +136,26 @@ class LearnedGroups(ThresholdRule):
     def _assign_rules(self, X: Any, *groups: Any) -> list[Assigned]:
         if not self._shares_groups():
             return super()._assign_rules(X)
-        place = self.rules_[0]._place(X)
-        return [rule._assign_placed(place) for rule in self.rules_]
+        placed = self.rules_[0]._place(X)
+        return [rule._assign_placed(placed) for rule in self.rules_]
 
-    def _assign_placed(self, place: Place) -> Assigned:
-        groups = self._groups(place)
-        base = self._factor * place.predicted if self._follow else 0.0
-        if self.assignment == "mean" and place.memberships is not None:
-            thresholds = base + mean_level(place.memberships, self.levels_[self._rank])
+    def _assign_placed(self, placed: Placed) -> Assigned:
+        groups = self._group_of[placed.cells]
+        base = self._factor * placed.predicted if self._follow else 0.0
+        if self.assignment == "mean" and placed.memberships is not None:
+            each = self.corrections_[self._group_of]
+            thresholds = base + mean_correction(placed.memberships, each)
         else:
-            thresholds = base + self.levels_[groups]
+            thresholds = base + self.corrections_[groups]
         return Assigned(groups, np.maximum(thresholds, self._least))
 
     def groups(self, X: Any) -> IntArray:
         """Learned group of each row, as numbered in ``thresholds_``."""
         rule = self._any_alpha("groups")
-        return rule._groups(rule._place(check_features(rule, X, reset=False)))
+        return rule._groups(check_features(rule, X, reset=False))
 
     def _members(self, X: Any, *groups: Any) -> Members:
-        return members_of_codes(self.group_names(), self._groups(self._place(X)))
+        return members_of_codes(self.group_names(), self._groups(X))
 
     def group_names(self) -> list[str]:
         """Return the names of the learned groups, in the order of ``thresholds_``."""
@@ -163,9 +165,11 @@ class LearnedGroups(ThresholdRule):
         """Memberships h(x) of the learned groups, shape (n, n_groups_)."""
         rule = self._any_alpha("memberships")
         X = check_features(rule, X, reset=False)
+        if rule._merged is None:
+            return one_hot(rule._groups(X), rule.n_groups_)
         with warning_of_unseen():
             memberships = rule.partition_.predict_proba(X)
-        return merge_columns(memberships, rule._rank[rule._owner], rule.n_groups_)
+        return merge_columns(memberships, rule._group_of[rule._merged], rule.n_groups_)
 
     @property
     def n_groups_(self) -> int:
@@ -185,35 +189,37 @@ class LearnedGroups(ThresholdRule):
         self._seeds = rng.randint(np.iinfo(np.int32).max, size=2)
         return partition
 
-    def _reading(self) -> Reading:
-        seed = self._seeds[0]
-        return Reading(self.alpha, self.calibration, self.assignment, self._follow, seed)
-
     def _settle(
-        self, partition: Partition, history: History, found: Levels, owner: IntArray
+        self,
+        partition: Partition,
+        history: History,
+        found: Corrections,
+        owner: IntArray,
+        calibration: Placed | int,
     ) -> None:
-        """Keep one level a group: a threshold, or a correction of the regressor."""
-        self.partition_, self.history_, self._owner = partition, history, owner
-        self.levels_, self.thresholds_ = found.levels, found.thresholds
-        self.group_sizes_, self._rank = found.sizes, found.rank
-        few = np.flatnonzero(np.isinf(self.levels_)).tolist()
+        """Keep the corrections of the groups, and the guarantee of these calibration rows."""
+        self.partition_, self.history_ = partition, history
+        ordered = isinstance(partition, OrderedPartition)
+        self._merged = None if ordered else owner
+        self._group_of = found.rank[owner] if ordered else found.rank
+        self.corrections_, self.thresholds_ = found.values, found.thresholds
+        self.group_sizes_, self._group_rows = found.sizes, None
+        few = np.flatnonzero(np.isinf(self.corrections_)).tolist()
         if few:
             warn_infinite(
                 f"learned groups {few} hold too few calibration points for alpha = {self.alpha}"
             )
-
-    def _count_telling(self, honest: Evidence) -> None:
-        """Note how many equal rows tell as much as the weighted ones of each group."""
-        self._group_rows = None
-        if honest.weights is not None:
-            groups = self._rank[self._reading().groups(honest.merged(self._owner))]
-            self._group_rows = effective_sizes(groups, honest.weights, len(self.group_sizes_))
+        n = calibration if isinstance(calibration, int) else len(calibration.scores)
+        weights = None if isinstance(calibration, int) else calibration.weights
+        if not isinstance(calibration, int) and weights is not None:
+            groups = found.rank[chosen_cells(self, calibration.merged(owner))]
+            self._group_rows = effective_sizes(groups, weights, len(self.group_sizes_))
+        self.guarantee_ = plcp_guarantee(self, self._follow, n, weights is not None)
 
     def _warn_if_one_group_serves_all(self, partition: Partition, pairs: Pairs) -> None:
         """Soft groups may share the rows evenly, and one of them be the likeliest everywhere."""
         if self.assignment == "mode" and not isinstance(partition, OrderedPartition):
-            groups = self._groups(self._place(pairs.X))
-            in_use = group_masses(groups, pairs.weights, self.n_groups_)
+            in_use = group_masses(self._groups(pairs.X), pairs.weights, self.n_groups_)
             warn_if_collapsed(in_use, self.partition_.n_groups)
 
     def _give_up(self, pairs: Pairs) -> None:
@@ -221,27 +227,29 @@ class LearnedGroups(ThresholdRule):
         warn_infinite(too_few(pairs.weights, len(pairs.scores), self.alpha))
         partition = OrderedPartition(DummyRegressor(), n_groups=1, alpha=self.alpha)
         self.partition_ = partition.fit(pairs.X, pairs.scores, pairs.weights)
-        self._owner = self._rank = np.zeros(1, dtype=np.intp)
-        self.levels_ = self.thresholds_ = np.array([np.inf])
+        self._merged, self._group_of = None, np.zeros(1, dtype=np.intp)
+        self.corrections_ = self.thresholds_ = np.array([np.inf])
         self.group_sizes_, self.history_ = self.partition_.group_sizes_, []
         self._group_rows = np.array([effective_rows(len(pairs.scores), pairs.weights)])
         self.guarantee_ = (
             "Every set holds every outcome: too few calibration points for this alpha."
         )
 
-    def _place(self, X: Any) -> Place:
-        """Place of new rows among the groups that were large enough to calibrate."""
+    def _place(self, X: Any) -> Placed:
+        """Place new rows among the groups that were large enough to calibrate."""
         with (
             warning_of_unseen(),
-            config_context(assume_finite=not is_frame(X)),  # an array has been looked through
+            config_context(assume_finite=not is_frame(X)),  # an array has been checked
         ):
-            place = place_of(self.partition_, X).merged(self._owner)
+            placed = place(self.partition_, X)
+        if self._merged is not None:
+            placed = placed.merged(self._merged)
         if self.assignment != "sample":
-            return place
-        return place.drawn(lambda: RowDraws(X, self._seeds[1], "group").random())
+            return placed
+        return placed.drawn(lambda: RowDraws(X, self._seeds[1], "group").random())
 
-    def _groups(self, place: Place) -> IntArray:
-        return self._rank[place.groups]
+    def _groups(self, X: Any) -> IntArray:
+        return self._group_of[self._place(X).cells]
 
 
 class PLCP(LearnedGroups):
@@ -380,12 +388,9 @@ class PLCP(LearnedGroups):
         if np.isinf(conformal_quantile(pairs.scores, self.alpha, pairs.weights)):
             self._give_up(pairs)
             return
-        learned = learn(self, seeded(partition, rng), pairs, self._follow, rng)
-        found = self._reading().levels(learned.partition, learned.seen, learned.honest)
-        self._settle(learned.partition, learned.history, *found)
-        self._count_telling(learned.honest)
-        weighted = pairs.weights is not None
-        self.guarantee_ = plcp_guarantee(self, self._follow, len(learned.honest.scores), weighted)
+        learned, history, *placed = learn(self, seeded(partition, rng), pairs, self._follow, rng)
+        found = calibrate_groups(self, learned, *placed)
+        self._settle(learned, history, *found, placed[1])
         self._warn_if_one_group_serves_all(partition, pairs)
 
     def _fit_rules(self, alphas: list[float], *pairs: Any) -> list[Self]:
@@ -439,10 +444,10 @@ def teach(rule: PLCP, X: Any, scores: FloatArray) -> tuple[PLCP, FloatArray]:
     rng = check_random_state(rule.random_state)
     template = rule._begin(pairs.scores.min(), rng)
     learned = learn_partition(rule, seeded(template, rng), pairs, rule._follow, rng)
-    rule.partition_, rule.history_ = learned.partition, learned.history
+    rule.partition_, rule.history_, training, _ = learned
     if hasattr(rule.partition_.regressor_, "forget_rows"):
         rule.partition_.regressor_.forget_rows()
-    return rule, learned.seen.predicted
+    return rule, training.predicted
 
 
 def with_regressor(rule: PLCP, regressor: Any) -> PLCP:
@@ -459,24 +464,24 @@ def with_regressor(rule: PLCP, regressor: Any) -> PLCP:
     return rule
 
 
-def calibrate(rule: PLCP, seen: Passes, honest: Passes, least: float) -> None:
-    """Cut the partition of a taught rule by the rows it has seen, and read its thresholds.
+def calibrate(rule: PLCP, training: Passes, calibration: Passes, least: float) -> None:
+    """Cut the learned partition of a rule by its training rows, and calibrate its thresholds.
 
     Parameters
     ----------
     rule : PLCP
-        Taught, with an ordered partition; it is completed in place.
-    seen, honest : Passes
-        Blocks of prediction and score: of the rows that taught or stand for them, and of those that
-        thresholds are read off. The same for ``calibration="cross"``.
+        With an ordered partition that has been learned; it is completed in place.
+    training, calibration : Passes
+        Blocks of prediction and score: of the training rows, or rows that stand for them, and of
+        the calibration rows. The same for ``calibration="cross"``.
     least : float
         Least of all scores.
     """
     rule._least = 0.0 if least >= 0 else -np.inf
     m = rule.partition_.n_groups
     if rule.n_groups == "auto" and rule._follow:
-        m = most_groups(seen.total(count_rows))
-    found = read_by_counting(rule._reading(), rule.partition_, m, seen, honest)
-    rule._settle(found.partition, rule.history_, found.levels, found.owner)
-    rule._count_blocks(found.n)
-    rule.guarantee_ = plcp_guarantee(rule, rule._follow, found.n, weighted=False)
+        m = most_groups(training.total(count_rows))
+    found = calibrate_by_counting(rule, rule.partition_, m, training, calibration)
+    partition, corrections, owner, n = found
+    rule._settle(partition, rule.history_, corrections, owner, n)
+    rule._count_blocks(n)

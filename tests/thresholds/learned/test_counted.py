@@ -1,4 +1,4 @@
-"""Levels by counting over blocks: to the last bit those of the same rows in memory."""
+"""Corrections by counting over blocks: to the last bit those of the same rows in memory."""
 
 import numpy as np
 from hypothesis import given, strategies as st
@@ -7,8 +7,15 @@ from numpy.testing import assert_array_equal
 
 from plcp.out_of_core import Held
 from plcp.partitions.ordered import OrderedPartition
-from plcp.thresholds._plcp_calibration import CountedGroups, HeldGroups, Reading, cut_by_counting
-from plcp.thresholds._plcp_learning import Pairs, ordered_evidence
+from plcp.thresholds._plcp_calibration import (
+    GroupedBlocks,
+    corrections_of,
+    cut_by_counting,
+    first_groups,
+    grouped_rows,
+)
+from plcp.thresholds._plcp_learning import Pairs, place_predicted
+from plcp.thresholds.plcp import PLCP
 from strategies import alphas, few
 
 finite = st.floats(-1e6, 1e6)
@@ -51,24 +58,25 @@ def test_cuts_and_groups_are_those_of_the_rows_in_memory(rows, m, alpha):
 @given(
     evidence_rows(), st.integers(1, 6), alphas, st.sampled_from(["cross", "split"]), st.booleans()
 )
-def test_levels_are_those_of_the_rows_in_memory(rows, m, alpha, calibration, follow):
+def test_corrections_are_those_of_the_rows_in_memory(rows, m, alpha, calibration, follow):
     regressor, scores, *how = rows
     partition = cut_in_memory(regressor, scores, m, alpha)
-    held = ordered_evidence(partition, regressor, Pairs(None, scores, None))
-    group_of = partition.interval_groups
-    reading = Reading(alpha, calibration, "mode", follow, 0)
-    expected = reading.read(HeldGroups(held, held.groups, partition.n_groups_))
-    counted = CountedGroups(in_blocks(regressor, scores, *how), partition.cuts_, group_of)
-    found = reading.read(counted)
-    assert_array_equal(found.levels, expected.levels)
+    placed = place_predicted(partition, regressor, Pairs(None, scores, None))
+    group_of = first_groups(partition)
+    rule = PLCP(alpha=alpha, calibration=calibration)
+    rule._follow = follow
+    expected = corrections_of(rule, grouped_rows(rule, placed, group_of))
+    blocks = in_blocks(regressor, scores, *how)
+    found = corrections_of(rule, GroupedBlocks(blocks, partition.cuts_, group_of))
+    assert_array_equal(found.values, expected.values)
     assert_array_equal(found.thresholds, expected.thresholds)
     assert_array_equal(found.sizes, expected.sizes)
     assert_array_equal(found.rank, expected.rank)
 
 
 def test_a_group_without_rows_has_the_median_of_all():
-    evidence = Held([(np.array([1.0, 2.0, 3.0]), np.zeros(3))])
-    grouped = CountedGroups(evidence, np.array([0.0]), np.array([0, 1]))
+    blocks = Held([(np.array([1.0, 2.0, 3.0]), np.zeros(3))])
+    grouped = GroupedBlocks(blocks, np.array([0.0]), np.array([0, 1]))
     assert_array_equal(grouped.masses, [0, 3])
     assert_array_equal(grouped.medians(), [2, 2])
     assert_array_equal(grouped.own(0.5), [np.nan, -2])

@@ -6,8 +6,9 @@ from numpy.testing import assert_array_equal
 
 from plcp.out_of_core import Held
 from plcp.partitions.ordered import OrderedPartition
-from plcp.thresholds._plcp_calibration import Reading, read_by_counting
-from plcp.thresholds._plcp_learning import Pairs, ordered_evidence
+from plcp.thresholds._plcp_calibration import calibrate_by_counting, calibrate_groups
+from plcp.thresholds._plcp_learning import Pairs, place_predicted
+from plcp.thresholds.plcp import PLCP
 
 
 @pytest.mark.parametrize("follow", [True, False])
@@ -22,17 +23,18 @@ def test_groups_join_as_they_do_in_memory(n_seen, n_honest, some_join, follow, r
     partition.regressor_ = None
     cut = partition.cut(regressor[0], scores[0], None)
     seen, honest = (
-        ordered_evidence(cut, values, Pairs(None, own, None))
+        place_predicted(cut, values, Pairs(None, own, None))
         for values, own in zip(regressor, scores, strict=True)
     )
-    reading = Reading(0.1, "split", "mode", follow, 0)
-    expected, owner = reading.levels(cut, seen, honest)
+    rule = PLCP(calibration="split")
+    rule._follow = follow
+    expected, owner = calibrate_groups(rule, cut, seen, honest)
     blocks = (Held([pair]) for pair in zip(regressor, scores, strict=True))
-    found = read_by_counting(reading, OrderedPartition(), 10, *blocks)
-    assert_array_equal(found.owner, owner)
-    assert_array_equal(found.levels.levels, expected.levels)
-    assert_array_equal(found.levels.sizes, expected.sizes)
-    assert found.n == n_honest
-    assert (len(found.levels.levels) < 10) == some_join
-    masses = np.bincount(owner, cut.group_sizes_)
+    _, found, joined, n = calibrate_by_counting(rule, OrderedPartition(), 10, *blocks)
+    assert_array_equal(joined, owner)
+    assert_array_equal(found.values, expected.values)
+    assert_array_equal(found.sizes, expected.sizes)
+    assert n == n_honest
+    assert (len(found.values) < 10) == some_join
+    masses = np.bincount(owner, np.bincount(seen.cells))
     assert (masses * n_honest / n_seen).min() >= 27

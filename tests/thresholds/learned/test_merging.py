@@ -65,7 +65,7 @@ def test_every_group_left_can_be_calibrated(task, calibration, assignment, withi
     options = {"calibration": calibration, "assignment": assignment, "within": within}
     rule = PLCP(Given(), 4, random_state=0, **options).fit(X, scores)
     assert rule.n_groups_ == 2
-    assert np.isfinite(rule.levels_).all()
+    assert np.isfinite(rule.corrections_).all()
     assert rule.group_sizes_.min() >= (SAFETY * NEEDED if calibration == "cross" else NEEDED)
     groups, joined = rule.groups(X), X[:, 3] > 0.5
     assert_array_equal(groups == 1, joined)
@@ -84,4 +84,4 @@ def test_drawn_groups_can_be_calibrated_too(task, calibration, seed):
     options = {"calibration": calibration, "assignment": "sample", "random_state": seed}
     rule = PLCP(Given(), 4, **options).fit(X, scores)
     assert rule.group_sizes_.min() >= NEEDED
-    assert np.isfinite(rule.levels_).all()
+    assert np.isfinite(rule.corrections_).all()
