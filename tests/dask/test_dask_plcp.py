@@ -176,7 +176,7 @@ def test_trees_of_lightgbm_learn_where_the_rows_lie(client, objective):
         own = fold_of(hash_rows(X, scores, 0), 3) == fold
         own &= numbers <= np.sort(numbers)[1999]
         regressor[own] = model.predict(X[own])
-    groups = local._rank[local._owner[local.partition_.group_of(regressor)]]
+    groups = local._group_of[np.searchsorted(local.partition_.cuts_, regressor)]
     assert (scores <= regressor + local.corrections_[groups]).sum() == conformal_rank(6000, 0.1)
 
 

@@ -417,7 +417,6 @@ def test_a_number_that_is_none_in_json(path, constant):
         {"class": "plcp.tables.model.TabularModel"},
         {"alpha": 0.01},
         {"guarantee": "It covers all."},
-        {"data": "0" * 64},
     ],
 )
 def test_a_manifest_that_tells_of_another_model(path, told):
@@ -459,7 +458,7 @@ def test_a_kernel_that_would_draw_without_end(path):
 
 def test_groups_merged_into_more_than_there_are(path):
     rule, rows = FITTED["PLCP"][3]()  # with memberships of each group
-    rule._owner = np.where(rule._owner == rule._owner.max(), 2**31 - 1, rule._owner)
+    rule._merged = np.where(rule._merged == rule._merged.max(), 2**31 - 1, rule._merged)
     plcp.save(rule, path)
     with pytest.raises(ValueError, match="groups are merged into a group 2147483647"):
         plcp.load(path).predict(rows)

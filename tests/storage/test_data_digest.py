@@ -1,24 +1,28 @@
-"""The digest of the rows that taught a rule: the same for the same rows, and for no others."""
+"""The digest of calibration rows: the same for the same rows, and for no others."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import torch
-from saved_examples import FITTED, fitted, frame, plane, task
+from numpy.testing import assert_array_equal
+from saved_examples import fitted, frame, plane, task
 
 import plcp
-from plcp._validation import data_digest
-
-RULES = ["BatchGCP", "BatchMVP", "LocalCP", "Mondrian", "RLCP", "Rectified", "SplitConformal"]
-split = lambda X, y=task.scores, w=None: plcp.SplitConformal().fit(X, y, w).data_digest_  # noqa: E731
+from plcp.storage import data_digest, load_manifest
 
 
-@pytest.mark.parametrize("name", RULES)
-def test_every_rule_has_one(name):
-    first, second = (FITTED[name][0]()[0].data_digest_ for _ in range(2))
-    assert first == second
-    assert len(bytes.fromhex(first)) == 32
+def split(X, y=task.scores, w=None):
+    return data_digest(X, y, w)
+
+
+def test_a_file_holds_the_digest_of_the_data_it_was_saved_with(tmp_path):
+    rule = fitted(plcp.Mondrian(2))
+    plcp.save(rule, tmp_path / "rule.plcp", data=(plane, task.scores))
+    manifest = load_manifest(tmp_path / "rule.plcp")
+    assert manifest["data"] == data_digest(plane, task.scores)
+    assert len(bytes.fromhex(manifest["data"])) == 32
+    assert_array_equal(plcp.load(tmp_path / "rule.plcp").predict(plane), rule.predict(plane))
 
 
 def test_it_does_not_depend_on_how_an_array_lies_in_memory():
@@ -51,7 +55,6 @@ def test_any_other_row_score_or_weight_gives_another(X):
         split(swapped),
     ]
     assert len({*found}) == len(found)
-    assert split(X, w=w / 2) == split(X)  # weights of one are none
 
 
 def test_names_of_columns_count():
@@ -65,13 +68,7 @@ def test_texts_are_not_run_together():
 
 def test_a_data_set_that_is_never_whole_in_memory_has_none():
     rows = torch.utils.data.TensorDataset(torch.as_tensor(plane))
-    assert plcp.SplitConformal().fit(rows, task.scores).data_digest_ is None
-
-
-def test_it_is_that_of_the_last_fit():
-    rule = fitted(plcp.Mondrian(2))
-    first = rule.data_digest_
-    assert fitted(rule, plane[:100], task.scores[:100]).data_digest_ != first
+    assert data_digest(rows, task.scores) is None
 
 
 def test_shapes_and_types_count_where_the_bytes_are_the_same():
@@ -88,7 +85,7 @@ def test_shapes_and_types_count_where_the_bytes_are_the_same():
 
 
 def test_a_large_array_that_does_not_lie_in_order_counts_to_its_last_row(monkeypatch):
-    monkeypatch.setattr("plcp._validation.BLOCK", 64)  # of which there are many
+    monkeypatch.setattr("plcp.storage.files.BLOCK", 64)  # of which there are many
     X, scores = np.arange(300.0).reshape(100, 3), np.zeros(100)
     expected = data_digest(X, scores, None)
     assert data_digest(np.asfortranarray(X), scores, None) == expected
@@ -96,8 +93,3 @@ def test_a_large_array_that_does_not_lie_in_order_counts_to_its_last_row(monkeyp
         other = np.asfortranarray(X)
         other[row, 2] += 1
         assert data_digest(other, scores, None) != expected
-
-
-def test_several_levels_have_that_of_one():
-    several = plcp.SplitConformal([0.1, 0.3]).fit(plane, task.scores)
-    assert several.data_digest_ == split(plane)

@@ -1,5 +1,6 @@
 """Models in files: ``save`` and ``load``, and the manifest, which describes a model."""
 
+import hashlib
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plcp._files import check_input, check_output, check_path, write_atomically
 from plcp._options import outside, shown
+from plcp._rows import is_dataset, is_frame
 from plcp.exceptions import OtherVersionWarning, TrustWarning
 from plcp.storage import allowlist, estimators, lightgbm as light, networks, trees, values
 from plcp.storage.allowlist import check_trusted, full_name, public_name
@@ -39,7 +42,7 @@ AGAIN = "copy it again, or make it again"
 MAX_MESSAGE = 1000  # characters
 
 
-def save(model: Any, path: str | Path) -> None:
+def save(model: Any, path: str | Path, *, data: Sequence[Any] | None = None) -> None:
     """Write a model to a file, which `load` reads without running code.
 
     The file is a zip archive: a manifest in JSON (versions, class, parameters, features, alpha,
@@ -59,6 +62,9 @@ def save(model: Any, path: str | Path) -> None:
         A rule, a conformal estimator, a partition, a regressor or a score, fitted or not.
     path : str or Path
         A file that ends in ``.plcp``.
+    data : (X, y) or (X, y, sample_weight), optional
+        The rows that the model was calibrated with. The manifest then holds their SHA-256 as
+        ``data``, and `data_digest` of the same rows gives it again.
 
     Raises
     ------
@@ -80,13 +86,13 @@ def save(model: Any, path: str | Path) -> None:
     ...     load(f"{folder}/rule.plcp").threshold_
     2.0
     """
-    write(model, path, force=True)
+    write(model, path, force=True, data=None if data is None else data_digest(*data))
 
 
-def write(model: Any, path: str | Path, *, force: bool) -> None:
+def write(model: Any, path: str | Path, *, force: bool, data: str | None = None) -> None:
     """Write a model; with ``force`` in place of a file that is there."""
     check_output(path, force, ending=SUFFIX)
-    content, unlisted = _encoded(model)
+    content, unlisted = _encoded(model, data)
     with write_atomically(path, force=force) as temporary:
         temporary.write_bytes(content)
     if unlisted:
@@ -105,7 +111,7 @@ def model_bytes(model: Any) -> bytes:
     return _encoded(model)[0]
 
 
-def _encoded(model: Any) -> tuple[bytes, Sequence[Any]]:
+def _encoded(model: Any, data: str | None = None) -> tuple[bytes, Sequence[Any]]:
     """Return the bytes of a model's file, and what `load` must trust to read it."""
     if model is None or isinstance(model, type | bool | int | float | str):
         raise TypeError(f"save needs a model, got {shown(model)}: give an estimator")
@@ -120,8 +126,62 @@ def _encoded(model: Any) -> tuple[bytes, Sequence[Any]]:
         Decoder(parts, CODECS, unlisted).model()
     except Exception as error:  # of any class of the user's, whose attributes are set
         raise TypeError(f"a {type(model).__name__} cannot be stored: {error}") from error
-    manifest = describe(model, encoder.visited, encoder.packages)
+    manifest = describe(model, encoder.visited, encoder.packages) | {"data": data}
     return write_parts(seal(manifest, parts)), unlisted
+
+
+BLOCK = 2**22  # bytes at a time of an array that does not lie in order
+PLAIN = "biufcmM"  # numpy's letters of numbers and times
+
+
+def data_digest(X: Any, *columns: Any) -> str | None:
+    """SHA-256 of features and of scores, labels or weights; None of a data set.
+
+    Arrays count by their type, shape and bytes, rows in order; frames column by column with their
+    names, anything but numbers and times as text. So a frame and an array of the same numbers have
+    different digests, and so have single and double precision. `plcp.certify` has a fingerprint
+    that does not depend on what holds the rows.
+
+    Examples
+    --------
+    >>> X, scores = np.zeros((3, 2)), np.ones(3)
+    >>> data_digest(X, scores, None) == data_digest(X.copy(order="F"), scores, None)
+    True
+    >>> data_digest(X, scores, None) == data_digest(X, scores, scores)
+    False
+    """
+    if is_dataset(X):
+        return None
+    digest = hashlib.sha256()
+    if is_frame(X):
+        for name in X.columns:
+            digest.update(f"column {name}\n".encode())
+            _update(digest, np.asarray(X[name]))
+    else:
+        _update(digest, np.asarray(X))
+    for column in columns:
+        digest.update(b"\n")
+        if column is not None:
+            _update(digest, np.asarray(column))
+    return digest.hexdigest()
+
+
+def _update(digest: Any, array: NDArray[Any]) -> None:
+    """Add an array after a mark of its type and shape."""
+    digest.update(
+        f"{array.dtype.str if array.dtype.kind in PLAIN else 'text'} {array.shape}\n".encode()
+    )
+    if array.dtype.kind not in PLAIN:
+        texts = [str(value).encode() for value in array.ravel().tolist()]
+        digest.update(np.array([len(text) for text in texts], dtype="<i8"))
+        digest.update(b"".join(texts))
+    elif array.flags.c_contiguous:
+        digest.update(array.view(np.uint8) if array.dtype.kind in "mM" else array)
+    else:
+        step = max(1, BLOCK * len(array) // max(1, array.nbytes))
+        for start in range(0, len(array), step):
+            block = np.ascontiguousarray(array[start : start + step])
+            digest.update(block.view(np.uint8))
 
 
 def load(path: str | Path, *, trusted: Sequence[Any] = ()) -> Any:
@@ -267,7 +327,6 @@ def _promises(model: Any, rule: Any) -> dict[str, Any]:
     promises = {
         "alpha": _plain(getattr(rule, "alpha", None)),
         "guarantee": getattr(model, "guarantee_", None),
-        "data": getattr(rule, "data_digest_", None),
     }
     own = getattr(model, "manifest", {})
     return {name: own.get(name, value) for name, value in promises.items()}
