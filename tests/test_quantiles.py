@@ -96,6 +96,14 @@ def test_weighted_quantile_is_the_smallest_score_that_weighs_enough(drawn, alpha
     assert conformal_quantile(scores, alpha, counts, test_weight) == expected
 
 
+@pytest.mark.parametrize("test_weight", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("weights", [None, np.ones(3)])
+def test_an_empty_group_has_an_infinite_threshold(test_weight, weights):
+    groups = np.array([0, 0, 2])
+    found = group_conformal_quantiles([1.0, 2.0, 3.0], groups, 4, 0.5, weights, test_weight)
+    assert_array_equal(np.isinf(found), [False, True, test_weight == 1.5, True])
+
+
 def test_a_heavier_test_point_raises_the_threshold():
     scores = np.arange(1.0, 101.0)
     thresholds = [conformal_quantile(scores, 0.1, None, w) for w in (0, 1, 5, 10, 1000)]

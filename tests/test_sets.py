@@ -1,4 +1,4 @@
-"""Prediction sets: what they hold, how they are cut, and that every way out agrees."""
+"""Prediction sets: membership, size, clipping, and the same content in every format."""
 
 import numpy as np
 import pandas as pd
@@ -90,6 +90,20 @@ def test_sets_are_frozen():
     sets = LabelSets(mask)
     mask[0, 0] = False
     assert sets.to_lists() == [[0]]
+    with pytest.raises(AttributeError):
+        sets.classes = ["a", "b"]
+
+
+def test_an_index_changes_nothing_but_the_labels_of_rows():
+    index = pd.Index(["a", "b"])
+    intervals, sets = Intervals([0.0, 3.0], [1.0, 2.0]), LabelSets([[True, False], [True, True]])
+    for given in (intervals, sets):
+        named = given.with_index(index)
+        np.testing.assert_array_equal(named.to_numpy(), given.to_numpy())
+        assert named.to_pandas().index.equals(index)
+        assert named[1:].to_pandas().index.tolist() == ["b"]
+        with pytest.raises(ValueError, match="one label for each of 2 sets, got 1"):
+            given.with_index(index[:1])
 
 
 def test_frames_hold_the_same_numbers():
@@ -120,8 +134,8 @@ def test_lists_and_membership_agree(mask, labels):
     sets = LabelSets(mask, classes=labels[: mask.shape[1]])
     lists = sets.to_lists()
     for label in sets.classes:
-        told = [label in members for members in lists]
-        assert sets.contains(np.full(len(mask), label)).tolist() == told
+        inside = [label in members for members in lists]
+        assert sets.contains(np.full(len(mask), label)).tolist() == inside
     assert sets.size.tolist() == [len(members) for members in lists]
     np.testing.assert_array_equal(sets.is_empty, sets.size == 0)
 
@@ -145,7 +159,7 @@ def test_short_reprs():
         (lambda: Intervals(0.0, 1.0), r"shape \(n,\)"),
         (lambda: Intervals([0.0, np.nan], [1.0, 2.0]), "got nan and 2.0 at row 1"),
         (lambda: Intervals([0.0], [1.0]).contains([0.0, 1.0]), r"shape \(1,\), got \(2,\)"),
-        (lambda: Intervals([0.0], [1.0]).contains([np.nan]), "got nan at row 0"),
+        (lambda: Intervals([0.0, 0.0], [1.0, 1.0]).contains([0.0, np.nan]), "got nan at row 1"),
         (lambda: Intervals([0.0], [1.0]).clip(2, 1), "lower=2.0 and upper=1.0"),
         (lambda: LabelSets([[1, 0]]), "must be boolean .* got dtype int64"),
         (lambda: LabelSets([True, False]), r"shape \(2,\)"),
