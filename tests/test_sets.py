@@ -97,13 +97,13 @@ def test_sets_are_frozen():
 def test_an_index_changes_nothing_but_the_labels_of_rows():
     index = pd.Index(["a", "b"])
     intervals, sets = Intervals([0.0, 3.0], [1.0, 2.0]), LabelSets([[True, False], [True, True]])
-    for given in (intervals, sets):
-        named = given.with_index(index)
-        np.testing.assert_array_equal(named.to_numpy(), given.to_numpy())
+    for plain in (intervals, sets):
+        named = plain.with_index(index)
+        np.testing.assert_array_equal(named.to_numpy(), plain.to_numpy())
         assert named.to_pandas().index.equals(index)
         assert named[1:].to_pandas().index.tolist() == ["b"]
         with pytest.raises(ValueError, match="one label for each of 2 sets, got 1"):
-            given.with_index(index[:1])
+            plain.with_index(index[:1])
 
 
 def test_frames_hold_the_same_numbers():

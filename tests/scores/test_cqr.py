@@ -47,7 +47,7 @@ def draw(rng, n=200):
 
 def band(make, X, y):
     """Fitted models of the two quantiles that CQR takes."""
-    return [make(level).fit(X, y) for level in (ALPHA / 2, 1 - ALPHA / 2)]
+    return [make(quantile).fit(X, y) for quantile in (ALPHA / 2, 1 - ALPHA / 2)]
 
 
 def by_hand(bounds, y, new_bounds, symmetric):
@@ -82,23 +82,23 @@ def test_frozen_models_of_any_kind(rng, make, symmetric):
 
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-def test_models_still_to_be_trained(rng, make, symmetric):
+def test_models_trained_by_fit(rng, make, symmetric):
     X, y = draw(rng, 300)
     new, _ = draw(rng, 50)
-    seen = []
+    calibrated = []
 
-    def watched(rows):
-        seen.append(rows)
+    def note(rows):
+        calibrated.append(rows)
         return rows
 
     model = ConformalRegressor(
         QuantilePair(make(ALPHA / 2), make(1 - ALPHA / 2)),
         QuantileResidual(symmetric=symmetric),
         SplitConformal(ALPHA),
-        features=watched,  # called once in fit, with the rows that calibrate
+        features=note,  # called once in fit, with the rows that calibrate
         random_state=0,
     ).fit(X, y)
-    held = np.array([np.flatnonzero((row == X).all(axis=1))[0] for row in seen[0]])
+    held = np.array([np.flatnonzero((row == X).all(axis=1))[0] for row in calibrated[0]])
     assert len(held) == 90
     bounds, new_bounds = (model.estimator_.predict(rows).T for rows in (X[held], new))
     assert_allclose(model.predict_interval(new), by_hand(bounds, y[held], new_bounds, symmetric))

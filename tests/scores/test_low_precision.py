@@ -23,7 +23,7 @@ every_cast = pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
 
 
 class Network(ClassifierMixin, BaseEstimator):
-    """A classifier that answers in the type of its weights."""
+    """A classifier that predicts in the type of its weights."""
 
     def __init__(self, cast=None):
         self.cast, self.classes_, self.is_fitted_ = cast, np.arange(5), True
@@ -42,7 +42,7 @@ class Network(ClassifierMixin, BaseEstimator):
 
 
 class Line(RegressorMixin, BaseEstimator):
-    """A regressor that answers in the type of its weights."""
+    """A regressor that predicts in the type of its weights."""
 
     def __init__(self, cast=None, shift=0.0):
         self.cast, self.shift, self.is_fitted_ = cast, shift, True
@@ -81,7 +81,7 @@ def test_logits_are_refused_in_every_type(cast):
 
 
 @every_cast
-def test_a_regressor_may_answer_in_any_precision(cast):
+def test_a_regressor_may_predict_in_any_precision(cast):
     X, y = drawn()
     band = QuantilePair(*(FrozenEstimator(Line(cast, shift)) for shift in (-1.0, 1.0)))
     point = FrozenEstimator(Line(cast))

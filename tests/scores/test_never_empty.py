@@ -16,7 +16,7 @@ RULES = {
     "cross": PLCP(calibration="cross", random_state=0),
     "joint": PLCP(LINEAR, 3, calibration="joint", random_state=0),
     "halves": PLCP(LINEAR, 3, calibration="split", random_state=0),
-    "index": PLCP(LINEAR, 3, within="regressor", calibration="joint", random_state=0),
+    "regressor": PLCP(LINEAR, 3, within="regressor", calibration="joint", random_state=0),
 }
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 
@@ -68,7 +68,7 @@ def test_marginal_coverage_is_at_least_that_of_the_band(rng):
     assert sets.contains(new[2]).sum() >= low
 
 
-def test_coverage_is_exact_where_the_model_is_right_less_often_than_asked(rng):
+def test_coverage_is_exact_where_the_model_is_right_less_often_than_1_minus_alpha(rng):
     calibration, new = draw(rng, 400, lowest=0.5), draw(rng, 3000, lowest=0.5)
     sets = sets_of(SplitConformal(), LabelProbability(never_empty=True), calibration, new)
     low, high = beta_binomial_band(3000, 400, conformal_rank(400, 0.1))

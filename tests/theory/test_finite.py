@@ -1,19 +1,27 @@
-"""Theorem 3.11 and Corollary 3.12, and the sharper ones: closed forms and simulation."""
+"""Bounds from n points: closed forms, simulation, coverage of sets, and the best m."""
 
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from known import populations
+from hypothesis.extra import numpy as hnp
+from known import MOST, NAMES, best_thresholds, population, populations
 
 from plcp.partitions.ordered import interval_of, optimal_cuts
 from plcp.quantiles import pinball_loss, weighted_quantiles
 from plcp.theory import (
+    best_m,
+    calibrated_coverage,
+    fallback_coverage,
+    finite_coverage,
     finite_excess,
     finite_msce,
     learning_error,
+    log_covering_softmax,
     log_growth_ordered,
+    population_coverage,
+    sharp_best_m,
     sharp_finite_excess,
     sharp_finite_msce,
     sharp_learning_error,
@@ -145,11 +153,156 @@ def test_what_the_proof_bounds_lies_under_the_bound(rng, hard):
     The excess itself is far smaller, so that only this would notice a tenth of the bound.
     """
     n, alpha = 100, 0.3
-    levels = np.linspace(0, 1, 101)
-    mean = alpha * levels**2 / 2 + (1 - alpha) * (1 - levels) ** 2 / 2  # E ℓ(q, U), U uniform
+    thresholds = np.linspace(0, 1, 101)
+    mean = (
+        alpha * thresholds**2 / 2 + (1 - alpha) * (1 - thresholds) ** 2 / 2
+    )  # E ℓ(q, U), U uniform
     bound = sharp_learning_error(1, n, 1e-6, 0.0, alpha=alpha, hard=hard)
     for _ in range(300):
-        empirical = pinball_loss(levels, rng.uniform(size=(n, 1)), alpha).mean(axis=0)
+        empirical = pinball_loss(thresholds, rng.uniform(size=(n, 1)), alpha).mean(axis=0)
         deviation = (mean - empirical).max() + (empirical - mean)[mean.argmin()]
         assert mean[empirical.argmin()] - mean.min() <= deviation + 1e-12
         assert deviation <= bound
+
+
+coverages = hnp.arrays(float, st.integers(1, 30), elements=st.floats(0, 1))
+
+
+@given(coverages, alphas, st.data())
+@few
+def test_coverage_of_every_set_lies_within(coverage, alpha, data):
+    chosen = data.draw(hnp.arrays(bool, len(coverage)))
+    chosen[data.draw(st.integers(0, len(coverage) - 1))] = True
+    msce = ((coverage - (1 - alpha)) ** 2).mean()
+    low, high = fallback_coverage(msce, alpha, chosen.mean())
+    assert low - 1e-9 <= coverage[chosen].mean() <= high + 1e-9
+
+
+@given(coverages, st.data())
+@few
+def test_coverage_of_every_set_lies_closer_if_the_margin_is_exact(coverage, data):
+    target = np.clip(coverage.mean(), 0.01, 0.99)
+    error = coverage - coverage.mean()
+    chosen = data.draw(hnp.arrays(bool, len(coverage)))
+    chosen[data.draw(st.integers(0, len(coverage) - 1))] = True
+    inside = (np.abs(error) <= min(target, 1 - target)).all()
+    if not inside:
+        error *= min(target, 1 - target) / np.abs(error).max()
+    low, high = calibrated_coverage((error**2).mean(), 1 - target, chosen.mean())
+    assert low - 1e-9 <= target + error[chosen].mean() <= high + 1e-9
+
+
+@given(st.floats(1e-6, 0.005), st.floats(0.1, 0.9), alphas)
+@few
+def test_limits_are_attained(msce, mass, alpha):
+    """An error of one size on a set, and none (or its balance) elsewhere, reaches the ends."""
+    low, _ = fallback_coverage(msce, alpha, mass)
+    assert low == pytest.approx(max(0.0, 1 - alpha - np.sqrt(msce / mass)))
+    on, off = np.sqrt(msce * (1 - mass) / mass), np.sqrt(msce * mass / (1 - mass))
+    assert mass * on == pytest.approx((1 - mass) * off)
+    assert mass * on**2 + (1 - mass) * off**2 == pytest.approx(msce)
+    assert calibrated_coverage(msce, alpha, mass)[1] == pytest.approx(min(1.0, 1 - alpha + on))
+
+
+@pytest.mark.parametrize(("scale", "shape"), NAMES)
+def test_best_groups_cover_exactly_on_average_and_within_the_limits_on_tails(scale, shape):
+    """Corollary C.1 (a) bounds by O(m^(-1/4)) an error that is zero."""
+    law = population(scale, shape)
+    K = len(law.scale)
+    for m in (2, 5, MOST):
+        coverage = law.coverage(best_thresholds(scale, shape)[m - 1])
+        assert coverage.mean() == pytest.approx(1 - law.alpha, abs=1e-9)
+        msce = law.msce(best_thresholds(scale, shape)[m - 1])
+        for size in (1, K // 10, K // 2, K - 1):
+            for tail in (coverage[:size], coverage[-size:]):
+                low, high = calibrated_coverage(msce, law.alpha, size / K)
+                assert low <= tail.mean() <= high
+                wide = population_coverage(m, law.variance, law.lipschitz, law.alpha, size / K)
+                assert wide[0] <= low
+                assert high <= wide[1]
+
+
+def test_constants_of_corollary_c1():
+    low, high = population_coverage(10**9, 0.01, 2.0, 0.1, mass=0.25)
+    error = 2 * np.sqrt(2.0 / 0.25) * (0.01 / (10**9 - 1)) ** 0.25
+    assert low == pytest.approx(0.9 - error)
+    assert high == pytest.approx(0.9 + error)
+    settings = (3, 10**9, 1e-9, 0.05, 2.0, 0.1)
+    low, high = finite_coverage(*settings, 0.2, gap=1e-4, mass=0.5, score_range=0.1)
+    error = np.sqrt(finite_msce(*settings, 1e-4, score_range=0.1) / 0.5)
+    assert low == pytest.approx(0.8 - error)
+    assert high == pytest.approx(0.8 + error)
+
+
+def test_coverage_stays_between_zero_and_one():
+    assert fallback_coverage(4.0, 0.1) == (0.0, 1.0)
+
+
+def test_no_error_is_exact_coverage():
+    assert fallback_coverage(0.0, 0.1) == (0.9, 0.9)
+    assert calibrated_coverage(0.5, 0.1, 1.0) == (0.9, 0.9)
+
+
+MOST_TRIED = 3000
+TRIED = np.arange(1, MOST_TRIED + 1)
+
+
+def softmax_covering(n):
+    return lambda m: log_covering_softmax(m, 5, radius=4.0, bound=1.0, epsilon=1 / n)
+
+
+@pytest.mark.parametrize("n", [1, 10, 10**3, 10**5, 10**7, 10**9])
+@pytest.mark.parametrize("variance", [0.0, 1e-3, 0.25])
+def test_best_m_is_the_best_of_all_tried(n, variance):
+    tried = TRIED[: min(n, MOST_TRIED)]
+    for covering in (lambda m: 0.0, softmax_covering(n)):
+        bounds = finite_excess(tried, n, variance, 0.05, covering(tried))
+        assert best_m(n, variance, 0.05, covering) == tried[bounds.argmin()]
+        for lipschitz in (np.inf, 2.0):
+            settings = {"alpha": 0.1, "lipschitz": lipschitz}
+            sharp = sharp_finite_excess(tried, n, variance, 0.05, covering(tried), **settings)
+            found = sharp_best_m(n, variance, 0.05, covering, **settings)
+            assert found == tried[sharp.argmin()]
+
+
+def test_best_m_is_the_best_of_all_tried_for_hard_partitions():
+    n = 10**5
+
+    def growth(m):
+        return log_growth_ordered(m, 3, n)
+
+    bounds = sharp_finite_excess(TRIED, n, 0.05, 0.1, growth(TRIED), alpha=0.1, hard=True)
+    assert sharp_best_m(n, 0.05, 0.1, growth, alpha=0.1, hard=True) == TRIED[bounds.argmin()] > 1
+
+
+def test_there_are_no_more_groups_than_points():
+    """One cell of thresholds is enough for two points, so that nothing else limits m."""
+    assert sharp_best_m(2, 0.1, 0.05, 0.0, alpha=0.1) == 2
+
+
+def test_a_number_means_the_same_for_every_m():
+    assert best_m(10**6, 0.1, 0.05, 7.0) == best_m(10**6, 0.1, 0.05, lambda m: 7.0)
+
+
+def test_score_range_is_a_unit_of_best_m():
+    for unit in (0.1, 30.0):
+        here = best_m(10**7, 0.1, 0.05, 7.0)
+        assert best_m(10**7, 0.1 * unit**2, 0.05, 7.0, score_range=unit) == here > 1
+
+
+def test_grows_with_n_and_is_larger_where_the_bound_is_sharper():
+    chosen = [best_m(n, 0.1, 0.05, 0.0) for n in (10**4, 10**6, 10**8)]
+    sharp = [sharp_best_m(n, 0.1, 0.05, 0.0, alpha=0.1) for n in (10**4, 10**6, 10**8)]
+    assert chosen[0] < chosen[1] < chosen[2]
+    assert sharp[0] < sharp[1] < sharp[2]
+    assert sharp[0] > chosen[0]
+
+
+def test_refuses_a_bound_that_is_infinite():
+    with pytest.raises(ValueError, match="infinite at m = 1: give a finite"):
+        best_m(100, 0.1, 0.05, np.inf)
+
+
+def test_best_m_needs_one_n():
+    with pytest.raises(ValueError, match="n must be a whole number"):
+        best_m([10, 20], 0.1, 0.05, 0.0)
