@@ -24,19 +24,6 @@ def test_no_group_no_importance(rng):
     assert [one.value for one in found] == [0, 0]
 
 
-def test_more_shuffles_have_a_smaller_error(rng):
-    X = rng.normal(size=(500, 2))
-
-    def place(X):
-        return (X.sum(axis=1) > 0).astype(int)
-
-    few, many = (
-        np.mean([one.error for one in partition_importance(place, X, 1, n_repeats=k)])
-        for k in (4, 64)
-    )
-    assert many < few / 2  # by a quarter, on average
-
-
 def test_the_scale_is_the_mean_distance_of_all_pairs(rng):
     places = rng.integers(0, 6, 300)
     X = np.column_stack([places, np.zeros(300)]).astype(float)

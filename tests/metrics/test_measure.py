@@ -147,13 +147,6 @@ def test_p_value_is_that_of_the_interval_which_ends_at_zero(rng, confidence):
         assert_allclose(skewed_mean(terms - end).p_value(), 1 - confidence)
 
 
-def test_weights_are_copies(rng):
-    terms, counts = rng.exponential(size=12), rng.integers(0, 4, 12)
-    weighted = skewed_mean(terms, counts.astype(float))
-    copied = skewed_mean(np.repeat(terms, counts))
-    assert_allclose(weighted.interval(0.95), copied.interval(0.95))
-
-
 def test_one_row_or_no_spread():
     one, same = skewed_mean(np.array([2.0])), skewed_mean(np.full(5, 2.0))
     assert (one.interval(0.95), one.p_value()) == ((-np.inf, np.inf), 1)
@@ -177,18 +170,6 @@ def test_a_measure_of_a_mean_is_its_law(terms, confidence):
     assert_allclose(measure.standard_error, sem(terms), rtol=1e-9)
     assert measure.estimate == pytest.approx(terms.mean(), rel=1e-12, abs=1e-12)
     assert not measure.exact
-
-
-@few
-@given(spread, st.data())
-def test_weights_count_rows_and_order_does_not(terms, data):
-    counts = data.draw(hnp.arrays(np.intp, len(terms), elements=st.integers(0, 4)))
-    counts[0] += 2
-    order = np.array(data.draw(st.permutations(range(len(terms)))))
-    copied = mean_measure("mean", np.repeat(terms, counts), meaning="x")
-    weighted = mean_measure("mean", terms[order], counts[order].astype(float), meaning="x")
-    for field in ("estimate", "low", "high", "standard_error"):
-        assert_allclose(getattr(weighted, field), getattr(copied, field), rtol=1e-9, atol=1e-9)
 
 
 @few

@@ -86,13 +86,6 @@ def test_the_curve_is_what_was_tried_in_order(partition):
     assert_array_equal(display.chosen_.get_data(), [[display.chosen], [min(tried.values())]])
 
 
-def test_the_curve_rises_in_the_number_of_groups():
-    tried = {1: 0.3, 2: 0.25, 4: 0.26, 3: 0.24}  # doubling, then back
-    history = [{"n_groups": m, "held_out": loss} for m, loss in tried.items()]
-    display = SelectionDisplay.from_predictions(history)
-    assert_array_equal(display.line_.get_data(), [[1, 2, 3, 4], [0.3, 0.25, 0.24, 0.26]])
-
-
 def test_steps_of_the_choice_are_no_steps_of_the_descent():
     rule = fit(PLCP(SOFT, calibration="joint", random_state=0))
     steps = [step for step in rule.history_ if "n_groups" not in step]

@@ -19,7 +19,6 @@ from plcp import (
 )
 from plcp.metrics import column_groups, coverage_by_group
 from plcp.plotting import ComparisonDisplay, CoverageDisplay, SizeDisplay
-from plcp.plotting.display import name_points
 from plcp.plotting.size import LARGEST_POINT
 
 
@@ -60,13 +59,6 @@ def test_each_point_stands_in_the_row_of_its_group(covered, people):
     assert first > last  # the first group is at the top
     heights = [points.get_ydata() for points in display.points_.values()]
     assert (heights[0] < heights[1]).all()  # methods side by side, in the order of the legend
-
-
-def test_target_is_one_minus_alpha(covered, people):
-    for display in (CoverageDisplay, ComparisonDisplay):
-        drawn = display.from_predictions(covered, job(people), alpha=0.25)
-        assert_array_equal(drawn.target_.get_xdata(), 0.75)
-        assert drawn.target_.get_label() == "target 0.75"
 
 
 def test_learned_groups_are_those_of_the_model(models, covered, sets, people):
@@ -254,13 +246,6 @@ def test_names_beside_points_cover_no_other_and_stand_by_their_own(rng):
         away = np.maximum(np.maximum(box.min - points, points - box.max), 0)
         nearest = np.argmin(np.hypot(*away.T))
         assert display.tables["sets"].group[nearest] == text.get_text()
-
-
-def test_names_are_placed_by_the_limits_that_the_points_give():
-    _, ax = plt.subplots()
-    ax.scatter([1000, 2000], [1000, 2000])
-    left, right = name_points(ax, ["left", "a long name at the right"], [1000, 2000], [1000, 2000])
-    assert (left.get_ha(), right.get_ha()) == ("left", "right")
 
 
 def test_two_tails_have_groups_of_their_own_and_one_target(people):
