@@ -442,7 +442,6 @@ SPLIT = on_dask.DaskSplitConformal(data.ALPHA)
 ON_DASK = {
     "DaskSplitConformal": (SPLIT, "dask numbers"),
     "DaskMondrian": (on_dask.DaskMondrian(2, data.ALPHA), "dask numbers"),
-    "DaskLinearQuantile": (on_dask.DaskLinearQuantile(0.8), "dask numbers"),
     "DaskPLCP": (
         on_dask.DaskPLCP(
             plcp.OrderedPartition(plcp.LinearQuantile()), 2, data.ALPHA, calibration="split"
@@ -481,7 +480,7 @@ def of_dask(name):
         found = ask(X)
         return np.asarray(found.compute()) if hasattr(found, "compute") else found.to_numpy()
 
-    takes = {"DaskLinearQuantile": "", "DaskPLCP": "", "DaskConformalClassifier": "1e308"}
+    takes = {"DaskPLCP": "", "DaskConformalClassifier": "1e308"}
     return entry(fit, {"X": takes.get(name, ORDERED)}, X=FEW_ROWS, y=(kind, TARGETS[kind]))
 
 

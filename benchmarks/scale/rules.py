@@ -37,9 +37,9 @@ def _default() -> Any:
 
 
 def _linear() -> Any:
-    from plcp.dask import DaskLinearQuantile, DaskPLCP
+    from plcp.dask import DaskPLCP
 
-    return DaskPLCP(OrderedPartition(DaskLinearQuantile()))
+    return DaskPLCP(OrderedPartition(LinearQuantile()))
 
 
 def _lightgbm() -> Any:

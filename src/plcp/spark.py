@@ -1,4 +1,4 @@
-"""Fitted rules and models as columns of a Spark data frame: pandas UDFs that answer by batches."""
+"""Fitted rules and models as columns of a Spark data frame: pandas UDFs over batches."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
@@ -21,24 +21,24 @@ LABEL_TYPES = {"b": "boolean", "i": "bigint", "u": "bigint", "f": "double"}
 def threshold_udf(rule: Any, columns: Sequence[str] | None = None) -> Callable[..., Any]:
     """Thresholds of a fitted rule as a Spark column.
 
-    The rule travels once to each executor, not with every batch. Executors need plcp installed, in
-    the same version as here. Nulls reach the rule as NaN.
+    The rule is sent once to each executor, not with every batch. Executors need the same version
+    of plcp. Nulls reach the rule as NaN.
 
     Parameters
     ----------
     rule : fitted ThresholdRule
-        ``PLCP``, ``SplitConformal``, ``Mondrian``, …, or one of their kin in ``plcp.dask``.
+        ``PLCP``, ``SplitConformal``, ``Mondrian``, …, or a rule of ``plcp.dask``.
     columns : sequence of str or None, default=None
-        The Spark columns that hold the rule's features, in the order in which the rule knows them.
+        The Spark columns that hold the rule's features, in the order of its ``fit``.
         None: the names the rule was fitted with; for a rule fitted on an array, which has none,
         the columns as they are given in the call.
 
     Returns
     -------
     udf : callable
-        Takes columns (names, or expressions with an alias) and gives one of type double. Known
-        names are looked up, so the order of the columns does not matter, and without any column the
-        known names are taken. In SQL, after ``spark.udf.register("threshold", udf)``, write
+        Takes columns (names, or expressions with an alias) and returns one of type double. Columns
+        are found by name if names are known, so their order does not matter, and without any column
+        the known names are used. In SQL, after ``spark.udf.register("threshold", udf)``, write
         ``threshold(struct(x1, x2))``.
 
     Examples
@@ -117,20 +117,20 @@ def _strings(model: Any, X: Any) -> Any:
 
 
 class Columns(NamedTuple):
-    """Where the features stand in a batch, and what the fitted estimator calls them."""
+    """Names of the features in a batch, and in the fit of the estimator."""
 
     given: list[str] | None
     known: list[str] | None
 
     def features(self, batch: Any) -> Any:
-        """Frame or array of a batch, whichever the estimator was fitted on."""
+        """Features of a batch as a frame or an array, as in the fit of the estimator."""
         if not hasattr(batch, "columns"):
-            raise ValueError("give the columns as struct(x1, x2, ...), so that names come along")
+            raise ValueError("give the columns as struct(x1, x2, ...), which keeps their names")
         missing = [name for name in self.given or [] if name not in batch.columns]
         if missing:
             raise ValueError(
                 f"the features {missing} are not among the columns {list(batch.columns)}: give "
-                "those too, by alias if they have another name here"
+                "those too, by alias if their names differ"
             )
         frame = batch if self.given is None else batch[self.given]
         frame = frame.where(frame.notna(), np.nan)  # None, where a column holds no numbers
@@ -138,9 +138,9 @@ class Columns(NamedTuple):
 
 
 def _columns(fitted: Any, given: Sequence[str] | None) -> Columns:
-    """Columns by the names the user gives, or else by those that calibration saw."""
-    asked = columns_source(fitted) if isinstance(fitted, Conformal) else fitted
-    names = getattr(asked, "feature_names_in_", None)
+    """Columns by the names given, or else by those of calibration."""
+    source = columns_source(fitted) if isinstance(fitted, Conformal) else fitted
+    names = getattr(source, "feature_names_in_", None)
     known = None if names is None else [str(name) for name in names]
     if given is None:
         return Columns(known, known)
@@ -150,9 +150,9 @@ def _columns(fitted: Any, given: Sequence[str] | None) -> Columns:
 
 
 def _udf(
-    fitted: Any, given: Sequence[str] | None, returns: str, answer: Callable[[Any, Any], Any]
+    fitted: Any, given: Sequence[str] | None, returns: str, function: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
-    """Make a UDF of columns packed into one struct: that is how their names reach the batches."""
+    """Make a UDF of columns packed into one struct, which passes their names to the batches."""
     import pandas as pd
     from pyspark.sql.functions import struct
     from pyspark.sql.pandas.functions import pandas_udf
@@ -162,23 +162,23 @@ def _udf(
     check_one_alpha(fitted)
     columns, fetch = _columns(fitted, given), _shipped(fitted)
 
-    def answers(batches: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
+    def predict(batches: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
         for batch in batches:
-            yield answer(fetch(), columns.features(batch))
+            yield function(fetch(), columns.features(batch))
 
-    udf = pandas_udf(answers, returns)  # type: ignore[call-overload]  # its stubs know no iterator
+    udf = pandas_udf(predict, returns)  # type: ignore[call-overload]  # its stubs know no iterator
 
     @wraps(udf)
-    def ask(*asked: Any) -> Any:
-        if not asked and columns.given is None:
-            raise ValueError("name the columns: the rule was fitted on an array and knows no names")
-        return udf(struct(*(asked or [f"`{name}`" for name in columns.given or []])))
+    def column(*names: Any) -> Any:
+        if not names and columns.given is None:
+            raise ValueError("name the columns: the rule was fitted on an array, without names")
+        return udf(struct(*(names or [f"`{name}`" for name in columns.given or []])))
 
-    return ask
+    return column
 
 
 def _shipped(fitted: Any) -> Callable[[], Any]:
-    """Return how a worker gets hold of the estimator, which is sent to each executor only once."""
+    """Return a function that gives a worker the estimator, sent to each executor only once."""
     from pyspark.sql import SparkSession
     from pyspark.sql.utils import is_remote
 
@@ -192,7 +192,7 @@ def _shipped(fitted: Any) -> Callable[[], Any]:
 
 
 class Parcel:
-    """Becomes what it holds when unpickled; functions and classes of a notebook may be in it."""
+    """Pickles its content by value, so that classes of a notebook can be in it."""
 
     def __init__(self, held: Any) -> None:
         self.held = held

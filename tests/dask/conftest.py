@@ -1,35 +1,16 @@
-"""Two worker processes for all tests on Dask, and the rules that all must bear the same faults."""
+"""One cluster of two processes and one of threads for all tests on Dask."""
 
 import logging
 
 import pytest
-from dask_rules import RULES
+from dask_cases import RULES
 from distributed import Client, LocalCluster
 
 import dask
 
-ENGINES = ("no client", "threads", "processes")
 # A cluster gives up a worker that has not come back this long after any of its deaths, even if it
 # came back in between and died again: on a busy machine that is the middle of a later test.
 NEVER = "1 day"
-
-
-def pytest_generate_tests(metafunc):
-    """Run a test once for each ``rule_on`` or ``any_client`` that it asks for.
-
-    Of tests that ask for both, the first rule runs on every engine and the others, which
-    the same code serves with blocks, without a client.
-    """
-    asked = {"rule_on", "any_client"} & {*metafunc.fixturenames}
-    if asked == {"rule_on", "any_client"}:
-        pairs = [(RULES[0], engine) for engine in ENGINES]
-        pairs += [(rule, "no client") for rule in RULES[1:]]
-        named = [pytest.param(*rule.values, e, id=f"{rule.id}-{e}") for rule, e in pairs]
-        metafunc.parametrize(("rule_on", "any_client"), named, indirect=["any_client"])
-    elif "rule_on" in asked:
-        metafunc.parametrize("rule_on", RULES)
-    elif asked:
-        metafunc.parametrize("any_client", ENGINES, indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +33,7 @@ def client():
 
 @pytest.fixture(scope="session")
 def client_of_threads():
-    """Return the client of a cluster that lives in this process."""
+    """Return the client of a cluster in this process."""
     with (
         LocalCluster(
             n_workers=1,
@@ -66,11 +47,13 @@ def client_of_threads():
         yield client
 
 
-@pytest.fixture
+@pytest.fixture(params=[None, "client_of_threads", "client"])
 def any_client(request):
-    """Return each kind of engine in turn."""
-    if request.param == "no client":
-        return None
-    return request.getfixturevalue(
-        {"threads": "client_of_threads", "processes": "client"}[request.param]
-    )
+    """Return no client, and the client of each cluster."""
+    return request.param and request.getfixturevalue(request.param)
+
+
+@pytest.fixture(params=RULES)
+def rule_on(request):
+    """Return each rule, as a function of its client."""
+    return RULES[request.param]

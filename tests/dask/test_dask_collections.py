@@ -1,4 +1,6 @@
-"""Collections as blocks, functions of rows on them, and what both take from a collection."""
+"""Dask collections as blocks of rows: chunks, indices, types of columns, and what is refused."""
+
+import re
 
 import dask.array as da
 import dask.dataframe as dd
@@ -6,11 +8,25 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask.sizeof import sizeof
+from dask_cases import of_parts
 from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from plcp.dask.collections import blockwise, check_columns, check_parts, pairs_of
-from plcp.thresholds import SplitConformal
+import dask
+from plcp import (
+    PLCP,
+    RLCP,
+    BatchGCP,
+    ConformalClassifier,
+    ConformalRegressor,
+    LocalCP,
+    Mondrian,
+    Rectified,
+    SplitConformal,
+)
+from plcp.dask.collections import blockwise, check_columns, check_part_scores, pairs_of
 from strategies import few
 
 
@@ -33,37 +49,30 @@ def both(*parts):
     return parts
 
 
-def joined(spread):
+def whole(blocks):
     """All blocks as one."""
-    return [np.concatenate(column) for column in zip(*spread.each(both), strict=True)]
-
-
-@few
-@given(cut_rows())
-def test_blocks_are_the_rows_in_their_order_however_they_are_cut(drawn):
-    X, y, by_row, other, width = drawn
-    pairs = pairs_of(da.from_array(X, chunks=(by_row, width)), da.from_array(y, chunks=(other,)))
-    assert len(pairs.blocks) == len(by_row)
-    for found, expected in zip(joined(pairs), (X, y), strict=True):
-        assert_array_equal(found, expected)
-
-
-@few
-@given(cut_rows())
-def test_a_function_of_rows_gives_what_it_gives_on_all(drawn):
-    X, y, by_row, other, width = drawn
-    lazy = da.from_array(X, chunks=(by_row, width))
-    assert_array_equal(blockwise(np.sum, lazy, 1), X.sum(axis=1))
-    wide = blockwise(np.multiply, lazy, 2, columns=["a", "b", "c"])
-    assert wide.shape == X.shape
-    assert_array_equal(wide, X * 2)
-    beside = blockwise(weighed, lazy, 2, beside=da.from_array(y, chunks=(other,)))
-    assert_array_equal(beside, weighed(X, y, 2))
+    return [np.concatenate(column) for column in zip(*blocks.each(both), strict=True)]
 
 
 def weighed(X, values, factor):
     assert len(X)  # never called without rows
     return np.asarray(X).sum(axis=1) * np.asarray(values) * factor
+
+
+@few
+@given(cut_rows())
+def test_blocks_and_functions_of_rows_do_not_depend_on_chunks(drawn):
+    X, y, by_row, other, width = drawn
+    lazy, values = da.from_array(X, chunks=(by_row, width)), da.from_array(y, chunks=(other,))
+    pairs = pairs_of(lazy, values)
+    assert len(pairs.blocks) == len(by_row)
+    for found, expected in zip(whole(pairs), (X, y), strict=True):
+        assert_array_equal(found, expected)
+    assert_array_equal(blockwise(np.sum, lazy, 1), X.sum(axis=1))
+    wide = blockwise(np.multiply, lazy, 2, columns=["a", "b", "c"])
+    assert wide.shape == X.shape
+    assert_array_equal(wide, X * 2)
+    assert_array_equal(blockwise(weighed, lazy, 2, other=values), weighed(X, y, 2))
 
 
 def frame(n=10, n_parts=3):
@@ -73,32 +82,29 @@ def frame(n=10, n_parts=3):
 
 def test_a_frame_gives_a_series_or_a_frame_with_its_index():
     table, lazy = frame()
-    thresholds = blockwise(weighed, lazy, 2, beside=lazy["b"])
+    thresholds = blockwise(weighed, lazy, 2, other=lazy["b"])
     expected = pd.Series(weighed(table, table["b"], 2), table.index, name="threshold")
     pd.testing.assert_series_equal(thresholds.compute(), expected)
     assert thresholds.name == "threshold"
     ends = blockwise(np.multiply, lazy, 2, columns=["lower", "upper"])
     expected = (table * 2.0).set_axis(["lower", "upper"], axis=1)
     pd.testing.assert_frame_equal(ends.compute(), expected)
-
-
-def test_frames_and_arrays_may_stand_beside_each_other():
-    table, lazy = frame()
-    array = lazy["b"].to_dask_array()
-    expected = weighed(table, table["b"], 1)
-    assert_array_equal(blockwise(weighed, lazy, 1, beside=array), expected)
-    assert_array_equal(blockwise(weighed, lazy.to_dask_array(), 1, beside=lazy["b"]), expected)
-    assert_array_equal(joined(pairs_of(lazy, array))[1], table["b"])
-
-
-def test_parts_that_are_empty_give_nothing_in_a_frame():
-    _, lazy = frame()
-    found = blockwise(weighed, lazy[lazy["a"] < 2], 1, beside=lazy[lazy["a"] < 2]["b"]).compute()
+    few = lazy[lazy["a"] < 2]  # other parts are empty
+    found = blockwise(weighed, few, 1, other=few["b"]).compute()
     assert found.dtype == float
     assert_array_equal(found.index, [0, 7])
 
 
-def test_the_model_is_in_the_graph_once():
+def test_frames_and_arrays_may_be_combined():
+    table, lazy = frame()
+    array = lazy["b"].to_dask_array()
+    expected = weighed(table, table["b"], 1)
+    assert_array_equal(blockwise(weighed, lazy, 1, other=array), expected)
+    assert_array_equal(blockwise(weighed, lazy.to_dask_array(), 1, other=lazy["b"]), expected)
+    assert_array_equal(whole(pairs_of(lazy, array))[1], table["b"])
+
+
+def test_large_arguments_are_in_the_graph_once():
     large = np.zeros(10**6)
     lazy = da.zeros((50, 2), chunks=(1, 2))
     for thresholds in (blockwise(np.max, lazy, large), blockwise(np.max, frame()[1], large)):
@@ -109,23 +115,23 @@ def test_the_model_is_in_the_graph_once():
 def test_images_keep_their_shape():
     X = np.arange(48.0).reshape(6, 2, 4)
     lazy = da.from_array(X, chunks=(4, 1, 2))
-    assert_array_equal(joined(pairs_of(lazy, lazy[:, 0, 0]))[0], X)
+    assert_array_equal(whole(pairs_of(lazy, lazy[:, 0, 0]))[0], X)
     assert_array_equal(blockwise(np.sum, lazy, (1, 2)), X.sum(axis=(1, 2)))
 
 
 @pytest.mark.parametrize("kind", ["array", "frame"])
 @pytest.mark.parametrize("parent", ["X", "another"])
-def test_rows_that_several_are_made_of_are_made_once(tmp_path, kind, parent):
-    def witnessed(block):
+def test_shared_rows_are_made_once(tmp_path, kind, parent):
+    def recorded(block):
         with (tmp_path / "calls").open("a") as calls:
             calls.write("x")
         return block
 
     if kind == "array":
-        rows = da.zeros((9, 2), chunks=(3, 2)).map_blocks(witnessed, meta=np.empty((0, 2)))
+        rows = da.zeros((9, 2), chunks=(3, 2)).map_blocks(recorded, meta=np.empty((0, 2)))
         X, y = rows[:, :1], rows.sum(axis=1)
     else:
-        rows = frame()[1].map_partitions(witnessed, meta=frame()[0][:0])
+        rows = frame()[1].map_partitions(recorded, meta=frame()[0][:0])
         X, y = rows[["a"]], rows.map_partitions(total, meta=("y", float))
     pairs_of(rows if parent == "X" else X, y, other=y + 1).each(both)
     assert len((tmp_path / "calls").read_text()) == 3
@@ -135,7 +141,7 @@ def total(part):
     return part.sum(axis=1)
 
 
-def test_columns_in_another_order_are_put_in_order():
+def test_columns_are_put_in_the_order_of_the_meta():
     _, lazy = frame()
     turned = lazy.map_partitions(turned_round, meta=lazy._meta, enforce_metadata=False)
     assert all(list(X.columns) == ["a", "b"] for X, _ in pairs_of(turned, lazy["a"]).each(both))
@@ -155,15 +161,15 @@ def widened(block, block_info=None):
     return np.zeros((4, 2 + block_info[0]["chunk-location"][0]))
 
 
-def test_scores_of_a_part_are_checked_where_there_are_some():
+def test_scores_of_a_part_are_checked_unless_it_is_empty():
     X, y = da.zeros((4, 1), chunks=((0, 4), 1)), np.array([1, 2, 3, 4])
-    scores = pairs_of(X, y, check=check_parts).each(both)
+    scores = pairs_of(X, y, check=check_part_scores).each(both)
     assert [part[1].dtype for part in scores] == [float, float]
     with pytest.raises(ValueError, match=r"part 1 of 2.*inf \(infinity\) at row 2"):
-        pairs_of(X, np.array([1, 2, np.inf, 4]), check=check_parts).each(both)
+        pairs_of(X, np.array([1, 2, np.inf, 4]), check=check_part_scores).each(both)
 
 
-def test_in_memory_and_lazy_do_not_mix_without_need():
+def test_collections_that_cannot_be_aligned_are_refused():
     with pytest.raises(ValueError, match="y is a Dask collection, but X is not"):
         pairs_of(np.zeros((4, 1)), da.zeros(4))
     unknown = da.zeros(8, chunks=2)[da.ones(8, chunks=2) > 0]
@@ -171,7 +177,7 @@ def test_in_memory_and_lazy_do_not_mix_without_need():
         pairs_of(da.zeros((8, 1), chunks=(4, 1)), da.zeros(8), groups=unknown)
 
 
-def test_names_and_numbers_of_columns_are_compared_before_any_row_is_made():
+def test_names_and_numbers_of_columns_are_compared_before_rows_are_computed():
     _, lazy = frame()
     rule = SplitConformal()
     check_columns(rule, lazy, reset=True)
@@ -180,9 +186,111 @@ def test_names_and_numbers_of_columns_are_compared_before_any_row_is_made():
         check_columns(rule, lazy[["b", "a"]], reset=False)
     check_columns(rule, da.zeros((3, 5)), reset=True)
     assert (rule.n_features_in_, hasattr(rule, "feature_names_in_")) == (5, False)
-
-
-def test_two_columns_of_one_name_are_refused_as_they_are_locally():
     table = frame()[0].set_axis(["a", "a"], axis=1)
     with pytest.raises(ValueError, match="X has several columns named a: rename them"):
         check_columns(SplitConformal(), dd.from_pandas(table, npartitions=2), reset=True)
+
+
+# --- types of columns
+
+NUMBERS = pd.Series([1.5, 2.5, 3.5])
+TEXT = pd.Series(["a", "b", "c"])
+DAYS = pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"]))
+OTHER_KINDS = {
+    "text": (NUMBERS, NUMBERS.astype("str")),
+    "text among numbers": (NUMBERS, pd.Series([1.5, "b", 2.5], dtype=object)),
+    "categories": (NUMBERS, NUMBERS.astype("category")),
+    "numbers": (TEXT, NUMBERS),
+    "dates": (NUMBERS, DAYS),
+    "durations": (DAYS, DAYS - DAYS[0]),
+}
+SAME_KINDS = {
+    "width": (NUMBERS, NUMBERS.astype("float32")),
+    "whole numbers": (NUMBERS, pd.Series([1, 2, 3])),
+    "booleans with a gap": (pd.Series([True, False, True]), pd.Series([True, None, False])),
+    "objects": (NUMBERS, NUMBERS.astype(object)),
+    "units": (DAYS, DAYS.astype("datetime64[s]")),
+    "zones": (DAYS, DAYS.dt.tz_localize("UTC")),
+    "layout of text": (TEXT, TEXT.astype("category")),
+    "all missing": (NUMBERS, pd.Series([None, None, None], dtype=object)),
+    "all NaN": (TEXT, NUMBERS * np.nan),
+    "no rows": (NUMBERS, TEXT[:0]),
+}
+
+
+def column_blocks(*parts):
+    """X of all blocks, of one column, whose meta is that of the first part."""
+    with dask.config.set({"dataframe.convert-string": False}):
+        X = of_parts(*(part.to_frame("x") for part in parts))
+        y = of_parts(*(NUMBERS[: len(part)] for part in parts))
+        return [X for X, _ in pairs_of(X, y).each(both)]
+
+
+@pytest.mark.parametrize("name", OTHER_KINDS)
+def test_a_column_of_another_kind_in_one_part_is_named(name):
+    one, other = OTHER_KINDS[name]
+    here, elsewhere = re.escape(f"({other.dtype}) here"), re.escape(f"({one.dtype}) elsewhere")
+    error = rf"part 2 of 3.*column 'x' of X holds \w+ {here} and \w+ {elsewhere}: write it in one"
+    with pytest.raises(ValueError, match=error):
+        column_blocks(one, one, other)
+
+
+@pytest.mark.parametrize("name", SAME_KINDS)
+def test_columns_of_one_kind_may_have_several_types(name):
+    one, other = SAME_KINDS[name]
+    found = column_blocks(one, other)
+    pd.testing.assert_series_equal(found[1]["x"], other, check_names=False)
+
+
+# --- ordinary estimators refuse Dask collections instead of computing them silently
+
+N = 60
+X = np.random.default_rng(0).normal(size=(N, 2))
+Y = X[:, 0] > 0
+SCORES = np.abs(X[:, 1])
+RULES = {
+    "split": SplitConformal(),
+    "mondrian": Mondrian(groups=lambda X: X[:, 0] > 0),
+    "plcp": PLCP(n_groups=2, random_state=0),
+    "gcp": BatchGCP(groups=lambda X: X[:, :1] > 0),
+    "rectified": Rectified(random_state=0),
+    "local": LocalCP(),
+    "rlcp": RLCP(random_state=0),
+}
+MODELS = {
+    "regressor": ConformalRegressor(
+        FrozenEstimator(LinearRegression().fit(X, Y)), threshold=SplitConformal()
+    ),
+    "classifier": ConformalClassifier(
+        FrozenEstimator(LogisticRegression().fit(X, Y)), threshold=SplitConformal()
+    ),
+}
+ORDINARY = {**RULES, **MODELS}
+
+
+def never(block):
+    raise AssertionError("the rows were computed")
+
+
+def lazy(values):
+    """The same values on Dask, which raise if they are computed."""
+    return da.from_array(values, chunks=20).map_blocks(never, dtype=values.dtype)
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_ordinary_estimators_refuse_collections(name):
+    estimator, y = ORDINARY[name], SCORES if name in RULES else Y
+    with pytest.raises(TypeError, match=r"X is a Dask Array.*plcp\.dask.*X\.compute\(\)"):
+        estimator.fit(lazy(X), y)
+    with pytest.raises(TypeError, match=r"y is a Dask Array.*plcp\.dask"):
+        estimator.fit(X, lazy(y))
+    with pytest.raises(TypeError, match=r"X is a Dask DataFrame.*plcp\.dask"):
+        estimator.fit(dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=2), y)
+    if name in ("split", "mondrian", "plcp", "regressor"):
+        with pytest.raises(TypeError, match=r"sample_weight is a Dask Array.*plcp\.dask"):
+            estimator.fit(X, y, sample_weight=lazy(np.ones(N)))
+    fitted = estimator.fit(X, y)
+    for method in ("predict", "predict_set", "predict_proba"):
+        if hasattr(fitted, method):
+            with pytest.raises(TypeError, match=r"X is a Dask Array.*plcp\.dask"):
+                getattr(fitted, method)(lazy(X))

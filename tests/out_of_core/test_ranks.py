@@ -1,4 +1,4 @@
-"""Order statistics by counting over blocks: those of sorting, whatever the blocks."""
+"""Order statistics by counting over blocks: those of sorting, with few passes and little sent."""
 
 import numpy as np
 import pytest
@@ -39,34 +39,15 @@ def by_sorting(values, groups, ranks):
 
 @few
 @given(grouped_values(), st.data())
-def test_ranks_are_those_of_sorting(given_values, data):
+def test_ranks_and_counts_are_those_of_sorting(given_values, data):
     values, groups, m, cuts = given_values
     found = Ranks(blocks_of(values, groups, cuts), m)
     ranks = data.draw(hnp.arrays(np.int64, (m, 2), elements=st.integers(-2, len(values) + 1)))
     assert_array_equal(found.sizes, np.bincount(groups, minlength=m))
     assert_array_equal(found.at(ranks), by_sorting(values, groups, ranks))
-
-
-@pytest.mark.parametrize("spread", [0.0, 1.0, 60.0, 150.0])
-def test_ranks_among_many_need_few_passes(rng, spread):
-    values = rng.normal(size=50_000) * np.exp(spread * rng.normal(size=50_000))
-    values[::3] = 1.0  # an atom
-    groups = rng.integers(0, 3, 50_000)
-    ranks = Ranks(blocks_of(values, groups, [10, 10, 20_000]), 3)
-    passes, counted = [], ranks.blocks.total
-    ranks.blocks.total = lambda *args: passes.append(1) or counted(*args)
-    wanted = np.array([[0, 5_000, 15_000], [8_000, 8_001, 9_000], [1, 2, 16_000]])
-    assert_array_equal(ranks.at(wanted), by_sorting(values, groups, wanted))
-    assert len(passes) <= 64 / np.log2(FEWEST)
-
-
-@few
-@given(grouped_values(), st.data())
-def test_counts_up_to_a_value(given_values, data):
-    values, groups, m, cuts = given_values
     pivots = data.draw(hnp.arrays(float, m, elements=anything))
-    found = Ranks(blocks_of(values, groups, cuts), m).at_or_below(pivots)
-    assert_array_equal(found, [(values[groups == g] <= pivots[g]).sum() for g in range(m)])
+    counts = [(values[groups == g] <= pivots[g]).sum() for g in range(m)]
+    assert_array_equal(found.at_or_below(pivots), counts)
 
 
 @few
@@ -85,34 +66,53 @@ def test_no_blocks_at_all():
     assert_array_equal(ranks.at_or_below([0.0, 0.0]), [0, 0])
 
 
-def fetched(values, groups, m, n_blocks):
-    """Size of each sum that reaches the caller, by the function that is summed."""
-    ranks = Ranks(blocks_of(values, groups, np.arange(1, n_blocks) * len(values) // n_blocks), m)
-    ranks.blocks = Watched(ranks.blocks)
-    ranks.at(ranks.sizes // 2)
-    ranks.at_or_below(np.zeros(m))
-    return ranks.blocks.sizes
-
-
 class Watched:
-    """Blocks of which no more is known than sums, and how large these are."""
+    """Blocks that record, for each pass, how many numbers were sent and how many came back."""
 
     def __init__(self, blocks):
-        self.blocks, self.sizes = blocks, {}
+        self.blocks, self.sent, self.received = blocks, [], {}
 
     def total(self, function, *args):
         found = self.blocks.total(function, *args)
         own = vars(found).values() if hasattr(found, "__dict__") else [found]
-        size = sum(values.size for values in own)
-        name = function.__name__
-        self.sizes[name] = max(size, self.sizes.get(name, 0))
+        name, size = function.__name__, sum(values.size for values in own)
+        self.received[name] = max(size, self.received.get(name, 0))
+        self.sent.append(max((np.size(arg) for arg in args), default=0))
         return found
 
 
-@pytest.mark.parametrize("m", [1, 20, 2_000])
-def test_what_reaches_the_caller_does_not_grow_with_blocks(rng, m):
+def watched(values, groups, m, n_blocks):
+    cuts = np.arange(1, n_blocks) * len(values) // n_blocks
+    ranks = Ranks(blocks_of(values, groups, cuts), m)
+    ranks.blocks = Watched(ranks.blocks)
+    return ranks
+
+
+@pytest.mark.parametrize("spread", [0.0, 60.0, 150.0])
+def test_ranks_among_many_values_need_few_passes(rng, spread):
+    values = rng.normal(size=50_000) * np.exp(spread * rng.normal(size=50_000))
+    values[::3] = 1.0  # an atom
+    groups = rng.integers(0, 3, 50_000)
+    ranks = watched(values, groups, 3, 4)
+    wanted = np.array([[0, 5_000, 15_000], [8_000, 8_001, 9_000], [1, 2, 16_000]])
+    assert_array_equal(ranks.at(wanted), by_sorting(values, groups, wanted))
+    assert len(ranks.blocks.sent) <= 64 / np.log2(FEWEST)
+
+
+@pytest.mark.parametrize("m", [1, 20, 20_000])
+def test_what_is_sent_and_received_depends_on_groups_not_on_blocks(rng, m):
     values, groups = rng.normal(size=100_000), np.arange(100_000) % m
-    few, many = (fetched(values, groups, m, n) for n in (2, 50))
-    assert few == many
-    assert few["_counts"] <= max(PIVOTS, FEWEST * m)
-    assert few["_near"] <= 2 * max(FEW, m)  # each with the rank that it is near to
+    received = []
+    for n_blocks in (2, 10):
+        ranks = watched(values, groups, m, n_blocks)
+        middle = ranks.sizes // 2
+        found = ranks.at(middle)
+        ranks.at_or_below(np.zeros(m))
+        assert max(ranks.blocks.sent) <= max(PIVOTS, FEWEST * m)
+        received.append(ranks.blocks.received)
+    assert received[0] == received[1]
+    assert received[0]["_counts"] <= max(PIVOTS, FEWEST * m)
+    assert received[0]["_near"] <= 2 * max(FEW, m)  # each with the rank that it is near to
+    order = np.lexsort((values, groups))
+    starts = np.append(0, np.cumsum(ranks.sizes)[:-1])
+    assert_array_equal(found, values[order][starts + middle])

@@ -1,4 +1,4 @@
-"""Fitted rules as Spark columns: the same bits as at home, whatever the batches and partitions."""
+"""Fitted rules as Spark columns: the same bits as in memory, in any batches and partitions."""
 
 import numpy as np
 import pandas as pd
@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from pyspark import cloudpickle
 from pyspark.errors import PythonException
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:PySpark does not yet fully support pandas:FutureWarning"
 )
 NUMBERS, ALL = ["x1", "x2"], ["x1", "x2", "kind"]
-# trees answer a row to the same bit in batches of any size; a matrix product need not
+# trees predict the same bits in batches of any size; a matrix product need not
 TREE, KINDS = DecisionTreeRegressor(max_depth=3), DecisionTreeClassifier(max_depth=3)
 N = 400
 
@@ -53,59 +54,59 @@ def frames(spark, table):
     return spark.createDataFrame(by_part.values(), whole.schema).cache()
 
 
-def column(frame, asked):
+def column(frame, computed):
     """Values of a column, by row."""
-    found = frame.select("row", asked.alias("asked")).toArrow().sort_by("row")
+    found = frame.select("row", computed.alias("computed")).toArrow().sort_by("row")
     assert found["row"].to_pylist() == list(range(N))
-    return found["asked"]
+    return found["computed"]
 
 
-def test_the_table_has_an_empty_part(frames):
-    sizes = frames.rdd.mapPartitions(lambda rows: [sum(1 for _ in rows)]).collect()
-    assert sizes == [10, 90, 0, 300]
-
-
+LINE = PLCP(OrderedPartition(LinearQuantile()), random_state=0)
 RULES = {
-    "split": SplitConformal(),
-    "mondrian": Mondrian("kind"),
-    "plcp": PLCP(random_state=0),
-    "linear": PLCP(OrderedPartition(LinearQuantile()), random_state=0),
+    "split": (SplitConformal(), ALL),
+    "mondrian": (Mondrian("kind"), ALL),
+    "function": (Mondrian(lambda X: np.sign(X["x1"])), NUMBERS),
+    "linear": (LINE, NUMBERS),
+    "drawing": (
+        PLCP(SoftmaxPartition(2, n_starts=1, max_rounds=2), 2, assignment="sample", random_state=0),
+        NUMBERS,
+    ),
 }
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_thresholds_are_those_of_the_rule_at_home(frames, table, rule):
-    names = NUMBERS if rule == "linear" else ALL
-    fitted = RULES[rule].fit(table[names], table["score"])
-    asked = column(frames, threshold_udf(fitted)(*names))
-    assert_array_equal(asked, fitted.predict(table[names]))
-    assert rule == "split" or len(set(asked.to_pylist())) > 1
+@pytest.mark.parametrize("name", RULES)
+def test_thresholds_are_those_of_the_rule_in_memory(frames, table, name):
+    rule, names = RULES[name]
+    fitted = rule.fit(table[names], table["score"])
+    found = column(frames, threshold_udf(fitted)(*names))
+    assert_array_equal(found, fitted.predict(table[names]))
+    assert name == "split" or len(set(found.to_pylist())) > 1
 
 
-def test_a_rule_fitted_on_an_array_gets_one(frames, table):
+def test_a_rule_fitted_on_an_array_is_given_one(frames, table):
     X = table[NUMBERS].to_numpy()
-    fitted = PLCP(random_state=0).fit(X, table["score"])
-    home = fitted.predict(X)
-    for asked in (threshold_udf(fitted)(*NUMBERS), threshold_udf(fitted, NUMBERS)("x2", "x1")):
-        assert_array_equal(column(frames, asked), home)
+    fitted = clone(LINE).fit(X, table["score"])
+    expected = fitted.predict(X)
+    for computed in (threshold_udf(fitted)(*NUMBERS), threshold_udf(fitted, NUMBERS)("x2", "x1")):
+        assert_array_equal(column(frames, computed), expected)
     with pytest.raises(ValueError, match="name the columns"):
         threshold_udf(fitted)()
 
 
-def test_names_are_looked_up(frames, table):
-    fitted = PLCP(random_state=0).fit(table[NUMBERS], table["score"])
-    home = fitted.predict(table[NUMBERS])
-    ask = threshold_udf(fitted)
-    for asked in (ask("kind", "x2", "x1"), ask()):
-        assert_array_equal(column(frames, asked), home)
+def test_columns_are_found_by_name(frames, table):
+    fitted = clone(LINE).fit(table[NUMBERS], table["score"])
+    expected = fitted.predict(table[NUMBERS])
+    udf = threshold_udf(fitted)
+    for computed in (udf("kind", "x2", "x1"), udf()):
+        assert_array_equal(column(frames, computed), expected)
     odd = frames.withColumnsRenamed({"x1": "first.one", "x2": "second"})
     aliases = odd["`first.one`"].alias("x1"), odd["second"].alias("x2")
     renamed = threshold_udf(fitted, ["first.one", "second"])
-    for asked in (ask(*aliases), renamed()):
-        assert_array_equal(column(odd, asked), home)
+    for computed in (udf(*aliases), renamed()):
+        assert_array_equal(column(odd, computed), expected)
 
 
-def test_nulls_are_gaps(spark, table):
+def test_nulls_are_missing_values(spark, table):
     gaps = table[ALL].assign(count=np.arange(N) % 7).astype({"kind": object, "count": float})
     rng = np.random.default_rng(1)
     gaps = gaps.mask(rng.random(gaps.shape) < 0.2)
@@ -131,12 +132,12 @@ def test_nulls_are_gaps(spark, table):
 def test_infinite_thresholds_stay(frames, table):
     few = table[table["kind"] != "worn"]
     fitted = Mondrian("kind").fit(few[ALL], few["score"])
-    asked = np.array(column(frames, threshold_udf(fitted)()))
-    assert_array_equal(np.isinf(asked), table["kind"] == "worn")
+    found = np.array(column(frames, threshold_udf(fitted)()))
+    assert_array_equal(np.isinf(found), table["kind"] == "worn")
 
 
 def test_sql_takes_a_struct(spark, frames, table):
-    fitted = PLCP(random_state=0).fit(table[NUMBERS], table["score"])
+    fitted = clone(LINE).fit(table[NUMBERS], table["score"])
     spark.udf.register("threshold", threshold_udf(fitted))
     frames.createOrReplaceTempView("rows")
     found = spark.sql("SELECT row, threshold(struct(x2, x1)) AS t FROM rows").toArrow()
@@ -145,15 +146,14 @@ def test_sql_takes_a_struct(spark, frames, table):
 
 def test_intervals(frames, table):
     tree = TREE.fit(table[NUMBERS], table["score"])
-    model = ConformalRegressor(FrozenEstimator(tree), threshold=PLCP(random_state=0), features="x1")
+    model = ConformalRegressor(FrozenEstimator(tree), threshold=clone(LINE), features=["x1"])
     model.fit(table[NUMBERS], table["score"])
-    asked = interval_udf(model)(*NUMBERS)
-    found = pd.DataFrame(column(frames, asked).to_pylist())
+    found = pd.DataFrame(column(frames, interval_udf(model)(*NUMBERS)).to_pylist())
     assert list(found.columns) == ["lower", "upper"]
     assert_array_equal(found, model.predict_interval(table[NUMBERS]))
 
 
-def test_names_are_those_of_calibration_where_the_model_knows_none(frames, table):
+def test_names_are_those_of_calibration_if_the_model_has_none(frames, table):
     class ByName:  # trained elsewhere; reads its column by name
         def predict(self, rows):
             return 2 * rows["x2"].to_numpy()
@@ -171,14 +171,14 @@ def test_label_sets(frames, table, labels):
     known = KINDS.fit(table[NUMBERS], y)
     model = ConformalClassifier(FrozenEstimator(known), threshold=SplitConformal())
     model.fit(table[NUMBERS], y)
-    asked = column(frames, set_udf(model)(*NUMBERS))
-    assert asked.to_pylist() == model.predict_set(table[NUMBERS]).to_lists()
+    found = column(frames, set_udf(model)(*NUMBERS))
+    assert found.to_pylist() == model.predict_set(table[NUMBERS]).to_lists()
 
 
 def test_the_rule_is_sent_once_not_with_every_batch(frames, table, tmp_path):
     log = tmp_path / "unpickled"
 
-    class Heavy(SplitConformal):  # known only here: it must travel by value
+    class Heavy(SplitConformal):  # defined only here: it must be pickled by value
         def __setstate__(self, state):
             super().__setstate__(state)
             with log.open("a") as file:
@@ -186,24 +186,10 @@ def test_the_rule_is_sent_once_not_with_every_batch(frames, table, tmp_path):
 
     fitted = Heavy().fit(table[NUMBERS], table["score"])
     fitted.ballast_ = np.zeros(1_000_000)
-    asked = threshold_udf(fitted)
-    assert len(cloudpickle.dumps(asked.func)) < 100_000
-    assert_array_equal(column(frames, asked(*NUMBERS)), fitted.predict(table[NUMBERS]))
+    udf = threshold_udf(fitted)
+    assert len(cloudpickle.dumps(udf.func)) < 100_000
+    assert_array_equal(column(frames, udf(*NUMBERS)), fitted.predict(table[NUMBERS]))
     assert 1 <= len(log.read_text()) <= 2  # two workers
-
-
-def test_rules_of_ones_own_making_travel(frames, table):
-    fitted = Mondrian(lambda X: np.sign(X["x1"])).fit(table[NUMBERS], table["score"])
-    asked = column(frames, threshold_udf(fitted)())
-    assert_array_equal(asked, fitted.predict(table[NUMBERS]))
-
-
-def test_rules_that_draw_answer_as_they_do_in_memory(frames, table):
-    soft = SoftmaxPartition(2, n_starts=1, max_rounds=2)
-    drawing = PLCP(soft, 2, assignment="sample", random_state=0)
-    drawing.fit(table[NUMBERS], table["score"])
-    asked = column(frames, threshold_udf(drawing)())
-    assert_array_equal(asked, drawing.predict(table[NUMBERS]))
 
 
 def test_what_is_not_fitted_or_not_a_rule_is_refused(spark, table):
@@ -220,19 +206,15 @@ def test_what_is_not_fitted_or_not_a_rule_is_refused(spark, table):
         interval_udf(PLCP())
 
 
-def test_without_a_session_it_says_so(spark, table, monkeypatch):
-    monkeypatch.setattr(type(spark), "getActiveSession", classmethod(lambda cls: None))
-    fitted = SplitConformal().fit(table[NUMBERS], table["score"])
-    with pytest.raises(RuntimeError, match="no Spark session is active"):
-        threshold_udf(fitted)
-
-
-def test_columns_must_be_as_many_as_features(spark, table):
+def test_a_missing_session_or_column_is_refused(spark, table, monkeypatch):
     fitted = SplitConformal().fit(table[NUMBERS], table["score"])
     with pytest.raises(ValueError, match=r"one column for each of \['x1', 'x2'\], got \['x1'\]"):
         threshold_udf(fitted, ["x1"])
     with pytest.raises(ValueError, match="got 'x1'"):
         threshold_udf(fitted, "x1")
+    monkeypatch.setattr(type(spark), "getActiveSession", classmethod(lambda cls: None))
+    with pytest.raises(RuntimeError, match="no Spark session is active"):
+        threshold_udf(fitted)
 
 
 def test_a_feature_that_is_not_there_is_named(spark, frames, table):

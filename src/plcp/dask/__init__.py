@@ -1,4 +1,4 @@
-"""The same rules on Dask: learned from all rows of a cluster, wherever the rows lie."""
+"""The rules and conformal estimators for Dask collections: thresholds from all rows, in place."""
 
 try:
     import distributed as _distributed  # noqa: F401
@@ -6,14 +6,12 @@ except ImportError as error:
     raise ImportError("plcp.dask needs Dask: pip install 'plcp[dask]'") from error
 
 from plcp.dask.conformal import DaskConformalClassifier, DaskConformalRegressor
-from plcp.dask.linear import DaskLinearQuantile
 from plcp.dask.plcp import DaskPLCP
 from plcp.dask.rules import DaskMondrian, DaskSplitConformal
 
 __all__ = [
     "DaskConformalClassifier",
     "DaskConformalRegressor",
-    "DaskLinearQuantile",
     "DaskMondrian",
     "DaskPLCP",
     "DaskSplitConformal",

@@ -1,4 +1,4 @@
-"""What estimators on Dask have in common: a connection, which cannot be copied nor sent."""
+"""Dask clusters: estimators with a client, and passes over blocks that stay on the workers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,28 +21,34 @@ WITHIN = ("threshold", "partition", "regressor")  # where an estimator may hold 
 
 
 class Connected(Estimator):
-    """An estimator with a ``client``, the connection to whoever computes."""
+    """An estimator with a ``client``: the connection to a cluster, which cannot be copied."""
 
     client: Any
-    _shared: ClassVar[tuple[str, ...]] = ("client",)  # a clone has the same, not a copy
+    _shared: ClassVar[tuple[str, ...]] = ("client",)  # parameters that clones share
 
     def __sklearn_clone__(self) -> Any:
-        return _anew(self, self._shared)
+        return clone_connected(self, self._shared)
 
     def __getstate__(self) -> Any:
         return {**super().__getstate__(), "client": None}
 
 
-def _anew(estimator: Any, shared: tuple[str, ...] = ("client",)) -> Any:
-    """Return an estimator with clones of its options, but for those that are shared."""
-    options = estimator.get_params(deep=False).items()
-    return type(estimator)(**{k: v if k in shared else _cloned(v) for k, v in options})
+def clone_connected(estimator: Any, shared: tuple[str, ...] = ("client",), **changed: Any) -> Any:
+    """Return an unfitted estimator with clones of its parameters, except the shared ones.
+
+    scikit-learn's ``clone`` would try to copy a client within.
+    """
+    parameters = {
+        name: value if name in shared else _clone_parameter(value)
+        for name, value in estimator.get_params(deep=False).items()
+        if name not in changed
+    }
+    return type(estimator)(**parameters, **changed)
 
 
-def _cloned(value: Any) -> Any:
-    """Return a clone; one of scikit-learn's own would try to copy a client within it."""
+def _clone_parameter(value: Any) -> Any:
     is_connected = hasattr(value, "get_params") and client_of(value) is not None
-    return _anew(value) if is_connected else clone(value, safe=False)
+    return clone_connected(value) if is_connected else clone(value, safe=False)
 
 
 def client_of(estimator: Any) -> Any:
@@ -67,24 +73,23 @@ def _clients(estimator: Any) -> list[Any]:
 FAN_IN = 16  # sums that are added by one task
 
 
-class Spread(Passes):
-    """Blocks that Dask makes when they are needed, each where its rows lie.
+class DaskBlocks(Passes):
+    """Blocks that Dask computes when they are needed, each where its rows are.
 
     Only what ``each`` and ``total`` return reaches the caller. Arguments may be references from
-    ``gather``: what they stand for then goes from worker to worker. Errors
-    name the block.
+    ``gather``, whose values then go from worker to worker. Errors name the block.
 
     Parameters
     ----------
     blocks : sequence of Delayed
-        Each gives a tuple of arrays or frames with as many rows.
+        Each gives a tuple of arrays or frames with the same number of rows.
     client : distributed.Client, default=None
-        Who computes; None: the current client, or Dask's own threads without any.
+        The client that computes; None: the current client, or Dask's own threads without any.
 
     Examples
     --------
     >>> import numpy as np
-    >>> blocks = Spread([delayed((np.array([1.0, 2.0]),)), delayed((np.array([3.0]),))])
+    >>> blocks = DaskBlocks([delayed((np.array([1.0, 2.0]),)), delayed((np.array([3.0]),))])
     >>> blocks.total(len), blocks.keep(lambda values: (values + 1,)).each(max)
     (3, [np.float64(3.0), np.float64(4.0)])
     """
@@ -105,34 +110,34 @@ class Spread(Passes):
             parts = layer("sum", [(_sum, some) for some in few])
         return added(compute(*parts, scheduler=self.client))
 
-    def keep(self, function: Callable[..., Block], *args: Any) -> "Spread":
+    def keep(self, function: Callable[..., Block], *args: Any) -> "DaskBlocks":
         """Return the blocks ``function(*block, *args)``, kept on the workers.
 
         The scheduler knows how they were made: those that die with a worker are made again.
         """
         made = self._made(function, args)
-        return Spread(_there(persist(*made, scheduler=self.client)), self.client)
+        return DaskBlocks(_when_computed(persist(*made, scheduler=self.client)), self.client)
 
     def gather(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call ``function(blocks, *args)`` with a list of all blocks, on one worker.
 
-        What it gives stays there; the reference returned, and its items, are arguments for other
+        The result stays there; the reference returned, and its items, are arguments for other
         passes.
         """
         (made,) = layer(
             _name(function), [(_applied_to_all, [call_of(function, args), *self.blocks])]
         )
-        (kept,) = _there(persist(made, scheduler=self.client))
+        (kept,) = _when_computed(persist(made, scheduler=self.client))
         return kept
 
     def fetch(self, reference: Delayed) -> Any:
-        """Return what a reference stands for: bring it to the caller."""
+        """Return the value of a reference to the caller."""
         (value,) = compute(reference, scheduler=self.client)
         return value
 
-    def beside(self, *blocks: Delayed) -> "Spread":
+    def beside(self, *blocks: Delayed) -> "DaskBlocks":
         """Return these blocks and more, given as references."""
-        return Spread([*self.blocks, *blocks], self.client)
+        return DaskBlocks([*self.blocks, *blocks], self.client)
 
     def _made(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Delayed]:
         call = call_of(function, args)
@@ -141,14 +146,14 @@ class Spread(Passes):
         return layer(_name(function), calls)
 
 
-def _there(kept: Sequence[Delayed]) -> Sequence[Delayed]:
-    """Return what is kept, once it is: a pass begun before would hold the blocks of both."""
+def _when_computed(kept: Sequence[Delayed]) -> Sequence[Delayed]:
+    """Wait until blocks are computed: an overlapping pass would hold the blocks of both."""
     futures = futures_of(kept)
     if futures:
-        with futures[0].client.as_current():  # which ``wait`` asks for
+        with futures[0].client.as_current():  # ``wait`` uses the current client
             wait(futures)
         for failed in (future for future in futures if future.status == "error"):
-            failed.result()  # raises what went wrong, before anybody builds upon it
+            failed.result()  # raises its error now, not in a later pass
     return kept
 
 
@@ -169,7 +174,7 @@ def layer(name: str, calls: Sequence[tuple[Callable[..., Any], Sequence[Any]]]) 
 
 
 def _in_one_graph(blocks: Sequence[Delayed]) -> list[Delayed]:
-    """Return the same blocks; a graph for each would cost the square of their number."""
+    """Return the same blocks in one graph; a graph each would cost the square of their number."""
     graphs = {id(block.dask): block.dask for block in blocks}
     if len(graphs) < 2:
         return list(blocks)
@@ -180,7 +185,7 @@ def _in_one_graph(blocks: Sequence[Delayed]) -> list[Delayed]:
 
 
 def call_of(function: Callable[..., Any], args: tuple[Any, ...], *, pure: bool = False) -> Delayed:
-    """What many tasks have in common: in the graph once, however large it is."""
+    """A function and its arguments, which are in the graph once for all tasks."""
     return delayed(_together, pure=pure)(function, *args)
 
 
@@ -189,8 +194,8 @@ def _together(function: Callable[..., Any], *args: Any) -> tuple[Callable[..., A
 
 
 @contextmanager
-def naming_the_part(number: int, n: int) -> Iterator[None]:
-    """Say in which part an error was found, where there are several."""
+def name_part_in_errors(number: int, n: int) -> Iterator[None]:
+    """Name the part in a TypeError or ValueError, if there are several parts."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -201,7 +206,7 @@ def naming_the_part(number: int, n: int) -> Iterator[None]:
 
 def _applied(call: tuple[Callable[..., Any], Any], block: Block, number: int, n: int) -> Any:
     function, args = call
-    with naming_the_part(number, n):
+    with name_part_in_errors(number, n):
         return function(*block, *args)
 
 
@@ -215,5 +220,5 @@ def _sum(*parts: Any) -> Any:
 
 
 def _name(function: Callable[..., Any]) -> str:
-    """How the tasks are called on the dashboard."""
+    """Name of the tasks on the dashboard."""
     return str(getattr(function, "__name__", type(function).__name__)).strip("_<>")

@@ -1,4 +1,4 @@
-"""What can be read as rows or values at all, here or on a cluster."""
+"""Dask collections as checked blocks of rows, and functions of rows as lazy collections."""
 
 import itertools
 import math
@@ -17,38 +17,38 @@ from sklearn.utils.validation import validate_data
 
 from plcp._rows import DATES, KINDS, NUMBERS, TEXT, count, is_frame, plain
 from plcp._validation import check_lengths, check_names, check_scores, remember_columns
-from plcp.dask.cluster import Spread, call_of, layer, naming_the_part
+from plcp.dask.cluster import DaskBlocks, call_of, layer, name_part_in_errors
 from plcp.out_of_core.passes import Block
 from plcp.regressors.encoding import read_column
 
 
 def check_readable(name: str, values: Any) -> None:
-    """Refuse what is nothing, or what tells nothing of itself before it is computed."""
+    """Raise for None, and for a Delayed, whose columns and parts are unknown."""
     if values is None:
         raise ValueError(
             f"fit requires {name} to be passed, but {name} is None: give a Dask array or frame"
         )
     if isinstance(values, Delayed):
         raise TypeError(
-            f"{name} is a Delayed, which does not tell its columns and parts: make a collection "
+            f"{name} is a Delayed, whose columns and parts are unknown: make a collection "
             "of it by dask.array.from_delayed or dask.dataframe.from_delayed"
         )
 
 
 def check_dense(name: str, values: Any) -> None:
-    """Refuse a part that is a sparse matrix."""
+    """Raise for a part that is a sparse matrix."""
     if issparse(values):
         raise TypeError(
-            f"{name} is made of sparse matrices, and rows are read as dense ones: give "
+            f"{name} is made of sparse matrices, but rows must be dense: give "
             f"{name}.map_blocks(lambda block: block.toarray())"
         )
 
 
 def check_kinds(X: Any, like: Any) -> None:
-    """Refuse a part with a column of another kind than promised, unless it is all missing.
+    """Raise if a column of a part has another kind than in the meta, unless it is all missing.
 
-    Joined with the others, numbers beside text would become categories without a word. Of a column
-    of objects nothing is promised.
+    Concatenated with the others, numbers and text would silently become categories. A column of
+    objects in the meta may be of any kind.
     """
     for name in like.columns:
         here, elsewhere = X[name].dtype, like[name].dtype
@@ -63,13 +63,13 @@ def check_kinds(X: Any, like: Any) -> None:
 
 
 def check_categories(X: Any, like: Any) -> None:
-    """Refuse a part with categories of its own: every worker would number them in its own way."""
+    """Raise if a part has other categories, which its worker would number differently."""
     for name in like.columns if is_frame(like) else ():
         # types with the same categories in another order are equal to pandas
         if _categories(X[name]) != _categories(like[name]):
             raise ValueError(
                 f"column {name!r} of X has categories of its own in this part; a regressor that "
-                f"learns where the rows lie needs the same in all: give X[{name!r}].cat.as_known(),"
+                f"is fitted in place needs the same in all: give X[{name!r}].cat.as_known(),"
                 " or X.astype with one pandas.CategoricalDtype"
             )
 
@@ -79,7 +79,7 @@ def _categories(column: Any) -> list[Any] | None:
 
 
 def kind_of(dtype: Any) -> str | None:
-    """Kind of a type of pandas; None for objects, which may be anything.
+    """Kind of a pandas dtype; None for objects, which may be anything.
 
     Examples
     --------
@@ -101,16 +101,16 @@ Check = Callable[[Any, Any], Any]
 
 def pairs_of(
     X: Any, y: Any, client: Any = None, check: Check | None = None, **others: Any
-) -> Spread:
-    """Blocks (X, y, *others) of a collection of rows and of one or more values a row.
+) -> DaskBlocks:
+    """Blocks (X, y, *others) of a collection of rows and of one or more values per row.
 
-    Blocks are numpy arrays, or pandas frames where X is a frame of Dask. Each part is checked by
-    the task that makes it: it must have the columns that the collection promises, of the same
-    kinds, and as many rows in X as in all others, with the same index where both have one.
-    ``check(X, y)`` may give back a better y, or refuse it; errors name the part. Without Dask, all
-    rows are one part.
+    Blocks are numpy arrays, or pandas frames if X is a Dask frame. Each part is checked by the
+    task that computes it: it must have the columns of the collection's meta, of the same kinds,
+    and as many rows in X as in all others, with the same index where both have one.
+    ``check(X, y)`` returns y, possibly converted, or raises; errors name the part. Without Dask,
+    all rows are one part.
     """
-    X, like = whole_rows(X), promised(X)
+    X, like = whole_rows(X), meta_of(X)
     others = {"y": y, **others}
     for name, values in others.items():
         check_readable(name, values)
@@ -119,21 +119,21 @@ def pairs_of(
     common = delayed(_Part, pure=False)(n, like, list(others), check)
     numbered = enumerate(zip(*parts, strict=True))
     calls = [(_checked, [common, number, *part]) for number, part in numbered]
-    return Spread(layer("pairs", calls), client)
+    return DaskBlocks(layer("pairs", calls), client)
 
 
-def check_parts(X: Any, y: Any) -> Any:
-    """Scores of a part as a finite float vector; a part without rows has none."""
+def check_part_scores(X: Any, y: Any) -> Any:
+    """Scores of a part as a finite float vector, which may be empty."""
     return check_scores(y) if count(y) else np.empty(0)
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether X is a collection of Dask, with its rows elsewhere."""
+    """Whether X is a Dask collection."""
     return bool(is_dask_collection(X))
 
 
-def promised(X: Any) -> Any:
-    """No rows, but the columns that X says it has."""
+def meta_of(X: Any) -> Any:
+    """Return an array or frame without rows, but with the columns of X."""
     if isinstance(X, Array):
         return np.empty((0, *X.shape[1:]), dtype=X.dtype)
     if is_lazy(X):
@@ -142,9 +142,9 @@ def promised(X: Any) -> Any:
 
 
 def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Record (fit) or compare (predict) names and number of columns, before any row is made."""
+    """Record (fit) or compare (predict) names and number of columns, before any row is computed."""
     check_readable("X", X)
-    like = promised(X)
+    like = meta_of(X)
     if like.ndim < 2:
         raise ValueError(
             "X must have rows and columns, got one dimension: X[:, None] is an array of one "
@@ -169,16 +169,16 @@ def whole_rows(X: Any) -> Any:
 
 
 class _Part:
-    """What every part is to be: one of n, like one without rows, with values that have names."""
+    """What all parts share: their number, the meta of X, the names of values, and the check."""
 
     def __init__(self, n: int, like: Any, names: list[str], check: Check | None) -> None:
         self.n, self.like, self.names, self.check = n, like, names, check
 
 
 def _checked(common: _Part, number: int, X: Any, *values: Any) -> Block:
-    """One block, as it was promised."""
-    with naming_the_part(number, common.n):
-        X = _as_promised(X, common.like)
+    """One checked block."""
+    with name_part_in_errors(number, common.n):
+        X = _check_part_columns(X, common.like)
         arrays = [value if is_frame(value) else np.asarray(plain(value)) for value in values]
         for name, value, array in zip(common.names, values, arrays, strict=True):
             check_lengths(X, array)
@@ -189,7 +189,7 @@ def _checked(common: _Part, number: int, X: Any, *values: Any) -> Block:
 
 
 def check_same_index(name: str, values: Any, X: Any) -> None:
-    """Refuse values that stand in another order than X, or come from elsewhere, by their index."""
+    """Raise if values have another index than X: they may be in another order."""
     if hasattr(X, "iloc") and hasattr(values, "iloc") and not X.index.equals(values.index):
         raise ValueError(
             f"{name} has another index than X, so its rows may be others: give {name} from the "
@@ -198,7 +198,7 @@ def check_same_index(name: str, values: Any, X: Any) -> None:
         )
 
 
-def _as_promised(X: Any, like: Any) -> Any:
+def _check_part_columns(X: Any, like: Any) -> Any:
     check_dense("X", X)
     if not is_frame(like):
         X, width = plain(X), like.shape[1:]
@@ -217,39 +217,41 @@ def _as_promised(X: Any, like: Any) -> Any:
 
 
 def aligned(name: str, values: Any, X: Any) -> Any:
-    """Values cut where X is cut, as far as it is known where that is; X in whole rows."""
+    """Values in the chunks of X, as far as these are known; X has whole rows."""
     values = _of_the_same_kind(name, values, X)
     if _is_known(X) and _is_known(values):
         if len(values) != len(X):
             raise ValueError(
                 "Found input variables with inconsistent numbers of samples: "
-                f"{[len(X), len(values)]}; give {name} of one value a row"
+                f"{[len(X), len(values)]}; give {name} with one value per row"
             )
         values = values.rechunk({0: X.chunks[0]})
     if is_lazy(X) and X.npartitions != values.npartitions:
         raise ValueError(
             f"X has {X.npartitions} parts, but {name} has {values.npartitions}, and their lengths "
-            "are not known: cut both alike, or give arrays after compute_chunk_sizes()"
+            "are unknown: give both the same parts, or arrays after compute_chunk_sizes()"
         )
     return values
 
 
 def _of_the_same_kind(name: str, values: Any, X: Any) -> Any:
-    """Values as a collection of Dask if X is one."""
+    """Values as a Dask collection if X is one."""
     if is_lazy(X) and not is_lazy(values):
         if not _is_known(X):
             raise ValueError(
                 f"{name} is in memory, but X is a Dask collection with parts of unknown length: "
-                f"give {name} as a Dask array or series cut like X"
+                f"give {name} as a Dask array or series with the parts of X"
             )
         return from_array(np.asarray(values), chunks=-1)
     if is_lazy(values) and not is_lazy(X):
-        raise ValueError(f"{name} is a Dask collection, but X is not: give both alike")
+        raise ValueError(
+            f"{name} is a Dask collection, but X is not: give both as Dask collections"
+        )
     return whole_rows(values)
 
 
 def _is_known(X: Any) -> bool:
-    """Whether it is known, without making a row, how many rows each part has."""
+    """Whether the number of rows of each part is known without computing."""
     return isinstance(X, Array) and not any(map(math.isnan, X.chunks[0]))
 
 
@@ -270,7 +272,7 @@ def _parts(collections: list[Any]) -> list[list[Delayed]]:
 
 
 def _optimized(collections: list[Any]) -> list[list[Delayed]]:
-    """Parts of each in one graph, where rows that several are made of are made once."""
+    """Parts of each in one graph, where rows that they share are computed once."""
     if not collections:
         return []
     expression = collections_to_expr(collections).optimize()
@@ -289,30 +291,30 @@ def blockwise(
     dtype: Any = float,
     name: str = "threshold",
     columns: Sequence[Any] | None = None,
-    beside: Any = None,
+    other: Any = None,
 ) -> Any:
-    """Return ``function(block of X, *args)``: one value a row, or one for each of ``columns``.
+    """Return ``function(block of X, *args)``: one value per row, or one for each of ``columns``.
 
-    Lazy: an array for an array of Dask, a series called ``name`` (or a frame with ``columns``) for
-    a frame of Dask, with its index. What is not of Dask is computed at once. The function is not
-    called for blocks without rows. It and ``args`` are in the graph once, however large. With a
-    collection ``beside`` X, it is given a block of that after X's.
+    Lazy: an array for a Dask array, a series called ``name`` (or a frame with ``columns``) for a
+    Dask frame, with its index. Other input is computed at once. The function is not called for
+    blocks without rows. It and ``args`` are in the graph once, however large. A block of the
+    collection ``other``, if given, follows that of X.
     """
     shape = () if columns is None else (len(columns),)
     if not is_lazy(X):
-        return _values((function, args), shape, dtype, X, *_if_given(beside))
+        return _values((function, args), shape, dtype, X, *_if_given(other))
     call = call_of(function, args, pure=True)
     X = whole_rows(X)
-    others = [_alike(aligned("the other collection", v, X), X) for v in _if_given(beside)]
+    others = [_alike(aligned("the other collection", v, X), X) for v in _if_given(other)]
     if isinstance(X, Array):
         return _on_array(call, shape, dtype, X, *others)
     meta = _framed(X._meta, [], name, columns, dtype)
-    has_index = not isinstance(beside, Array)
+    has_index = not isinstance(other, Array)
     return X.map_partitions(_on_frame, *others, call, name, columns, dtype, has_index, meta=meta)
 
 
-def _if_given(beside: Any) -> list[Any]:
-    return [] if beside is None else [beside]
+def _if_given(other: Any) -> list[Any]:
+    return [] if other is None else [other]
 
 
 def _alike(values: Any, X: Any) -> Any:
@@ -324,10 +326,10 @@ def _alike(values: Any, X: Any) -> Any:
 
 def _on_array(call: Any, shape: tuple[int, ...], dtype: Any, *arrays: Array) -> Array:
     new = {1: shape[0]} if shape else {}
-    gone = itertools.count(2)  # names of all axes but that of the rows
-    axes = [(0, *itertools.islice(gone, array.ndim - 1)) for array in arrays]
+    contracted = itertools.count(2)  # names of all axes but that of the rows
+    axes = [(0, *itertools.islice(contracted, array.ndim - 1)) for array in arrays]
     return array_blockwise(
-        _of_one_part,
+        _on_part,
         (0, *new),
         *(call, None, shape, None, dtype, None),
         *(item for pair in zip(arrays, axes, strict=True) for item in pair),
@@ -339,23 +341,23 @@ def _on_array(call: Any, shape: tuple[int, ...], dtype: Any, *arrays: Array) -> 
     )
 
 
-def _of_one_part(call: Any, shape: tuple[int, ...], dtype: Any, *parts: Any) -> Any:
+def _on_part(call: Any, shape: tuple[int, ...], dtype: Any, *parts: Any) -> Any:
     return _values(call, shape, dtype, *map(_unwrapped, parts))
 
 
 def _unwrapped(part: Any) -> Any:
-    """Array that Dask has put into a list once for each axis that is gone."""
+    """Array that Dask has put into a list once for each contracted axis."""
     while isinstance(part, list):
         (part,) = part
     return part
 
 
 def _on_frame(X: Any, *rest: Any) -> Any:
-    *beside, call, name, columns, dtype, has_index = rest
-    for values in beside if has_index else ():
+    *others, call, name, columns, dtype, has_index = rest
+    for values in others if has_index else ():
         check_same_index("the other collection", values, X)
     shape = () if columns is None else (len(columns),)
-    return _framed(X, _values(call, shape, dtype, X, *beside), name, columns, dtype)
+    return _framed(X, _values(call, shape, dtype, X, *others), name, columns, dtype)
 
 
 def _framed(X: Any, values: Any, name: str, columns: Any, dtype: Any) -> Any:
@@ -367,8 +369,8 @@ def _framed(X: Any, values: Any, name: str, columns: Any, dtype: Any) -> Any:
     return DataFrame(values, index=X.index, columns=list(columns), dtype=dtype)
 
 
-def _values(call: Any, shape: tuple[int, ...], dtype: Any, X: Any, *beside: Any) -> Any:
+def _values(call: Any, shape: tuple[int, ...], dtype: Any, X: Any, *others: Any) -> Any:
     function, args = call
     if count(X) == 0:
         return np.empty((0, *shape), dtype=dtype)
-    return np.asarray(function(X, *beside, *args), dtype=dtype)
+    return np.asarray(function(X, *others, *args), dtype=dtype)

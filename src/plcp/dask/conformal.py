@@ -1,4 +1,4 @@
-"""Scores of labelled rows on Dask, and what a threshold rule sees of those rows."""
+"""Conformal regressors and classifiers on Dask: scores of a trained model, sets by a rule."""
 
 from abc import abstractmethod
 from copy import copy
@@ -30,8 +30,8 @@ from plcp.conformal import (
     rules_of_tails,
     select_features,
 )
-from plcp.dask.cluster import Connected, Spread, call_of, client_of, layer
-from plcp.dask.collections import blockwise, check_columns, is_lazy, pairs_of, promised
+from plcp.dask.cluster import Connected, DaskBlocks, call_of, client_of, layer
+from plcp.dask.collections import blockwise, check_columns, is_lazy, meta_of, pairs_of
 from plcp.dask.plcp import DaskPLCP
 from plcp.dask.rules import DaskMondrian
 from plcp.out_of_core.passes import Block
@@ -39,25 +39,25 @@ from plcp.scores import Score
 
 
 def check_score(score: Score, *, to_fit: bool) -> None:
-    """Refuse a score that would depend on how calibration rows are cut into blocks."""
+    """Raise for a score that would depend on the chunks of calibration rows."""
     if to_fit and score.learned is not None:
         raise ValueError(
             f"{score} would learn its {score.learned} from all rows at once: fit the score on some "
             "rows in memory, and give the number it finds instead"
         )
     if to_fit and score.draws:
-        raise ValueError(f"{score} would draw anew in every block: use own_mass='none', or 'full'")
+        raise ValueError(f"{score} would draw again in every block: use own_mass='none', or 'full'")
 
 
-def kept_scores(pairs: Spread, model: Conformal, X: Any) -> list[Array]:
-    """Scores of labelled rows, one array a tail, cut as X is and kept where they were made."""
+def kept_scores(pairs: DaskBlocks, model: Conformal, X: Any) -> list[Array]:
+    """Scores of labelled rows, one array per tail, in the parts of X and kept on the workers."""
     kept = pairs.keep(_scored, model)
     lengths = X.chunks[0] if isinstance(X, Array) else (nan,) * len(kept.blocks)
     return [_column(kept, tail, lengths) for tail in range(model.conformity_.n_tails)]
 
 
 def scores_of(X: Any, y: Any, model: Conformal) -> Any:
-    """Scores of labelled rows, one column a tail."""
+    """Scores of labelled rows, one column per tail."""
     if count(X) == 0:
         return np.empty((0, model.conformity_.n_tails))
     labels = model._check_labels(y)
@@ -70,7 +70,7 @@ def _scored(X: Any, y: Any, model: Conformal) -> Block:
     return (scores_of(X, y, model),)
 
 
-def _column(kept: Spread, tail: int, lengths: tuple[float, ...]) -> Array:
+def _column(kept: DaskBlocks, tail: int, lengths: tuple[float, ...]) -> Array:
     parts = layer("scores", [(_of_tail, [block, tail]) for block in kept.blocks])
     return Array(parts[0].dask, parts[0].key[0], chunks=(lengths,), dtype=float)
 
@@ -79,11 +79,11 @@ def _of_tail(block: Block, tail: int) -> Any:
     return block[0][:, tail]
 
 
-def rows_for_rule(pairs: Spread, features: Features, X: Any) -> Any:
-    """What the rule sees of X, as a collection of Dask."""
+def rows_for_rule(pairs: DaskBlocks, features: Features, X: Any) -> Any:
+    """The features of X that the rule uses, as a Dask collection."""
     if features is None:
         return X
-    like = select_features(features, _first_row(pairs) if callable(features) else promised(X))
+    like = select_features(features, _first_row(pairs) if callable(features) else meta_of(X))
     if is_frame(like):
         call = call_of(select_features, (features,), pure=True)
         return X.map_partitions(_of_part, call, like[:0], meta=like[:0])
@@ -100,10 +100,10 @@ def _selected(X: Any, features: Features) -> Any:
     return select_features(features, X)
 
 
-def _first_row(pairs: Spread) -> Any:
-    """One row, to see what a function makes of it: of the first block that has any."""
+def _first_row(pairs: DaskBlocks) -> Any:
+    """The first row, which shows the type of what ``features`` returns."""
     for block in pairs.blocks:
-        (row,) = Spread([block], pairs.client).each(_head)
+        (row,) = DaskBlocks([block], pairs.client).each(_head)
         if count(row):
             return row
     raise ValueError("the calibration set is empty: 0 sample(s), at least 1 is needed")
@@ -114,9 +114,9 @@ def _head(X: Any, y: Any) -> Any:
 
 
 class DaskConformal(Connected):
-    """What both tasks share: score rows where they lie, let a rule on Dask learn thresholds."""
+    """What both tasks share: rows are scored in place, and a rule on Dask gives thresholds."""
 
-    _shared: ClassVar[tuple[str, ...]] = ("client", "estimator")  # a clone would have to be trained
+    _shared: ClassVar[tuple[str, ...]] = ("client", "estimator")  # a clone would not be trained
     _ordinary: ClassVar[type[Conformal]]
 
     def __init__(
@@ -137,7 +137,7 @@ class DaskConformal(Connected):
         self.client = client
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Calibrate on all rows of ``X`` and labels ``y``, collections of Dask cut alike."""
+        """Calibrate on all rows of ``X`` and labels ``y``, Dask collections with the same parts."""
         rule, client = self._rule(), client_of(self)
         model = self._unfitted()
         check_columns(self, X, reset=True)
@@ -151,11 +151,11 @@ class DaskConformal(Connected):
         model._set_rules([tail.to_local() for tail in fitted], rule.alpha)
         model.alpha = rule.alpha
         model.threshold = clone(model.thresholds_[0]).set_params(alpha=rule.alpha)
-        return self._serve(model)
+        return self._store(model)
 
     @classmethod
     def from_local(cls, model: Conformal, client: Any = None) -> Self:
-        """Return a fitted ordinary estimator as one that answers rows on Dask."""
+        """Return a fitted ordinary estimator as one that predicts Dask collections."""
         kind = cls._ordinary
         if not isinstance(model, kind):
             raise TypeError(f"model must be a fitted {kind.__name__}, got {model!r}")
@@ -173,7 +173,7 @@ class DaskConformal(Connected):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(columns_source(model), name):
                 setattr(made, name, getattr(columns_source(model), name))
-        return made._serve(model)
+        return made._store(model)
 
     def to_local(self) -> Any:
         """Return the ordinary estimator, fitted: without Dask, for rows in memory."""
@@ -181,16 +181,16 @@ class DaskConformal(Connected):
         return copy(self.model_)
 
     def predict(self, X: Any) -> Any:
-        """Predictions of the model, one a row, computed when they are asked for."""
-        return self._answer(_predictions, X, name="prediction", dtype=self._label_type())
+        """Predictions of the model, one per row; lazy."""
+        return self._blockwise(_predictions, X, name="prediction", dtype=self._label_type())
 
     def _rule(self) -> Any:
-        """Rule on Dask, checked."""
+        """Return the rule on Dask, validated."""
         rule = DaskPLCP() if self.threshold is None else self.threshold
         if not hasattr(rule, "to_local"):
             raise TypeError(
                 f"threshold must be a rule of plcp.dask, got {rule!r}: use DaskPLCP, "
-                "DaskSplitConformal or DaskMondrian; the rate of misses is passed as alpha="
+                "DaskSplitConformal or DaskMondrian; the miscoverage rate is passed as alpha="
             )
         rule = rule_at(rule, self.alpha)
         check_rate(rule.alpha)
@@ -198,24 +198,24 @@ class DaskConformal(Connected):
         return rule
 
     def _unfitted(self) -> Conformal:
-        """Ordinary estimator with model and score in place, ready to score rows."""
+        """Return the ordinary estimator with its model and score, which can score rows."""
         given = self.estimator if is_frozen(self.estimator) else FrozenEstimator(self.estimator)
         ordinary = self._ordinary(given, self.conformity, features=self.features)
         model, score, _, _ = ordinary._parts()
         check_score(score, to_fit=True)
         if not isinstance(model, FrozenEstimator):
-            model.fit(None, None)  # teaches nothing: it only puts frozen members in place
+            model.fit(None, None)  # only stores its frozen members
         ordinary.estimator_ = model
         ordinary.conformity_ = score.fit([], [])
         return ordinary
 
-    def _serve(self, model: Conformal) -> Self:
+    def _store(self, model: Conformal) -> Self:
         self.model_ = model
         for name in ("estimator_", "conformity_", "thresholds_", "guarantee_"):
             setattr(self, name, getattr(model, name))
         return self
 
-    def _answer(self, function: Any, X: Any, **form: Any) -> Any:
+    def _blockwise(self, function: Any, X: Any, **form: Any) -> Any:
         check_is_fitted(self, "model_")
         check_columns(self, X, reset=False)
         return blockwise(function, X, self.model_, **form)
@@ -232,8 +232,8 @@ def _predictions(X: Any, model: Any) -> Any:
 class DaskConformalRegressor(DaskConformal):
     """Prediction intervals around a trained regressor, calibrated on rows of a cluster.
 
-    Rows are scored block by block, where they lie. Models whose answer for a row depends on the
-    rows beside it (in the last bits, linear models do) pass that on to the scores.
+    Rows are scored block by block, in place. If the prediction of a row depends on the other rows
+    of its block, as that of linear models does in the last bits, so do the scores.
 
     Parameters
     ----------
@@ -247,9 +247,9 @@ class DaskConformalRegressor(DaskConformal):
     alpha : float, default=0.1
         Miscoverage rate of the sets, given to the rule unless it states its own.
     features : column, list of columns, callable or None, default=None
-        What the rule sees of X; a function is given one block at a time. None: all of it.
+        Features of X that the rule uses; a function is given one block at a time. None: all.
     client : distributed.Client or None, default=None
-        Who computes; None: the current client, or Dask's own threads without any.
+        The client that computes; None: the current client, or Dask's own threads without any.
 
     Attributes
     ----------
@@ -273,11 +273,11 @@ class DaskConformalRegressor(DaskConformal):
     _ordinary = ConformalRegressor
 
     def predict_interval(self, X: Any) -> Any:
-        """Lower and upper ends, shape (n, 2), computed when they are asked for.
+        """Lower and upper ends, shape (n, 2); lazy.
 
-        A frame with columns ``lower`` and ``upper`` for a frame of Dask.
+        A frame with columns ``lower`` and ``upper`` for a Dask frame.
         """
-        return self._answer(_sets, X, columns=["lower", "upper"])
+        return self._blockwise(_sets, X, columns=["lower", "upper"])
 
     def _label_type(self) -> Any:
         return float
@@ -298,7 +298,7 @@ class DaskConformalClassifier(DaskConformal):
     Attributes
     ----------
     classes_ : ndarray
-        Labels the model knows.
+        Labels of the model.
     estimator_, conformity_, thresholds_, guarantee_ :
         As in ``ConformalClassifier``; the rules are ordinary ones.
 
@@ -320,20 +320,20 @@ class DaskConformalClassifier(DaskConformal):
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """Labels the model knows."""
+        """Labels of the model."""
         check_is_fitted(self, "model_")
         return np.asarray(self.model_.estimator_.classes_)
 
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the model, one column a class, computed when they are asked for."""
-        return self._answer(_probabilities, X, columns=self._names())
+        """Probabilities of the model, one column per class; lazy."""
+        return self._blockwise(_probabilities, X, columns=self._names())
 
     def predict_set(self, X: Any) -> Any:
-        """Whether each set holds each class, shape (n, k), computed when it is asked for.
+        """Whether each set holds each class, shape (n, k); lazy.
 
-        A frame with a column a class for a frame of Dask.
+        A frame with a column per class for a Dask frame.
         """
-        return self._answer(_sets, X, columns=self._names(), dtype=bool)
+        return self._blockwise(_sets, X, columns=self._names(), dtype=bool)
 
     def _names(self) -> list[str]:
         return [str(label) for label in self.classes_.tolist()]

@@ -1,4 +1,4 @@
-"""What rules on Dask have in common: a local rule that was learned from all blocks."""
+"""Rules on Dask, and the two with given groups: split conformal and Mondrian."""
 
 from copy import deepcopy
 from typing import Any, Self
@@ -10,7 +10,14 @@ from plcp._options import check_rate
 from plcp._rows import count
 from plcp._validation import check_features
 from plcp.dask.cluster import Connected
-from plcp.dask.collections import blockwise, check_columns, check_parts, is_lazy, pairs_of, promised
+from plcp.dask.collections import (
+    blockwise,
+    check_columns,
+    check_part_scores,
+    is_lazy,
+    meta_of,
+    pairs_of,
+)
 from plcp.groups.groups import column_key
 from plcp.out_of_core.passes import Block
 from plcp.thresholds.mondrian import Mondrian, Source, check_groups, labels_of
@@ -18,17 +25,16 @@ from plcp.thresholds.split import SplitConformal
 
 
 class DaskRule(Connected):
-    """A rule that learns from collections of Dask, and is then as small as any other.
+    """A rule that is fitted to Dask collections, and holds the ordinary rule once it is fitted.
 
-    What is learned depends on the rows alone: not on their order, nor on how they are cut into
-    parts, nor on the workers.
+    The result depends on the rows alone: not on their order, the chunks or the workers.
     """
 
     def predict(self, X: Any) -> Any:
-        """Thresholds q(x), one a row, computed block by block when they are asked for.
+        """Thresholds q(x), one per row; lazy.
 
-        An array for an array of Dask, a series called ``threshold`` for a frame of Dask; computed
-        at once for what is not of Dask.
+        An array for a Dask array, a series called ``threshold`` for a Dask frame; other input is
+        computed at once.
         """
         return self._predicted(X)
 
@@ -37,15 +43,15 @@ class DaskRule(Connected):
         check_is_fitted(self, "rule_")
         return deepcopy(self.rule_)
 
-    def _predicted(self, X: Any, beside: Any = None) -> Any:
+    def _predicted(self, X: Any, groups: Any = None) -> Any:
         check_is_fitted(self, "rule_")
         if not is_lazy(X):
-            return self.rule_.predict(X, *([] if beside is None else [beside]))
+            return self.rule_.predict(X, *([] if groups is None else [groups]))
         check_columns(self.rule_, X, reset=False)
-        return blockwise(self.rule_.predict, X, beside=beside)
+        return blockwise(self.rule_.predict, X, other=groups)
 
-    def _learned(self, rule: Any) -> None:
-        """Take over what a rule has learned, and forget what was learned before."""
+    def _store(self, rule: Any) -> None:
+        """Store the fitted attributes of a rule in place of earlier ones."""
         for name in _fitted(self):
             delattr(self, name)
         self.rule_ = rule
@@ -58,7 +64,7 @@ def _fitted(estimator: Any) -> list[str]:
 
 
 class DaskSplitConformal(DaskRule):
-    """``SplitConformal`` of rows on a cluster: the same threshold, to the last bit.
+    """``SplitConformal`` for rows on a cluster: the same threshold, to the last bit.
 
     The score of rank ⌈(1 - alpha)(n + 1)⌉ of all n scores is found by counting, in a few passes
     over blocks that are sorted once; no block leaves its worker.
@@ -68,7 +74,7 @@ class DaskSplitConformal(DaskRule):
     alpha : float, default=0.1
         Miscoverage rate.
     client : distributed.Client or None, default=None
-        Who computes; None: the current client, or Dask's own threads without any.
+        The client that computes; None: the current client, or Dask's own threads without any.
 
     Attributes
     ----------
@@ -89,11 +95,11 @@ class DaskSplitConformal(DaskRule):
         self.client = client
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Take the conformal quantile of the scores ``y``, in blocks as the rows of ``X`` are."""
+        """Take the conformal quantile of the scores ``y``, in the parts of ``X``."""
         rule = SplitConformal(check_rate(self.alpha))
         check_columns(rule, X, reset=True)
-        blocks = pairs_of(X, y, self.client, check_parts)
-        self._learned(rule.fit_blocks(blocks.then(_scores, SplitConformal())))
+        blocks = pairs_of(X, y, self.client, check_part_scores)
+        self._store(rule.fit_blocks(blocks.then(_scores, SplitConformal())))
         return self
 
 
@@ -104,20 +110,20 @@ def _scores(X: Any, scores: Any, rule: SplitConformal) -> Block:
 
 
 class DaskMondrian(DaskRule):
-    """``Mondrian`` of rows on a cluster: the same thresholds, to the last bit.
+    """``Mondrian`` for rows on a cluster: the same thresholds, to the last bit.
 
-    The distinct labels of all blocks are joined on the workers; the rank ⌈(1 - alpha)(n + 1)⌉ of
+    The distinct labels of all blocks are united on the workers; the rank ⌈(1 - alpha)(n + 1)⌉ of
     each group's n scores is then found by counting.
 
     Parameters
     ----------
     groups : column name or position, list of them, callable, or None
-        As in ``Mondrian``; a function is given one block at a time. None: labels are handed to
-        ``fit`` and ``predict``, as an array or series of Dask.
+        As in ``Mondrian``; a function is given one block at a time. None: labels are given to
+        ``fit`` and ``predict``, as a Dask array or series.
     alpha : float, default=0.1
         Miscoverage rate.
     client : distributed.Client or None, default=None
-        Who computes; None: the current client, or Dask's own threads without any.
+        The client that computes; None: the current client, or Dask's own threads without any.
 
     Attributes
     ----------
@@ -146,15 +152,14 @@ class DaskMondrian(DaskRule):
         check_columns(rule, X, reset=True)
         self._check_groups(X, groups)
         given = {} if groups is None else {"groups": groups}
-        blocks = pairs_of(X, y, self.client, check_parts, **given)
-        self._learned(rule.fit_blocks(blocks.then(_labelled, Mondrian(self.groups))))
+        blocks = pairs_of(X, y, self.client, check_part_scores, **given)
+        self._store(rule.fit_blocks(blocks.then(_labelled, Mondrian(self.groups))))
         return self
 
     def predict(self, X: Any, groups: Any = None) -> Any:
-        """Threshold of each row's group, infinite for a group never seen.
+        """Threshold of each row's group, infinite for an unknown group; lazy.
 
-        Lazy, as in all rules on Dask; workers keep the warning about groups never seen in their
-        logs.
+        Workers write the warning about unknown groups to their logs.
         """
         check_is_fitted(self, "rule_")
         if is_lazy(X):
@@ -163,11 +168,11 @@ class DaskMondrian(DaskRule):
         return self._predicted(X, groups)
 
     def _check_groups(self, X: Any, given: Any) -> None:
-        """Refuse at once what could not be asked of any part."""
+        """Raise for groups that no part can have, before any row is computed."""
         check_groups(self.groups, given)
         if self.groups is not None and not callable(self.groups):
             for name in self.groups if isinstance(self.groups, list) else [self.groups]:
-                column_key(promised(X), name)
+                column_key(meta_of(X), name)
 
 
 def _labelled(X: Any, scores: Any, *rest: Any) -> Block:

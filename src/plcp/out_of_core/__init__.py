@@ -1,7 +1,6 @@
-"""Rows that do not fit in memory: passes over blocks of them, and exact ranks by counting.
+"""Rows that do not fit in memory: passes over blocks, exact ranks by counting, samples by content.
 
-What is learned here depends on the rows alone: not on their order, nor on how they are cut into
-blocks, nor on who goes through them.
+Results depend on the rows alone: not on their order, nor on how they are cut into blocks.
 """
 
 from plcp._rows import hash_content, hash_rows

@@ -1,4 +1,4 @@
-"""Blocks of rows that can be gone through again and again."""
+"""Blocks of rows, in memory, in files or on a cluster, and passes over them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -11,11 +11,11 @@ Block = tuple[Any, ...]
 
 
 class Passes(ABC):
-    """Blocks of rows, in memory, in files or on a cluster, to be gone through as often as needed.
+    """Blocks of rows, in memory, in files or on a cluster, which functions are applied to.
 
-    A block is a tuple of arrays or frames with as many rows each. Functions are given a block's
-    parts one by one, then the arguments; they must be known by name where other processes are to
-    call them. A block may have no rows, and there may be no block.
+    A block is a tuple of arrays or frames with the same number of rows. Functions are given the
+    members of a block, then the arguments; other processes must be able to import them. A block
+    may have no rows, and there may be no block.
     """
 
     @abstractmethod
@@ -34,20 +34,20 @@ class Passes(ABC):
     def gather(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call ``function(blocks, *args)`` with a list of all blocks, at one place.
 
-        What it gives stays there. The reference returned is an argument for other passes, as are
-        its items; ``fetch`` brings it here.
+        The result stays there. The reference returned is an argument for other passes, as are its
+        items; ``fetch`` returns its value.
         """
 
     @abstractmethod
     def fetch(self, reference: Any) -> Any:
-        """Return what a reference stands for."""
+        """Return the value of a reference."""
 
     @abstractmethod
     def beside(self, *blocks: Any) -> "Passes":
         """Return these blocks and more, given as references."""
 
     def then(self, function: Callable[..., Block], *args: Any) -> "Passes":
-        """Return the blocks ``function(*block, *args)``, made anew at every pass."""
+        """Return the blocks ``function(*block, *args)``, made again at every pass."""
         return Then(self, function, args)
 
 
@@ -82,7 +82,7 @@ class Then(Passes):
         return self.source.keep(self.function, *self.args).gather(function, *args)
 
     def fetch(self, reference: Any) -> Any:
-        """Return what a reference stands for."""
+        """Return the value of a reference."""
         return self.source.fetch(reference)
 
     def beside(self, *blocks: Any) -> Passes:
@@ -95,14 +95,14 @@ class Then(Passes):
 
 @dataclass(frozen=True)
 class InTurn:
-    """Two functions, the second of what the first makes of a block; arguments in the same order."""
+    """Composition of two functions of blocks; the arguments of the first come first."""
 
     first: Callable[..., Block]
     second: Callable[..., Any]
     n_second: int
 
     def __call__(self, *given: Any) -> Any:
-        """Call one, then the other."""
+        """Call the second function on the result of the first."""
         middle = len(given) - self.n_second
         block = self.first(*given[:middle])
         return self.second(*block, *given[middle:])
@@ -135,7 +135,7 @@ class Held(Passes):
         return function(self.blocks, *args)
 
     def fetch(self, reference: Any) -> Any:
-        """Return the reference: all is here."""
+        """Return the reference, which is its value."""
         return reference
 
     def beside(self, *blocks: Block) -> "Held":

@@ -1,4 +1,4 @@
-"""Exact order statistics of many groups whose values lie in blocks: by counting, not by sketching.
+"""Exact order statistics of many groups whose values are in blocks, by counting.
 
 Every pass counts, in each block, the values below some pivots; counts add up where the blocks are,
 so what reaches the caller is as large as the pivots are many, whatever the number of rows and
@@ -17,7 +17,7 @@ from plcp.quantiles import FloatArray, IntArray
 Keys = NDArray[np.uint64]
 
 SIGN = np.uint64(1 << 63)
-PIVOTS = 2**14  # of all ranks that are looked for, at every pass
+PIVOTS = 2**14  # of all ranks that are searched, at every pass
 FEWEST = 16  # of each of them
 FEW = 2**14  # values so near these ranks that they are fetched
 NO_KEYS = np.empty(0, dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""Random numbers for rows, drawn by the content of each: one row alone draws as among others."""
+"""Random numbers and samples by the content of rows, whatever their order and blocks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ TRIALS = 2**21  # that are drawn at a time
 
 
 class RowDraws:
-    """Streams of random numbers, one for each row, that its content and a seed begin.
+    """Streams of random numbers, one per row, seeded by its content and a seed.
 
-    They do not depend on the place of a row, nor on the rows beside it, so that rows served one by
-    one are answered as in one batch. Rows that differ have independent streams; equal rows (as
+    They do not depend on the position of a row or on other rows, so that rows served one by one
+    have the results of one batch. Rows that differ have independent streams; equal rows (as
     ``hash_content`` compares them) have the same one, so that all rows of a constant X share their
     draws. It has the methods of ``numpy.random.Generator`` that a rule needs, for sizes that begin
     with the number of rows.
@@ -65,7 +65,7 @@ class RowDraws:
         return low + (high - low) * self.random(size)
 
     def standard_normal(self, size: Any = None) -> FloatArray:
-        """Draws from the standard normal law."""
+        """Draws from the standard normal distribution."""
         normal: FloatArray = ndtri(self.random(size))
         return normal
 
@@ -84,7 +84,7 @@ class RowDraws:
         return np.diff(below, axis=1, prepend=0.0)
 
     def generators(self) -> Iterator[np.random.Generator]:
-        """Return a generator of NumPy for each row, for those who need any other law."""
+        """Return a numpy generator for each row, for other distributions."""
         for number in self._hashes:
             yield np.random.default_rng(number)
 
@@ -98,14 +98,14 @@ def _uniform(hashes: Hashes, first: int, width: int) -> FloatArray:
     return drawn
 
 
-LEAST_DRAWS = 2**12  # that tell whether parts share rows
+LEAST_DRAWS = 2**12  # by which shared rows are counted
 
 
 def draws(X: Any, scores: FloatArray, seed: int) -> FloatArray:
     """Number in [0, 1) for each row, as if drawn: it depends on the row and the seed alone.
 
-    Copies of a row in the same block have draws of their own, so that a sample of rows with small
-    numbers holds each kind of row as often as all rows do.
+    Copies of a row in the same block have different draws, so that a sample of the rows with the
+    least draws holds each kind of row in its share.
 
     Examples
     --------
@@ -122,9 +122,22 @@ def draws(X: Any, scores: FloatArray, seed: int) -> FloatArray:
     return (hashes >> np.uint64(11)) * 2.0**-53
 
 
+def fold_of(hashes: Hashes, n_folds: int) -> IntArray:
+    """Fold of each row, by its hash; equal rows are in the same fold.
+
+    Examples
+    --------
+    >>> fold_of(np.arange(8, dtype=np.uint64), 3)
+    array([2, 1, 1, 0, 1, 1, 2, 1])
+    """
+    # mixed again, so that rows with small hashes, which samples take, are in all folds
+    high = mixed(hashes) >> np.uint64(32)
+    return ((high * np.uint64(n_folds)) >> np.uint64(32)).astype(np.intp)
+
+
 @dataclass(frozen=True)
-class Look:
-    """What one pass tells of all rows: how many there are, the least score, and the least draws.
+class BlockSummary:
+    """What one pass finds in blocks: number of rows, least score, and the least draws.
 
     ``parts`` is the number of blocks in which each of these draws occurs.
     """
@@ -134,23 +147,24 @@ class Look:
     draws: FloatArray
     parts: IntArray
 
-    def __add__(self, other: "Look") -> "Look":
-        """Return what the blocks of both have told."""
+    def __add__(self, other: "BlockSummary") -> "BlockSummary":
+        """Return the summary of the blocks of both."""
         numbers, which = np.unique(np.append(self.draws, other.draws), return_inverse=True)
         parts = np.bincount(which.ravel(), np.append(self.parts, other.parts)).astype(np.int64)
         least = min(self.least, other.least)
-        return Look(self.n + other.n, least, numbers[:LEAST_DRAWS], parts[:LEAST_DRAWS])
+        n = self.n + other.n
+        return BlockSummary(n, least, numbers[:LEAST_DRAWS], parts[:LEAST_DRAWS])
 
     @property
-    def together(self) -> float:
-        """Share of the rows, of those of least draws, that are drawn with a row of another part."""
+    def shared(self) -> float:
+        """Share of the rows with the least draws that are drawn with a copy in another part."""
         return float(self.parts[self.parts > 1].sum() / max(self.parts.sum(), 1))
 
 
-def look_at(blocks: Passes, seed: int) -> tuple[Look, Passes]:
-    """Look at blocks of X and scores; the draws of the rows stay where the rows are."""
-    kept = blocks.keep(_looked_at, seed)
-    return kept.total(_look), kept
+def summarise(blocks: Passes, seed: int) -> tuple[BlockSummary, Passes]:
+    """Summarise blocks of X and scores, and return the draws of the rows, kept in place."""
+    kept = blocks.keep(_draws_and_least, seed)
+    return kept.total(_summary), kept
 
 
 def largest_draw(numbers: Passes, size: int, n: int) -> float:
@@ -161,18 +175,18 @@ def largest_draw(numbers: Passes, size: int, n: int) -> float:
     return float(Ranks(numbers.then(_in_one_group), 1).at([size - 1])[0])
 
 
-def drawn(X: Any, scores: FloatArray, seed: int, largest: float) -> Block:
-    """Rows of a block whose draw is no larger."""
+def sampled(X: Any, scores: FloatArray, seed: int, largest: float) -> Block:
+    """Rows of a block whose draw is at most ``largest``."""
     return _chosen(X, scores, draws(X, scores, seed) <= largest)
 
 
-def not_drawn(X: Any, scores: FloatArray, seed: int, largest: float) -> Block:
-    """Return the other rows of a block."""
+def not_sampled(X: Any, scores: FloatArray, seed: int, largest: float) -> Block:
+    """Rows of a block whose draw is larger."""
     return _chosen(X, scores, draws(X, scores, seed) > largest)
 
 
 def in_hash_order(X: Any, scores: FloatArray, seed: int = 0) -> tuple[Any, FloatArray]:
-    """Rows in an order of their own, whatever order they came in.
+    """Rows in the order of their hashes, whatever order they are given in.
 
     Examples
     --------
@@ -185,8 +199,8 @@ def in_hash_order(X: Any, scores: FloatArray, seed: int = 0) -> tuple[Any, Float
     return take(X, order), scores[order]
 
 
-def joined(blocks: list[Block]) -> Block:
-    """Rows of several blocks in one."""
+def concatenate_blocks(blocks: list[Block]) -> Block:
+    """Return the rows of several blocks as one."""
     full = [block for block in blocks if count(block[0])] or blocks[:1]
     return tuple(_concatenated(list(column)) for column in zip(*full, strict=True))
 
@@ -200,10 +214,7 @@ def _concatenated(parts: list[Any]) -> Any:
 
 
 def _with_common_categories(parts: list[Any]) -> list[Any]:
-    """Parts that all know all categories, in their order, where each knew its own.
-
-    Left as they are, pandas would make text of them.
-    """
+    """Parts with the same sorted categories, if theirs differ: pandas would return text."""
     for name in parts[0].columns:
         known = [list(p[name].cat.categories) for p in parts if str(p[name].dtype) == "category"]
         if len(known) == len(parts) and any(own != known[0] for own in known):
@@ -221,15 +232,15 @@ def _chosen(X: Any, scores: FloatArray, rows: Any) -> Block:
     return take(X, places), scores[places]
 
 
-def _looked_at(X: Any, scores: FloatArray, seed: int) -> Block:
+def _draws_and_least(X: Any, scores: FloatArray, seed: int) -> Block:
     return draws(X, scores, seed), scores.min(initial=np.inf)
 
 
-def _look(numbers: FloatArray, least: float) -> Look:
+def _summary(numbers: FloatArray, least: float) -> BlockSummary:
     n = len(numbers)
     few = np.partition(numbers, LEAST_DRAWS)[:LEAST_DRAWS] if n > LEAST_DRAWS else numbers
     own = np.unique(few)
-    return Look(n, float(least), own, np.ones(len(own), dtype=np.int64))
+    return BlockSummary(n, float(least), own, np.ones(len(own), dtype=np.int64))
 
 
 def _in_one_group(numbers: FloatArray, least: float) -> Block:

@@ -1,0 +1,442 @@
+"""Rules on Dask: the ordinary rules to the last bit, whatever the parts, and what is refused."""
+
+import pickle
+import re
+import warnings
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from dask.delayed import delayed
+from dask_cases import Bare, assert_same, cut, framed, of_parts, rows
+from hypothesis import given, strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from plcp import Mondrian, SplitConformal
+from plcp.dask import DaskConformalRegressor, DaskMondrian, DaskSplitConformal
+from plcp.thresholds.mondrian import distinct
+from strategies import alphas, few, finite
+
+
+def fit(rule, *args, **groups):
+    """Fit the rule, and return it with its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rule.fit(*args, **groups)
+    return rule, [(w.category, str(w.message)) for w in caught]
+
+
+# --- DaskSplitConformal
+
+
+@st.composite
+def cut_scores(draw):
+    """Scores, often tied, and the lengths of the parts they are cut into."""
+    n = draw(st.integers(1, 40))
+    elements = draw(st.sampled_from([finite, st.integers(-2, 2).map(float), st.just(0.5)]))
+    ends = sorted(draw(st.lists(st.integers(0, n), max_size=4)))
+    return draw(hnp.arrays(float, n, elements=elements)), tuple(np.diff([0, *ends, n]).tolist())
+
+
+@few
+@given(cut_scores(), alphas, st.randoms(use_true_random=False))
+def test_split_is_the_ordinary_rule_whatever_the_parts_and_order(drawn, alpha, random):
+    scores, lengths = drawn
+    X = np.zeros((len(scores), 2))
+    local, warned = fit(SplitConformal(alpha), X, scores)
+    random.shuffle(scores)
+    lazy = da.from_array(X, chunks=(lengths, 1)), da.from_array(scores, chunks=(lengths,))
+    rule, warned_on_dask = fit(DaskSplitConformal(alpha), *lazy)
+    assert warned_on_dask == warned
+    for name in ("threshold_", "guarantee_", "n_features_in_"):
+        assert getattr(rule, name) == getattr(local, name)
+    assert_array_equal(rule.predict(lazy[0]), local.predict(X))
+
+
+def table_of(n=60, n_parts=4):
+    table = pd.DataFrame({"a": np.arange(n) % 3, "b": np.arange(n) / 7, "s": np.arange(n) ** 0.5})
+    return table, dd.from_pandas(table, npartitions=n_parts)
+
+
+def test_a_frame_gives_a_named_series_and_names_to_the_rule(any_client):
+    table, lazy = table_of()
+    rule = DaskSplitConformal(client=any_client).fit(lazy[["a", "b"]], lazy["s"])
+    assert_array_equal(rule.feature_names_in_, ["a", "b"])
+    local = SplitConformal().fit(table[["a", "b"]], table["s"])
+    thresholds = rule.predict(lazy[["a", "b"]]).compute(scheduler=any_client or "threads")
+    expected = pd.Series(local.predict(table[["a", "b"]]), table.index, name="threshold")
+    pd.testing.assert_series_equal(thresholds, expected)
+    with pytest.raises(ValueError, match="feature names should match"):
+        rule.predict(lazy[["b", "a"]])
+
+
+def test_the_local_rule_is_the_ordinary_one():
+    table, lazy = table_of()
+    local = SplitConformal().fit(table[["a", "b"]], table["s"])
+    rule = DaskSplitConformal().fit(lazy[["a", "b"]], lazy["s"])
+    found = rule.to_local()
+    assert type(found) is SplitConformal
+    assert vars(found).keys() == vars(local).keys()
+    assert len(pickle.dumps(found)) < 1000
+    found.threshold_ = 0.0
+    assert rule.to_local().threshold_ == local.threshold_
+    assert isinstance(rule.predict(table[["a", "b"]]), np.ndarray)
+    with pytest.raises(ValueError, match=r"0 sample\(s\).*give at least one"):
+        rule.predict(table[["a", "b"]][:0])
+
+
+def test_a_second_fit_replaces_all_of_the_first():
+    _, lazy = table_of()
+    rule = DaskSplitConformal().fit(lazy[["a", "b"]], lazy["s"])
+    rule.fit(da.zeros((30, 5), chunks=(10, 5)), da.arange(30, chunks=10))
+    assert (rule.n_features_in_, hasattr(rule, "feature_names_in_")) == (5, False)
+    assert rule.predict(da.zeros((4, 5))).compute().tolist() == [rule.threshold_] * 4
+
+
+def test_parameters_clones_and_pickles(client):
+    rule = DaskSplitConformal(0.2, client=client)
+    assert rule.get_params() == {"alpha": 0.2, "client": client}
+    assert clone(rule).client is client
+    assert repr(DaskSplitConformal(0.2)) == "DaskSplitConformal(alpha=0.2)"
+    rule.fit(da.zeros((30, 1), chunks=(10, 1)), da.arange(30, chunks=10))
+    again = pickle.loads(pickle.dumps(rule))
+    assert (again.threshold_, again.client) == (rule.threshold_, None)
+    assert not hasattr(clone(rule), "threshold_")
+    with pytest.raises(ValueError, match=r"alpha must lie in \(0, 1\), got 2"):
+        DaskSplitConformal(2).fit(None, None)
+
+
+# --- DaskMondrian
+
+LABELS = {
+    "text": st.sampled_from(["a", "bb", "c, d", "éé"]),
+    "whole numbers": st.integers(-2, 2),
+    "numbers": st.sampled_from([0.0, -1.5, 1e300]),
+    "booleans": st.booleans(),
+}
+
+
+@st.composite
+def cut_groups(draw, kinds=tuple(LABELS)):
+    """Scores with ties, two labels per row, and the lengths of parts."""
+    n = draw(st.integers(1, 40))
+    label = LABELS[draw(st.sampled_from(kinds))]
+    labels = draw(st.lists(st.tuples(label, label), min_size=n, max_size=n))
+    scores = draw(st.lists(st.integers(0, 9).map(float), min_size=n, max_size=n))
+    ends = sorted(draw(st.lists(st.integers(0, n), max_size=4)))
+    table = pd.DataFrame(labels, columns=["g", "h"]).assign(s=scores)
+    return table, np.diff([0, *ends, n]).tolist()
+
+
+def in_parts(table, lengths):
+    """Return the table in parts, some of them empty."""
+    ends = np.cumsum(lengths)
+    return of_parts(
+        *(table[end - n : end] for n, end in zip(lengths, ends, strict=True)),
+    )
+
+
+def assert_equal(found, expected):
+    assert found[1] == expected[1]  # warnings
+    for name in ("groups_", "thresholds_", "group_sizes_"):
+        ours, theirs = getattr(found[0], name), getattr(expected[0], name)
+        assert ours.dtype == theirs.dtype
+        assert_array_equal(ours, theirs)
+    assert found[0].guarantee_ == expected[0].guarantee_
+
+
+@few
+@given(cut_groups(), alphas, st.sampled_from(["g", 1, ["h", "g"], lambda X: X["h"]]))
+def test_columns_of_a_frame_are_groups_as_in_memory(drawn, alpha, groups):
+    table, lengths = drawn
+    lazy, X = in_parts(table, lengths), table[["g", "h"]]
+    local = fit(Mondrian(groups, alpha), X, table["s"])
+    rule = fit(DaskMondrian(groups, alpha), lazy[["g", "h"]], lazy["s"])
+    assert_equal(rule, local)
+    thresholds = rule[0].predict(lazy[["g", "h"]]).compute()
+    assert_array_equal(thresholds, local[0].predict(X))
+
+
+@few
+@given(cut_groups(kinds=("whole numbers", "numbers")), alphas)
+def test_labels_may_be_given_as_arrays(drawn, alpha):
+    table, lengths = drawn
+    X, scores, labels = np.zeros((len(table), 1)), table["s"].to_numpy(), table["g"].to_numpy()
+    lazy, lazy_labels = cut(X, scores, *lengths), da.from_array(labels, chunks=7)
+    local = fit(Mondrian(None, alpha), X, scores, groups=labels)
+    rule = fit(DaskMondrian(None, alpha), *lazy, groups=lazy_labels)
+    assert_equal(rule, local)
+    assert_array_equal(rule[0].predict(lazy[0], lazy_labels), local[0].predict(X, labels))
+
+
+def world(n=80, n_parts=4):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"g": rng.choice(["a", "b"], n), "x": rng.normal(size=n)})
+    table["s"] = rng.normal(size=n) + (table["g"] == "b") * 5
+    return table, dd.from_pandas(table, npartitions=n_parts)
+
+
+def test_a_frame_of_memberships_names_the_groups():
+    table, lazy = world()
+    members = pd.DataFrame({"low": table["x"] < 0, "high": table["x"] >= 0})
+    lazy_members = dd.from_pandas(members, npartitions=4)
+    local = Mondrian().fit(table[["x"]], table["s"], groups=members)
+    rule = DaskMondrian().fit(lazy[["x"]], lazy["s"], groups=lazy_members)
+    assert_array_equal(rule.groups_, ["high", "low"])
+    assert_array_equal(rule.thresholds_, local.thresholds_)
+    thresholds = rule.predict(lazy[["x"]], lazy_members)
+    assert_array_equal(thresholds.compute(), local.predict(table[["x"]], members))
+
+
+def test_categories_are_labels(any_client):
+    table, lazy = world()
+    lazy = lazy.assign(g=lazy["g"].astype("category"))
+    rule = DaskMondrian("g", client=any_client).fit(lazy[["g", "x"]], lazy["s"])
+    local = Mondrian("g").fit(table[["g", "x"]], table["s"])
+    assert_array_equal(rule.groups_, local.groups_)
+    assert_array_equal(rule.thresholds_, local.thresholds_)
+    assert type(rule.to_local()) is Mondrian
+
+
+def test_a_group_of_one_part_only_and_an_unknown_group():
+    table, lazy = world()
+    rare = lazy.assign(g=lazy["g"].where(lazy["x"] < 2, "rare"))
+    expected = table["g"].where(table["x"] < 2, "rare")
+    rule, warned = fit(DaskMondrian("g"), rare[["g"]], lazy["s"])
+    assert "rare" in str(warned[0][1])
+    assert_array_equal(rule.group_sizes_, expected.value_counts().sort_index())
+    new = lazy[["g"]].assign(g="new")
+    with pytest.warns(UserWarning, match="new.* were not seen in calibration"):
+        assert np.isinf(rule.predict(new).compute()).all()
+
+
+def as_codes(part, partition_info=None):
+    return part.assign(g=np.arange(len(part))) if partition_info["number"] == 1 else part
+
+
+def test_labels_that_are_missing_or_of_another_type_in_one_part_are_refused():
+    table, lazy = world()
+    gap = lazy.assign(g=dd.from_pandas(table["g"].where(table.index != 45), npartitions=4))
+    with pytest.raises(ValueError, match=r"part 2 of 4.*no label at row 5"):
+        DaskMondrian("g").fit(gap[["g"]], lazy["s"])
+    mixed = lazy.map_partitions(as_codes, meta=lazy._meta, enforce_metadata=False)
+    with pytest.raises(ValueError, match=r"labels of several types \(int.*, str\)"):
+        DaskMondrian().fit(lazy[["g"]], lazy["s"], groups=mixed["g"])
+    with pytest.raises(ValueError, match=r"part 1 of \d.*column 'g' of X holds numbers"):
+        DaskMondrian("g").fit(mixed[["g"]], lazy["s"])
+
+
+def test_wrong_groups_are_refused_before_rows_are_computed():
+    _, lazy = world()
+    for rule, groups, error in [
+        (DaskMondrian("g"), None, "names the column 'g', but X has only"),
+        (DaskMondrian(["x", 3]), None, "names the column 3"),
+        (DaskMondrian("x"), lazy["g"], "given twice"),
+        (DaskMondrian(), None, "groups is None: name a column"),
+    ]:
+        with pytest.raises(ValueError, match=f"^groups.*{error}|^{error}"):
+            rule.fit(lazy[["x"]], lazy["s"], groups)
+
+
+def test_distinct_labels_of_blocks_are_those_of_all_rows():
+    nothing = distinct(np.empty(0), None)
+    parts = [distinct(np.array(labels), None) for labels in (["b"], ["ccc", "a"], ["b"])]
+    joined = nothing + parts[0] + parts[1] + nothing + parts[2]
+    assert joined.labels.tolist() == ["a", "b", "ccc"]
+    assert joined.labels.dtype == "<U3"
+    with pytest.raises(ValueError, match=r"several types \(int, str\): give them one type"):
+        joined + distinct(np.array([1, 2]), None)
+
+
+# --- all rules: unusual parts
+
+
+@pytest.mark.parametrize("collected", [cut, framed])
+@pytest.mark.parametrize("lengths", [(40, 40, 40), (0, 1, 119, 0)])
+def test_parts_may_be_empty_and_unequal(rule_on, collected, lengths):
+    X, y = rows(120)
+    expected = rule_on().fit(*collected(X, y, 120))  # in one part
+    assert_same(rule_on().fit(*collected(X, y, *lengths)), expected)
+
+
+def test_the_engine_changes_nothing(rule_on, any_client):
+    lazy = cut(*rows(120), 40, 80)
+    assert_same(rule_on(client=any_client).fit(*lazy), rule_on().fit(*lazy))
+
+
+def test_parts_may_be_of_unknown_length(rule_on):
+    X, y = rows(120)
+    some = X[:, 1] > 0
+    some[30:60] = False  # a part without rows
+    lazy_X, lazy_y = cut(X, y, 30, 30, 60)
+    mask = da.from_array(some, chunks=(lazy_X.chunks[0],))
+    rule = rule_on().fit(lazy_X[mask], lazy_y[mask])
+    assert_same(rule, rule_on().fit(X[some], y[some]))
+    thresholds = rule.predict(lazy_X[mask])
+    assert np.isnan(thresholds.shape[0])
+    assert_array_equal(thresholds.compute(), rule.to_local().predict(X[some]))
+
+
+def test_columns_may_be_cut_and_scores_cut_elsewhere(rule_on):
+    X, y = rows(120)
+    lazy = da.from_array(X, chunks=(50, 1)), da.from_array(y, chunks=33)
+    assert_same(rule_on().fit(*lazy), rule_on().fit(X, y))
+
+
+def test_equal_scores_give_that_threshold(rule_on):
+    X, y = cut(*rows(120), *[30] * 4)
+    rule = rule_on().fit(X, da.full_like(y, 3.5))
+    assert_array_equal(rule.to_local().predict(X.compute()), 3.5)
+
+
+# --- all rules: refused, with the part named
+
+
+def lacking(part, number, partition_info=None):
+    return part.drop(columns="x") if partition_info["number"] == number else part
+
+
+def test_a_column_missing_in_one_part(rule_on):
+    X, y = framed(*rows(120), *[30] * 4)
+    X = X.map_partitions(lacking, 2, meta=X._meta, enforce_metadata=False)
+    with pytest.raises(ValueError, match=r"part 2 of 4.*no column 'x' here, only \['g'\]"):
+        rule_on().fit(X, y)
+
+
+def test_values_that_are_not_finite_in_one_part(rule_on):
+    X, y = rows(120)
+    y[97] = np.nan
+    with pytest.raises(ValueError, match=r"part 3 of 4.*must be finite.*NaN at row 7"):
+        rule_on().fit(*cut(X, y, *[30] * 4))
+    X, y = rows(120)
+    X[31, 1] = np.inf
+    with pytest.raises(ValueError, match=r"part 1 of 4.*X contains infinity"):
+        rule_on().fit(*cut(X, y, *[30] * 4))
+
+
+def test_lengths_that_differ(rule_on):
+    X, y = rows(120)
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[120, 119\]"):
+        rule_on().fit(da.from_array(X), da.from_array(y[1:]))
+    frame = framed(X, y, *[30] * 4)[0]
+    other = framed(X[:119], y[:119], 30, 30, 29, 30)[1]
+    with pytest.raises(ValueError, match=r"part 2 of 4.*inconsistent.*\[30, 29\]"):
+        rule_on().fit(frame, other)
+    with pytest.raises(ValueError, match=re.escape("compute_chunk_sizes()")):
+        rule_on().fit(frame, da.from_array(y, chunks=60))
+    with pytest.raises(ValueError, match=r"y is in memory.*give y as a Dask array or series"):
+        rule_on().fit(frame, y)
+
+
+def test_input_without_rows_or_columns(rule_on):
+    X, y = rows(120)
+    with pytest.raises(ValueError, match="calibration set is empty"):
+        rule_on().fit(*framed(X[:0], y[:0], 0, 0))
+    _, lazy = cut(X, y, 120)
+    with pytest.raises(ValueError, match="X must have rows and columns"):
+        rule_on().fit(lazy, lazy)
+    for ask in (rule_on().to_local, lambda: rule_on().predict(X)):
+        with pytest.raises(NotFittedError):
+            ask()
+
+
+LAZY = cut(*rows(120), 40, 40, 40)
+
+
+def test_sparse_blocks_are_refused(rule_on):
+    sparse = LAZY[0].map_blocks(scipy.sparse.csr_matrix, dtype=float)
+    with pytest.raises(TypeError, match=r"part \d of 3.*X is made of sparse.*toarray\(\)"):
+        rule_on().fit(sparse, LAZY[1])
+
+
+def test_masked_values_are_refused(rule_on):
+    for place in range(2):
+        given = list(LAZY)
+        given[place] = da.ma.masked_greater(LAZY[place], 1.5)
+        with pytest.raises(ValueError, match=r"part \d of 3.*a masked array hides \d+ values"):
+            rule_on().fit(*given)
+    unmasked = da.ma.masked_greater(LAZY[1], LAZY[1].max().compute())  # hides nothing
+    assert_same(rule_on().fit(LAZY[0], unmasked), rule_on().fit(*LAZY))
+
+
+@pytest.mark.parametrize("name", ["X", "y"])
+def test_none_and_delayed_are_refused(rule_on, name):
+    def given(value):
+        return [value if own == name else lazy for own, lazy in zip("Xy", LAZY, strict=True)]
+
+    with pytest.raises(ValueError, match=f"fit requires {name} to be passed, but {name} is None"):
+        rule_on().fit(*given(None))
+    with pytest.raises(TypeError, match=rf"{name} is a Delayed.*from_delayed"):
+        rule_on().fit(*given(delayed(np.zeros((4, 2)))))
+
+
+def test_columns_without_string_names_in_another_order_are_refused(rule_on):
+    X, y = rows(120)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=[7, 3]), npartitions=3)
+    rule = rule_on().fit(frame, dd.from_pandas(pd.Series(y), npartitions=3))
+    with pytest.raises(ValueError, match=r"columns \['3', '7'\], but had \['7', '3'\] in fit"):
+        rule.predict(frame[[3, 7]])
+
+
+def test_a_failed_fit_leaves_the_earlier_one_unchanged(rule_on):
+    for estimator in (rule_on(), DaskConformalRegressor(Bare(), threshold=rule_on())):
+        fitted = estimator.fit(*LAZY)
+        before, learned = fitted.predict(LAZY[0]).compute(), set(vars(fitted))
+        wider = da.concatenate([LAZY[0], LAZY[0]], axis=1)
+        with pytest.raises(ValueError, match=r"part \d of 3"):
+            fitted.fit(wider, da.where(da.arange(120, chunks=40) == 100, np.nan, LAZY[1]))
+        assert set(vars(fitted)) == learned
+        assert fitted.n_features_in_ == 2
+        assert_array_equal(fitted.predict(LAZY[0]).compute(), before)
+
+
+# --- all rules: rows and scores with the same index
+
+TABLE = pd.DataFrame({"g": np.arange(80) % 2, "x": np.arange(80.0)}, index=np.arange(80) * 3)
+SCORES = pd.Series(np.arange(80.0) ** 1.5, TABLE.index)
+FRAME = dd.from_pandas(TABLE, npartitions=4)
+
+
+@pytest.mark.parametrize("other", [SCORES[::-1], SCORES.reset_index(drop=True)])
+def test_scores_of_another_index_are_refused_with_their_part(rule_on, other):
+    y = dd.from_pandas(other, npartitions=4, sort=False)
+    with pytest.raises(ValueError, match=r"part \d of 4.*y has another index than X.*reset_index"):
+        rule_on().fit(FRAME, y)
+
+
+def test_the_remedies_for_another_index_work():
+    expected = DaskMondrian("g").fit(FRAME, dd.from_pandas(SCORES, npartitions=4)).thresholds_
+    other = dd.from_pandas(SCORES.reset_index(drop=True), npartitions=4)
+    found = DaskMondrian("g").fit(FRAME, other.to_dask_array())
+    assert_array_equal(found.thresholds_, expected)
+    found = DaskMondrian("g").fit(FRAME.reset_index(drop=True), other.reset_index(drop=True))
+    assert_array_equal(found.thresholds_, expected)
+
+
+def test_collections_of_the_same_frame_share_its_index():
+    joined = FRAME.assign(y=FRAME["x"] ** 1.5)
+    some = joined[joined["g"] == 0]
+    assert_array_equal(DaskMondrian("g").fit(some[["g", "x"]], some["y"]).group_sizes_, [40])
+    repeated = of_parts(*[TABLE[:20].reset_index(drop=True)] * 4)  # each part counts from 0
+    assert_array_equal(DaskMondrian("g").fit(repeated, repeated["x"]).group_sizes_, [40, 40])
+
+
+@pytest.mark.filterwarnings("ignore::plcp.RowOrderWarning")  # of the parts, before it is refused
+def test_groups_and_outcomes_of_another_index_are_refused():
+    turned = dd.from_pandas(SCORES[::-1], npartitions=4, sort=False)
+    with pytest.raises(ValueError, match="groups has another index than X"):
+        DaskMondrian().fit(FRAME, dd.from_pandas(SCORES, npartitions=4), groups=turned > 50)
+    rule = DaskMondrian().fit(FRAME, dd.from_pandas(SCORES, npartitions=4), groups=FRAME["g"])
+    with pytest.raises(ValueError, match="has another index than X"):
+        rule.predict(FRAME, turned).compute()
+    by_place = rule.predict(FRAME, FRAME["g"].to_dask_array(lengths=True))
+    assert_array_equal(by_place, rule.predict(FRAME, FRAME["g"]))
+    model = DaskConformalRegressor(Bare(), threshold=DaskSplitConformal())
+    with pytest.raises(ValueError, match="y has another index than X"):
+        model.fit(FRAME, turned)
