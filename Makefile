@@ -31,6 +31,7 @@ docs-results: .venv/dev  ## the pages and tables of results, drawn from the comm
 	$(BIN)/python -m benchmarks.accuracy.tables
 	$(BIN)/python -m benchmarks.scale.page
 	$(BIN)/python -m benchmarks.reliability.page
+	$(BIN)/python -c "from plcp.experiments.runner import redraw; redraw('docs/results')"
 
 .venv/demo: pyproject.toml constraints.txt | .venv
 	$(PIP) -e '.[cli,plot]'

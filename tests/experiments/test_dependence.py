@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from plcp.experiments.dependence import dependence, gain, gain_cell
 from plcp.experiments.methods import SPLIT
-from plcp.experiments.report import outcome, summarise
+from plcp.experiments.report import dependence, gain, gain_cell, outcome, summarise
 from plcp.metrics import hsic, improvement, size_correlation
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from plcp.experiments.networks import (
-    ASKED_AT_ONCE,
+    EVALUATED_AT_ONCE,
     digit_network,
     logits_of,
     one_thread,
@@ -50,7 +50,7 @@ def test_one_thread_draws_what_its_seed_says():
 
 
 def test_logits_are_those_of_one_pass_in_double_precision():
-    X = torch.arange(2.0 * (2 * ASKED_AT_ONCE + 1)).reshape(-1, 2)
+    X = torch.arange(2.0 * (2 * EVALUATED_AT_ONCE + 1)).reshape(-1, 2)
     found = logits_of(nn.Identity(), X)
     assert found.dtype == np.float64
     assert np.array_equal(found, X.numpy())

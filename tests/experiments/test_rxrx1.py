@@ -109,8 +109,8 @@ def test_images_are_asked_once_and_again_for_other_weights(with_images, tmp_path
     root = tmp_path / "data"
     shutil.copytree(with_images[0], root, ignore=shutil.ignore_patterns("*outputs*"))
     asked = []
-    ask = pictures.ask_resnet
-    monkeypatch.setattr(pictures, "ask_resnet", lambda *given: asked.append(1) or ask(*given))
+    ask = pictures.resnet_outputs
+    monkeypatch.setattr(pictures, "resnet_outputs", lambda *given: asked.append(1) or ask(*given))
     first, again = (held_out_experiments(root, None)[0].logits for _ in range(2))
     assert len(asked) == 1
     assert (first == again).all()

@@ -1,4 +1,4 @@
-"""Where data files lie: found, downloaded with a checked hash, or asked for in one message."""
+"""Where data files lie: found, downloaded with a checked hash, or requested in one message."""
 
 import gzip
 import hashlib
@@ -155,13 +155,13 @@ def reading(path: Path) -> Iterator[None]:
         raise
     except Exception as error:  # readers raise what they like: a broken PNG is a SyntaxError
         raise ValueError(
-            f"{path} cannot be read ({error}): it is damaged, or not what its name says. Remove it "
-            "and run again: the right one is then downloaded, or you are told where it is to be had"
+            f"{path} cannot be read ({error}): it is damaged, or not what its name promises. "
+            "Remove it and run again: the right one is then downloaded, or its source named"
         ) from error
 
 
 def needed(module: str) -> Any:
-    """Import a module that is not everybody's."""
+    """Import an optional module."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -84,7 +84,7 @@ NUMBERS = ("AGEP", "SCHL", "WKHP")
 CATEGORIES = ("COW", "MAR", "OCCP", "POBP", "RELP", "SEX", "RAC1P", "ST")
 # Not in the files that come as one parquet file.
 OPTIONAL = ("WKHP", "RELP", "PWGTP")
-# Whom ACSIncome keeps: the least value of each column.
+# The people in ACSIncome: the least value of each column.
 LEAST = {"AGEP": 17, "PINCP": 101, "WKHP": 1, "PWGTP": 1}
 PUMS = "https://www2.census.gov/programs-surveys/acs/data/pums/2018/1-Year"
 MEANING = {"WKHP": "hours worked a week", "RELP": "relation to the head of the household"}
@@ -126,10 +126,10 @@ def census_files(
 def fetch_census(data_dir: str | Path | None = None, states: Sequence[str] = FIVE_STATES) -> Census:
     """2018 ACS income of persons at work, as folktables' ACSIncome selects them.
 
-    Kept are persons over 16 with an income over $100, and, where the file tells, who worked at
+    Kept are persons over 16 with an income over $100, and, where the file has it, who worked at
     least an hour a week and have a weight. Columns are those of ACSIncome, as far as the file has
     them, and the state: AGEP, COW, SCHL, MAR, OCCP, POBP, SEX, RAC1P and ST in every layout, WKHP
-    and RELP in folktables' only. ``notes`` tells of those that are missing.
+    and RELP in folktables' only. ``notes`` lists those that are missing.
 
     Codes that are names stay pandas categories, which the default rule reads as they are;
     ``make_column_transformer((OneHotEncoder(), make_column_selector(dtype_include="category")),
@@ -187,7 +187,7 @@ def _read(found: Found, codes: dict[str, int]) -> Any:
     absent = [state for state, code in codes.items() if not (frame["ST"] == code).any()]
     if absent:
         raise ValueError(
-            f"{', '.join(map(str, found.paths))}: nobody there lives in {', '.join(absent)}; "
+            f"{', '.join(map(str, found.paths))}: no person there lives in {', '.join(absent)}; "
             "name other states, or put there a file that has them"
         )
     return frame[frame["ST"].isin(codes.values())]

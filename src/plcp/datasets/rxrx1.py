@@ -23,7 +23,7 @@ BUNDLE = (
 
 
 class CellImages:
-    """Images that are read from their files one by one, when they are asked for.
+    """Images that are read from their files one by one, when they are needed.
 
     Each is a float32 array (channels, height, width) in [0, 1]. A map-style data set: it has a
     length, and takes one whole number.
@@ -70,7 +70,7 @@ class CellSites:
 
 @dataclass(frozen=True)
 class CellOutputs:
-    """What a network said of images of the held-out experiments.
+    """Outputs of a network for images of the held-out experiments.
 
     Attributes
     ----------

@@ -73,7 +73,7 @@ def make_synthetic(
     variance : float, default=0.1
         Of the Gaussian covariates, and of the least noise.
     noise : {"variance", "deviation"}, default="variance"
-        ``"variance"``: that of y is ``variance`` + Σ i X_i, as the paper's text says.
+        ``"variance"``: that of y is ``variance`` + Σ i X_i, as in the paper's text.
         ``"deviation"``: its standard deviation is 0.25 + Σ i X_i, as in Jung et al.'s own code.
     """
     check_count("n", n, 1)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from plcp.experiments.report import Experiment
 
-# A name is a module's, with a dash for its underscore: none is imported before it is asked for.
+# A name is a module's, with a dash for its underscore: none is imported before it is needed.
 ABOUT = {
     "toy": "Figure 1: noise that doubles at zero, and the boundary PLCP finds",
     "synthetic": "section 4.2: 100 covariates, 20 groups, noise as the paper's text has it",
     "synthetic-deviation": "the same, noise as the code of Jung et al. has it",
     "census": "section 4.1, Table 1: income by race, sex and state (needs data)",
-    "mnist": "section 4.1, Table 2: digits at five levels of blur (10 MB, downloaded)",
-    "rxrx1": "section 4.2: images of cells, experiments never seen (needs data)",
+    "mnist": "section 4.1, Table 2: digits at five blurs (10 MB, downloaded)",
+    "rxrx1": "section 4.2: images of cells, held-out experiments (needs data)",
     "gas-drift": "the protocol of rxrx1 on drifting gas sensors, a stand-in (needs data)",
 }
 NAMES = tuple(ABOUT)
@@ -33,7 +33,7 @@ def find_experiment(name: str) -> Experiment:
 
 
 def check_installed(*packages: str) -> None:
-    """Say before any work what its end would lack."""
+    """Raise before any work if a package is missing."""
     for package in packages:
         if find_spec(package) is None:
             raise _lacking(package)

@@ -21,14 +21,6 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from plcp.conformal import ConformalRegressor
 from plcp.datasets import census_files, fetch_census
 from plcp.exceptions import InfiniteThresholdWarning, UnseenCategoryWarning
-from plcp.experiments.dependence import (
-    MEASURES,
-    MEASURES_NOTE,
-    dependence,
-    gain,
-    gain_cell,
-    swapped_labels_note,
-)
 from plcp.experiments.methods import (
     DEFAULT,
     LOCALCP_NOTE,
@@ -39,6 +31,8 @@ from plcp.experiments.methods import (
 )
 from plcp.experiments.networks import one_thread
 from plcp.experiments.report import (
+    MEASURES,
+    MEASURES_NOTE,
     Claim,
     Experiment,
     Floats,
@@ -48,12 +42,16 @@ from plcp.experiments.report import (
     Settings,
     Summary,
     Table,
+    dependence,
     draw_by_group,
+    gain,
+    gain_cell,
     group_table,
     outcome,
     overall_table,
     spread,
     summarise,
+    swapped_labels_note,
 )
 from plcp.metrics.binomial import clopper_pearson
 from plcp.models import QuantilePair
@@ -140,10 +138,10 @@ class People:
 
 
 def read_people(settings: Settings, data_dir: Path | None) -> tuple[People, list[str]]:
-    """All people, or the first ``rows`` of them, and what is to be said of the data."""
+    """All people, or the first ``rows`` of them, and the notes on the data."""
     data = fetch_census(data_dir)
-    everybody = People(data.X, data.y)
-    return everybody.take(slice(settings["rows"])), list(data.notes)
+    people = People(data.X, data.y)
+    return people.take(slice(settings["rows"])), list(data.notes)
 
 
 def divide(people: People, state: int) -> tuple[People, People, People]:
@@ -175,7 +173,7 @@ def groups_of(X: Any) -> Masks:
 
 
 def large_enough(people: People) -> list[str]:
-    """Names of the groups that every test part holds somebody of."""
+    """Names of the groups that every test part has people of."""
     return [name for name, who in groups_of(people.X).items() if who.sum() >= LEAST_PEOPLE]
 
 
@@ -186,8 +184,8 @@ def _with_codes(column: Any, codes: Mapping[str, tuple[int, ...]]) -> Masks:
 BINS = "ten bins of f(x)"
 QUESTION = (
     "Intervals for the income of people at work in five states, f(x) ± q(x) around a linear "
-    "regression f, are to cover {level:g} of each race, sex and state, and of groups that "
-    "nobody named, such as people over 60. No method is told which groups will be looked at. Split "
+    "regression f, are to cover {target:g} of each race, sex and state, and of groups that "
+    "are not named, such as people over 60. No method is given the groups that are measured. Split "
     "has one q for all people. CQR takes a band between two learned quantiles of income in place "
     "of f(x) ± q. LocalCP weighs people by how like x they are. “ten bins of f(x)” has one q for "
     f"each tenth of the predictions. {TWO_KINDS_OF_NETWORK}"
@@ -195,7 +193,7 @@ QUESTION = (
 
 
 def _left_out(records: Sequence[Record]) -> list[str]:
-    """Say which groups this run has too few people of."""
+    """Name the groups that this run has too few people of."""
     missing = [name for name in GROUPS if name not in records[0]["results"]["groups"]]
     few = (
         f"Not shown, since this run has fewer than {LEAST_PEOPLE} people of each: "
@@ -206,7 +204,7 @@ def _left_out(records: Sequence[Record]) -> list[str]:
 
 def _people_used(settings: Settings, n: int) -> str:
     share = "all" if settings["rows"] is None else "the first"
-    return f"This run uses {share} {n:,} people of the file, divided anew in each trial."
+    return f"This run uses {share} {n:,} people of the file, divided again in each trial."
 
 
 def notes(records: Sequence[Record]) -> list[str]:
@@ -217,14 +215,14 @@ def notes(records: Sequence[Record]) -> list[str]:
     largest = max(one["largest_learned_group"] for one in about)
     return [
         " ".join([*about[0]["notes"], _people_used(settings, about[0]["people"])]),
-        "The paper does not say how its linear regression takes codes such as occupation. Here "
-        f"every level has a column (R² {r2:.3f}; levels of fewer than 100 people share one); codes "
-        f"taken for numbers, as folktables gives them, have R² {r2_codes:.3f}. The network, the "
-        "kernel and CQR's trees see codes as numbers, PLCP by default the table as it is.",
+        "The paper leaves open how its linear regression takes codes such as occupation. Here "
+        f"every category has a column (R² {r2:.3f}; categories of fewer than 100 people share "
+        f"one); codes taken for numbers, as folktables gives them, have R² {r2_codes:.3f}. The "
+        "network, the kernel and CQR's trees see codes as numbers, PLCP by default the table.",
         f"As published: h(x) is the softmax of a network of 200 and 100 ReLU units, with m = "
-        f"{settings['n_groups']} groups (the paper does not say how many), thresholds come from "
-        "the rows that taught it, and the group of a person is drawn from h(x). To keep one group "
-        "from taking all rows, the network is first taught to tell bins of the score apart, and a "
+        f"{settings['n_groups']} groups (the paper leaves open how many), thresholds come from "
+        "the rows that it was fitted to, and the group of a person is drawn from h(x). To keep one "
+        "group from taking all rows, the network first learns bins of the score, and a "
         "term of the loss favours groups of equal size (the largest group of any trial has "
         f"{largest:.0%} of the rows).",
         "CQR's band: boosted trees for the 5 and 95 % quantiles, fitted on the training rows.",
@@ -232,13 +230,13 @@ def notes(records: Sequence[Record]) -> list[str]:
         f"{settings['n_near']} effective neighbours; where too few are near, the set is unbounded.",
         "Lengths are those of intervals cut to possible incomes, from 0 to the largest of the "
         "training rows; coverage is that of the whole interval.",
-        "Where everybody is covered alike, coverage does not depend on length, the size of a set. "
-        f"{MEASURES_NOTE} HSIC depends on the unit of length: here it is the mean income, as CQR's "
-        "authors scale labels.",
+        "Where all people are covered alike, coverage does not depend on length, the size of a "
+        f"set. {MEASURES_NOTE} HSIC depends on the unit of length: here it is the mean income, as "
+        "CQR's authors scale labels.",
         "Cut so, Split's length depends on the prediction alone, so that the dependence to get "
-        f"rid of in Table 1 is one of coverage on f(x). “{BINS}” knows the prediction and nothing "
-        "else of a person: its gains, beside its coverage by group, show how much a gain says. Not "
-        "cut, Split's lengths are all equal, and no gain is defined.",
+        f"free of in Table 1 is one of coverage on f(x). “{BINS}” knows the prediction and nothing "
+        "else of a person: its gains, beside its coverage by group, show how much a gain means. "
+        "Not cut, Split's lengths are all equal, and no gain is defined.",
         swapped_labels_note("the census", 73.36, 86.08),
         f"“Native American” joins RAC1P 3 to 5, as the Census Bureau does; “{DOCTORATE}” is "
         "SCHL 23 or 24.",
@@ -401,7 +399,7 @@ def claims(summary: Summary) -> list[Claim]:
         found.append(
             _within(
                 f"coverage of {' and '.join(f'“{summary.groups[g]}”' for g in unnamed)}, groups "
-                f"that nobody named, {near}",
+                f"that are not named, {near}",
                 summary,
                 unnamed,
             )
@@ -439,7 +437,7 @@ def report(records: list[Record]) -> Report:
             ),
             overall_table(
                 summary,
-                "Everybody (mean, lowest to highest trial)",
+                "All people (mean, lowest to highest trial)",
                 {
                     "coverage": "coverage",
                     "size": "length, $1,000",
@@ -462,7 +460,7 @@ def report(records: list[Record]) -> Report:
         lines=_lines(summary),
         claims=claims(summary),
         notes=notes(records),
-        question=QUESTION.format(level=1 - summary.alpha),
+        question=QUESTION.format(target=1 - summary.alpha),
     )
 
 
@@ -495,7 +493,7 @@ def _reading(summary: Summary) -> list[str]:
         "Coverage of the races, sexes and states, mean over trials, lies between "
         f"{'; between '.join(map(ends, three))}.",
         *(
-            f"Coverage of “{group}”, which nobody named: {in_all(group)}."
+            f"Coverage of “{group}”, which is not named: {in_all(group)}."
             for group in _unnamed(summary)
         ),
         "Per cent of Split's dependence of coverage on length that is gone (below 0: more), "
@@ -523,7 +521,7 @@ def _lines(summary: Summary) -> list[Line]:
     return lines
 
 
-RARE = 100  # levels of fewer people share a column
+RARE = 100  # categories of fewer people share a column
 N_BINS = 10
 
 
@@ -555,12 +553,12 @@ def run(settings: Settings, seed: int, data_dir: Path | None) -> dict[str, Any]:
 
 
 def linear_model() -> Pipeline:
-    """Linear regression, of a column for each level of a code that is no number."""
-    levels = OneHotEncoder(
+    """Linear regression, of a column per category of a code that is no number."""
+    categories = OneHotEncoder(
         min_frequency=RARE, handle_unknown="infrequent_if_exist", sparse_output=False
     )
     names = make_column_selector(dtype_include="category")
-    columns = make_column_transformer((levels, names), remainder="passthrough")
+    columns = make_column_transformer((categories, names), remainder="passthrough")
     return make_pipeline(columns, LinearRegression())
 
 
@@ -600,8 +598,8 @@ def conformal_models(
 def _band(alpha: float, state: int, train: People) -> QuantilePair:
     """Boosted quantiles at alpha / 2 and 1 - alpha / 2."""
     low, high = (
-        on_codes(HistGradientBoostingRegressor(loss="quantile", quantile=level, random_state=state))
-        for level in (alpha / 2, 1 - alpha / 2)
+        on_codes(HistGradientBoostingRegressor(loss="quantile", quantile=q, random_state=state))
+        for q in (alpha / 2, 1 - alpha / 2)
     )
     fitted = QuantilePair(low, high).fit(train.X, train.y)
     return QuantilePair(FrozenEstimator(fitted.lower_), FrozenEstimator(fitted.upper_))
@@ -619,7 +617,7 @@ def judged(
 ) -> dict[str, Any]:
     """Coverage, length in thousands of dollars, and dependence of the two."""
     covered = {name: intervals.contains(test.y) for name, intervals in sets.items()}
-    # no income is negative, and hardly any is beyond those known: what is, tells no length
+    # no income is negative, and hardly any is beyond those known: what is, has no length
     length = {name: given.clip(0, train.y.max()).size for name, given in sets.items()}
     return {
         name: outcome(

@@ -33,7 +33,7 @@ def run(settings: Settings, seed: int, data_dir: Path | None) -> dict[str, Any]:
 def later_batches(data: GasDrift, settings: Settings, seed: int) -> HeldOut:
     """Rows of batches after the last early one, with the logits of a predictor of the early ones.
 
-    The board of 16 sensors with eight features each is the image that the published network sees.
+    The board of 16 sensors with eight features each is the image of the published network.
     """
     early = data.batch <= settings["last_early_batch"]
     X = standardised(data.X, early)
@@ -63,8 +63,8 @@ def report(records: list[Record]) -> Report:
         Wording(
             title=TITLE,
             question="Six gases are measured by 16 chemical sensors that drift over three years, "
-            f"in batches. A network that has learned from the first {last} batches tells the gas "
-            "in later ones.",
+            f"in batches. A network that has learned from the first {last} batches predicts the "
+            "gas in later ones.",
             group="batch",
             groups="batches",
             paper="not on these data",
@@ -73,7 +73,7 @@ def report(records: list[Record]) -> Report:
                 "from WILDS, and `plcp reproduce rxrx1` then runs on them. The protocol here is "
                 "the same; a batch of measurements stands for an experiment.",
                 f"The predictor, one layer of 64 units, learns from batches up to {last}, and no "
-                "rule sees a row of these.",
+                "rule uses a row of these.",
                 *(
                     [f"The file lacks batches {', '.join(missing)} of UCI's ten."]
                     if missing

@@ -7,14 +7,14 @@ from plcp.thresholds import PLCP
 
 SPLIT, PUBLISHED, DEFAULT = "Split", "PLCP, as published", "PLCP, default"
 TWO_KINDS = (
-    f"“{PUBLISHED}” is the paper's Algorithm 1; “{DEFAULT}” is what this library does unless told "
-    "otherwise: it learns how uncertain each x is, cuts that scale into ordered groups, and "
-    "calibrates each of them on rows that did not teach it."
+    f"“{PUBLISHED}” is the paper's Algorithm 1; “{DEFAULT}” is what this library does by "
+    "default: it learns how uncertain each x is, cuts that scale into ordered groups, and "
+    "calibrates each of them on rows that it was not fitted to."
 )
 TWO_KINDS_OF_NETWORK = (
     f"“{PUBLISHED}” is the paper's Algorithm 1, kept from collapsing into one group as the notes "
-    f"say; “{DEFAULT}” learns how uncertain each x is, cuts that scale into ordered groups, and "
-    "calibrates each of them on rows that did not teach it."
+    f"explain; “{DEFAULT}” learns how uncertain each x is, cuts that scale into ordered groups, "
+    "and calibrates each of them on rows that it was not fitted to."
 )
 LOCALCP_NOTE = (
     "LocalCP is Guan's (2023), whose weights are not random; the paper cites Hore and Barber "

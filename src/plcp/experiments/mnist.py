@@ -16,14 +16,6 @@ from scipy.special import softmax
 
 from plcp.datasets import fetch_blurred_mnist, mnist_files
 from plcp.exceptions import InfiniteThresholdWarning
-from plcp.experiments.dependence import (
-    MEASURES,
-    MEASURES_NOTE,
-    dependence,
-    gain,
-    gain_cell,
-    swapped_labels_note,
-)
 from plcp.experiments.methods import (
     DEFAULT,
     LOCALCP_NOTE,
@@ -34,6 +26,8 @@ from plcp.experiments.methods import (
 )
 from plcp.experiments.networks import one_thread, read_digits
 from plcp.experiments.report import (
+    MEASURES,
+    MEASURES_NOTE,
     Claim,
     Experiment,
     Floats,
@@ -43,11 +37,15 @@ from plcp.experiments.report import (
     Settings,
     Summary,
     Table,
+    dependence,
     draw_by_group,
+    gain,
+    gain_cell,
     group_table,
     outcome,
     overall_table,
     summarise,
+    swapped_labels_note,
 )
 from plcp.partitions import CollapseWarning
 from plcp.partitions.torch import TorchPartition, TorchQuantile, small_cnn
@@ -97,7 +95,7 @@ UNAIDED = {
 
 @dataclass(frozen=True)
 class Images:
-    """Blurred images, their labels, the level of blur, and the predictor's logits."""
+    """Blurred images, their labels, the blur, and the predictor's logits."""
 
     X: NDArray[np.float32]
     y: NDArray[np.int64]
@@ -121,14 +119,14 @@ class Method(NamedTuple):
 
 
 def methods(settings: Settings, seed: int) -> dict[str, Method]:
-    """All methods, not fitted; only the oracle is told the level of blur."""
+    """All methods, not fitted; only the oracle is given the blur."""
     alpha, epochs = settings["alpha"], settings["epochs"]
     # one device, so that a seed means the same numbers wherever it runs
     training = {"epochs": epochs, "device": "cpu"}
     regressor = TorchQuantile(small_cnn(), **training)
     default = PLCP(TorchPartition(small_cnn(), **training), alpha=alpha, random_state=seed)
     return {
-        SPLIT: Method(SplitConformal(alpha), _level),  # looks at the scores alone
+        SPLIT: Method(SplitConformal(alpha), _level),  # uses the scores alone
         PUBLISHED: Method(_algorithm_1(settings, seed, training), _pixels),
         PLAIN: Method(_algorithm_1(settings, seed, training | UNAIDED), _pixels),
         DEFAULT: Method(default, _pixels),
@@ -188,7 +186,7 @@ def draw_images(
 ) -> Any:
     """Sharp images in a row, blurred more from row to row; a name at the left, words at the right.
 
-    Each image has grey levels of its own: blur spreads ink so thin that one scale would hide it.
+    Each image has a grey scale of its own: blur spreads ink so thin that one scale would hide it.
     """
     from matplotlib.figure import Figure
 
@@ -213,8 +211,8 @@ def side_by_side(images: NDArray[np.uint8], sigma: float) -> NDArray[np.float64]
 QUESTION = (
     "A network that has learned from sharp digits is shown digits under five degrees of blur. Its "
     "sets of labels, {{y : 1 − π_y(x) ≤ q(x)}} with the network's probabilities π, are to hold the "
-    "true digit for {level:g} of the images at every blur. Split has one q for all images; the "
-    f"{ORACLE} alone is told the blur, and has one q for each; {CQR} and {LOCAL} are rivals that "
+    "true digit for {target:g} of the images at every blur. Split has one q for all images; the "
+    f"{ORACLE} alone is given the blur, and has one q for each; {CQR} and {LOCAL} are rivals that "
     f"the paper names. {TWO_KINDS_OF_NETWORK} Both see the images through the paper's small "
     "network."
 )
@@ -224,19 +222,19 @@ TABLE_2 = {
     "pearson": {PUBLISHED: 86.08, CQR: 75.19, LOCAL: 47.51},
 }
 ALIVE, COLLAPSED = 0.02, 0.95  # shares of the calibration rows
-WITHIN = 0.03  # of 1 - alpha at every blur: what is asked of PLCP
+WITHIN = 0.03  # of 1 - alpha at every blur: what PLCP is to reach
 
 
 def explain_gains(summary: Summary, filled: Summary, records: list[Record]) -> str:
     """Table 2 beside an oracle's gains, and how empty sets bear on them."""
     printed = " and ".join(f"{TABLE_2[key][PUBLISHED]} % in {MEASURES[key]}" for key in MEASURES)
-    told = (
+    meaning = (
         "The paper's Table 2 measures by HSIC and by Pearson's correlation how coverage depends on "
         "set size; a method's gain is the share of Split's dependence that it removes"
     )
     return (
-        f"{told}, for PLCP {printed} in the paper. Here the {ORACLE}'s gain is {_gains(summary)}. "
-        f"{_why_empty(summary, filled, records)}{_verdict(summary, records)}"
+        f"{meaning}, for PLCP {printed} in the paper. Here the {ORACLE}'s gain is "
+        f"{_gains(summary)}. {_why_empty(summary, filled, records)}{_verdict(summary, records)}"
     )
 
 
@@ -258,7 +256,7 @@ def _why_empty(summary: Summary, filled: Summary, records: list[Record]) -> str:
 
 
 def _verdict(summary: Summary, records: list[Record]) -> str:
-    """Say where not even the oracle has the paper's gains, if it is near 1 - alpha itself."""
+    """Name where not even the oracle has the paper's gains, if it is near 1 - alpha itself."""
     if not are_papers(records[0]) or summary.gap(ORACLE).max() > WITHIN:
         return ""
     short = [
@@ -270,7 +268,7 @@ def _verdict(summary: Summary, records: list[Record]) -> str:
     if not short:
         return ""
     return (
-        f" So the paper's gain in {' and in '.join(short)} does not tell how near coverage is to "
+        f" So the paper's gain in {' and in '.join(short)} does not show how near coverage is to "
         f"{1 - summary.alpha:g} at every blur: the {ORACLE} is within {WITHIN} everywhere, and "
         "does not have that gain."
     )
@@ -291,7 +289,7 @@ def notes(summary: Summary, records: list[Record]) -> list[str]:
     sigmas = ", ".join(f"{sigma:g}" for sigma in settings["sigmas"])
     channels = ", ".join(map(str, settings["channels"]))
     return [
-        f"The paper states neither its blur levels nor its predictor. Here: Gaussian blur of σ = "
+        f"The paper states neither its blurs nor its predictor. Here: Gaussian blur of σ = "
         f"{sigmas} pixels; convolutions of {channels} channels and a linear layer, "
         f"{settings['predictor_epochs']} epochs of Adam on sharp images.",
         swapped_labels_note("MNIST", 56.07, 64.06),
@@ -300,27 +298,27 @@ def notes(summary: Summary, records: list[Record]) -> list[str]:
         f"{PUBLISHED}: h(x) is the softmax of a network of three convolutions and two layers, with "
         f"{settings['n_groups']} groups, thresholds come from the optimisation itself, and the "
         "group of an image is drawn from h(x). It is kept from collapsing into one group: for its "
-        "first epoch the network learns to tell bins of the score, and a term favours equal "
+        "first epoch the network learns bins of the score, and a term favours equal "
         f"shares. “{PLAIN}” does without both, on scores and pixels as they are, and descends on "
         f"network and thresholds at once: {_collapse(records)}.",
         f"{DEFAULT} has the same convolutions; they learn the {1 - summary.alpha:g} quantile of "
         "the score, which is then cut into groups.",
         "CQR is a method for numbers. For labels it is taken as quantile regression of the score: "
         f"the same network learns the {1 - summary.alpha:g} quantile of 1 − π_y from half of the "
-        "calibration images (training images are sharp, and tell nothing of blur), and the other "
+        "calibration images (training images are sharp, and show nothing of blur), and the other "
         "half gives a constant that is added.",
         f"{LOCALCP_NOTE} Weights are a Gaussian kernel on the predictor's probabilities, in "
         "standard deviations, so wide that 100 images count; where too few are near, the set holds "
         f"every label (here {summary.overall[LOCAL]['infinite'].mean():.3f} of the sets). The "
-        "paper does not say what its kernel sees; of probabilities, their logarithms, logits and "
+        "paper leaves open what its kernel uses; of probabilities, their logarithms, logits and "
         "pixels, the first suited LocalCP best on test images of two trials (docs/research.md).",
-        "“No set empty” calibrates all methods anew on scores where the likeliest label has zero, "
+        "“No set empty” calibrates all methods again on scores where the likeliest label has zero, "
         "so that every set holds it.",
     ]
 
 
 def _best_gain(summary: Summary) -> str:
-    """Return whose correlation is nearest to zero, and how far off its levels are."""
+    """Return whose correlation is nearest to zero, and how far off its coverage is."""
     rivals = [method for method in summary.methods if method not in (SPLIT, ORACLE)]
     if not len(gain(summary, ORACLE, "pearson")):
         return "Split's size and coverage are not correlated here."
@@ -363,7 +361,7 @@ def report(records: list[Record]) -> Report:
     """Coverage and set size by blur, Table 2 with and without empty sets, and the images."""
     summary, filled = summarise(records), never_empty(records)
     return Report(
-        title="Digits at five levels of blur (section 4.1, Table 2)",
+        title="Digits at five blurs (section 4.1, Table 2)",
         reading=[_reading(summary), explain_gains(summary, filled, records)],
         tables=[
             group_table(summary, f"{BY_BLUR}, mean over trials", 2),
@@ -391,7 +389,7 @@ def report(records: list[Record]) -> Report:
             *(_size_claim(summary, m) for m in OURS),
         ],
         notes=notes(summary, records),
-        question=QUESTION.format(level=1 - summary.alpha),
+        question=QUESTION.format(target=1 - summary.alpha),
     )
 
 
@@ -408,8 +406,8 @@ def never_empty(records: list[Record]) -> Summary:
 def _reading(summary: Summary) -> str:
     ranges = []
     for method in (SPLIT, *OURS, ORACLE):
-        levels = summary.coverage[method].mean(axis=0)
-        ranges.append(f"{method} {levels.min():.3f} to {levels.max():.3f}")
+        means = summary.coverage[method].mean(axis=0)
+        ranges.append(f"{method} {means.min():.3f} to {means.max():.3f}")
     sizes = [f"{method} {_over_oracle(summary, method).mean():.2f}" for method in OURS]
     return (
         f"Mean coverage over trials, from the blur where it is lowest to that where it is highest: "
@@ -466,10 +464,10 @@ def _lines(summary: Summary, filled: Summary) -> list[Line]:
     def worst(method: str) -> Floats:
         return np.asarray(np.abs(summary.coverage[method] - (1 - summary.alpha)).max(axis=1))
 
-    def gain_line(seen: Summary, measure: str, ending: str) -> Line:
+    def gain_line(shown: Summary, measure: str, ending: str) -> Line:
         printed = _printed(PUBLISHED, measure)
         quantity = f"gain in {MEASURES[measure]}, %{ending}"
-        return line(quantity, printed, lambda method: gain(seen, method, measure), digits=1)
+        return line(quantity, printed, lambda method: gain(shown, method, measure), digits=1)
 
     return [
         line(
@@ -487,8 +485,7 @@ def _level_claim(summary: Summary, method: str) -> Claim:
     gaps = summary.gap(method)
     worst = int(gaps.argmax())
     return Claim(
-        f"every level of blur within {WITHIN} of {1 - summary.alpha:g} on average over trials: "
-        f"{method}",
+        f"every blur within {WITHIN} of {1 - summary.alpha:g} on average over trials: {method}",
         f"at most {gaps[worst]:.3f} away, at {summary.groups[worst]}; {SPLIT} up to "
         f"{summary.gap(SPLIT).max():.3f}, {ORACLE} up to {summary.gap(ORACLE).max():.3f}",
         bool(gaps[worst] <= WITHIN),

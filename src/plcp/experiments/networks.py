@@ -1,4 +1,4 @@
-"""A classifier taught by Adam, and asked for its logits."""
+"""Networks of the experiments: small classifiers trained by Adam, and ResNet50 of a checkpoint."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from torch.utils.data import Dataset
 
 from plcp.datasets import CellImages
 
-BATCH_SIZE, ASKED_AT_ONCE = 128, 1_000
+BATCH_SIZE, EVALUATED_AT_ONCE = 128, 1_000
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def one_thread(seed: int) -> Iterator[None]:
 
 
 def train_classifier(network: nn.Module, X: Tensor, y: Tensor, epochs: int) -> nn.Module:
-    """Teach a network by Adam on the cross-entropy; it is changed, and returned ready to ask."""
+    """Train a network by Adam on the cross-entropy; it is changed, and returned in eval mode."""
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
     network.train()
     for _ in range(epochs):
@@ -51,8 +51,8 @@ def train_classifier(network: nn.Module, X: Tensor, y: Tensor, epochs: int) -> n
 @torch.no_grad()
 def logits_of(network: nn.Module, X: Tensor) -> NDArray[np.float64]:
     """Logits in double precision: in single, softmax probabilities near one tie."""
-    asked = [network(batch) for batch in X.split(ASKED_AT_ONCE)]
-    return torch.cat(asked).numpy().astype(np.float64)
+    outputs = [network(batch) for batch in X.split(EVALUATED_AT_ONCE)]
+    return torch.cat(outputs).numpy().astype(np.float64)
 
 
 N_DIGITS, SIDE = 10, 28
@@ -230,7 +230,7 @@ def standardise(images: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def ask_resnet(
+def resnet_outputs(
     network: ResNet, images: Any, at_once: int = IMAGES_AT_ONCE
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Logits and features of images in [0, 1], of shape (3, height, width), read as needed."""
@@ -250,7 +250,7 @@ Arrays = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
 class Pictures(Dataset[NDArray[np.float32]]):
-    """Some of the images, read from their files when they are asked for."""
+    """Some of the images, read from their files when they are needed."""
 
     def __init__(self, images: CellImages, rows: NDArray[np.intp]) -> None:
         self.images, self.rows = images, rows
@@ -276,7 +276,7 @@ def network_outputs(pictures: Pictures, weights: Path, files: Mapping[str, str])
     path = weights.with_name(f"{weights.stem}_outputs_{digest.hexdigest()[:16]}.npz")
     with FileLock(f"{path}.lock"):  # trials that run side by side wait for the first
         if not path.exists():
-            _keep(path, *ask_resnet(load_resnet(weights), pictures))
+            _keep(path, *resnet_outputs(load_resnet(weights), pictures))
         with np.load(path, allow_pickle=False) as kept:
             return kept["logits"], kept["features"]
 

@@ -1,4 +1,4 @@
-"""What tells one run from another: versions of the software, and the commit if there is one."""
+"""Run the trials of an experiment, keep their records in a ledger, and write its page."""
 
 import hashlib
 import json
@@ -51,7 +51,7 @@ def versions() -> dict[str, str]:
 
 
 def _code() -> str:
-    """Hash of the library's own source, which tells two installed copies of a version apart."""
+    """Hash of the library's own source, which differs between two installed copies of a version."""
     digest = hashlib.sha256()
     for path in sorted(LIBRARY.rglob("*.py")):
         digest.update(path.read_bytes())
@@ -65,14 +65,14 @@ def _commit() -> str | None:
 
 
 def _git(*command: str) -> str | None:
-    """What git says of the library's own files; None where it was installed, not checked out."""
+    """Output of git on the library's own files; None where it was installed, not checked out."""
     try:
-        said = subprocess.run(
+        done = subprocess.run(
             ["git", *command, "--", "."], cwd=LIBRARY, capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
         return None
-    return said.stdout.strip() or None
+    return done.stdout.strip() or None
 
 
 class Ledger:
@@ -102,8 +102,8 @@ class Ledger:
             record = _record(line)
             if record is None:
                 raise ValueError(
-                    f"line {number} of {self.path} is no record of a trial: mend or remove it, and "
-                    "its trial is run again"
+                    f"line {number} of {self.path} is no record of a trial: correct or remove it, "
+                    "and its trial is run again"
                 )
             yield record
 
@@ -218,8 +218,8 @@ INTRODUCTION = (
     "Each experiment of Kiyani, Pappas and Hassani, Conformal Prediction with Learned Features "
     "(ICML 2024), run by `plcp reproduce NAME`: the paper's algorithm and settings, what this "
     "library does by default, and the rivals that the paper names, on the same data. The paper "
-    "prints numbers in its Tables 1 and 2 alone; for the rest its words stand. It does not state "
-    "its blur levels, optimiser and clipping: the pages say what was taken instead."
+    "prints numbers in its Tables 1 and 2 alone; the rest is quoted. It does not state "
+    "its blurs, optimiser and clipping: the pages state what was taken instead."
 )
 
 
@@ -229,6 +229,15 @@ def write_overview(out: Path) -> Path:
     path = out / "README.md"
     path.write_text(to_markdown(pages), encoding="utf-8", newline="\n")
     return path
+
+
+def redraw(out: str | Path) -> None:
+    """Write the pages of all experiments whose trials a directory holds, and the overview."""
+    for name in NAMES:
+        if (path := Path(out, f"{name}.jsonl")).exists():
+            records = sorted(Ledger(path), key=lambda record: record["seed"])
+            write_page(name, find_experiment(name).report(records), records, Path(out))
+    write_overview(Path(out))
 
 
 def _pages(out: Path) -> list[Path]:
@@ -346,7 +355,7 @@ def reproduce(
 
 
 def full_settings(experiment: Experiment, quick: bool, data_dir: Path | None) -> Settings:
-    """All that tells records apart but the seed: settings, SHA-256 of the data, our version."""
+    """All that distinguishes records but the seed: settings, SHA-256 of the data, our version."""
     settings = experiment.quick if quick else experiment.settings
     files = experiment.files(data_dir)
     return settings | {"plcp": version("plcp")} | ({"data": files} if files else {})

@@ -75,12 +75,12 @@ LEAST_ROWS = 20  # of an experiment: a half holds none of them with probability 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows of experiments that the predictor never saw.
+    """Rows of experiments that are not in the training data.
 
     Attributes
     ----------
     logits : array (n, k)
-        What the predictor says of each label.
+        The predictor's output for each label.
     features : array (n, d)
         Columns that Conditional Calibration and PLCP by default learn from.
     inputs : array or data set
@@ -119,7 +119,7 @@ class Halves:
     def easy(self) -> NDArray[np.bool_]:
         """Test rows whose likeliest label is right more often than 1 - alpha.
 
-        A classifier of the features tells, taught on the calibration rows.
+        By a classifier of the features, fitted on the calibration rows.
         """
         right = self.calibration.logits.argmax(axis=1) == self.calibration.label
         if right.all() or not right.any():
@@ -131,7 +131,7 @@ class Halves:
 
 
 def split_at_random(rows: HeldOut, module: Any, settings: Settings, seed: int) -> Halves:
-    """Return random halves of the rows, without a look at their experiments."""
+    """Return random halves of the rows, whatever their experiments."""
     _check_sizes(rows.experiment)
     order_state, rule_state = (int(n) for n in np.random.SeedSequence(seed).generate_state(2))
     order = np.random.default_rng(order_state).permutation(len(rows.label))
@@ -161,7 +161,7 @@ def split_thresholds(halves: Halves, scores: FloatArray) -> Thresholds:
 
 
 def conditional_thresholds(halves: Halves, scores: FloatArray) -> Thresholds:
-    """Half of the calibration rows learn to tell experiments, the others calibrate against that."""
+    """Half of the calibration rows learn to predict the experiment, the others calibrate."""
     calibration, half = halves.calibration, len(scores) // 2
     plain = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
     grid = {"logisticregression__C": PENALTIES}
@@ -172,8 +172,8 @@ def conditional_thresholds(halves: Halves, scores: FloatArray) -> Thresholds:
     with warnings.catch_warnings():  # infinite thresholds are counted
         warnings.simplefilter("ignore", InfiniteThresholdWarning)
         thresholds = rule.predict(halves.test.features)
-    told = shifts.classifier_.predict(halves.test.features) == halves.test.experiment
-    return thresholds, {"told": told.mean(), "infinite": float(np.isinf(thresholds).mean())}
+    right = shifts.classifier_.predict(halves.test.features) == halves.test.experiment
+    return thresholds, {"told": right.mean(), "infinite": float(np.isinf(thresholds).mean())}
 
 
 def published_thresholds(halves: Halves, scores: FloatArray) -> Thresholds:
@@ -183,7 +183,7 @@ def published_thresholds(halves: Halves, scores: FloatArray) -> Thresholds:
         halves.module, structure="softmax", epochs=settings["partition_epochs"]
     )
     rule = as_published(partition, settings["n_groups"], settings["alpha"], halves.seed)
-    with warnings.catch_warnings():  # the number of groups is told
+    with warnings.catch_warnings():  # the number of groups is given
         warnings.simplefilter("ignore", CollapseWarning)
         rule.fit(halves.calibration.inputs, scores)
     return rule.predict(halves.test.inputs), {"groups_learned": rule.n_groups_}
@@ -196,7 +196,7 @@ def default_thresholds(halves: Halves, scores: FloatArray) -> Thresholds:
 
 
 def oracle_thresholds(halves: Halves, scores: FloatArray) -> Thresholds:
-    """One threshold an experiment, told where each row comes from."""
+    """One threshold per experiment, given where each row comes from."""
     rule = Mondrian(alpha=halves.settings["alpha"])
     rule.fit(halves.calibration.features, scores, groups=halves.calibration.experiment)
     return rule.predict(halves.test.features, groups=halves.test.experiment), {}
@@ -223,13 +223,13 @@ class Wording:
     notes: tuple[str, ...]
 
 
-def asked(words: Wording, level: float) -> str:
-    """Return what is asked of the rules, and who is told what."""
+def question(words: Wording, target: float) -> str:
+    """Return the question, and what each rule is given."""
     return (
-        f"{words.question} Sets of labels are to hold the true one for {level:g} of the rows of "
+        f"{words.question} Sets of labels are to hold the true one for {target:g} of the rows of "
         f"each such {words.group}. A random half of these rows calibrates, the other half tests. "
-        f"Nobody but the {ORACLE} is told which {words.group} a row is from. Split has one "
-        f"threshold for all; {CONDITIONAL} first learns to tell {words.groups} apart, and then "
+        f"Only the {ORACLE} is given which {words.group} a row is from. Split has one "
+        f"threshold for all; {CONDITIONAL} first learns to predict the {words.group}, and then "
         f"calibrates against its own guesses. {TWO_KINDS_OF_NETWORK}"
     )
 
@@ -238,12 +238,12 @@ def shared_notes(records: list[Record], words: Wording) -> list[str]:
     """Return what holds for both: the choices that the paper leaves open, and the floor."""
     settings = records[0]["settings"]
     temperature = [record["results"]["about"]["temperature"] for record in records]
-    level = 1 - settings["alpha"]
+    target = 1 - settings["alpha"]
     notes = [
         "The score of a label is the probability of all labels likelier than it. Probabilities "
         "are softmax(T f(x)), with a scale T, an inverse temperature, fitted on the calibration "
         f"rows by cross-entropy, as in Gibbs et al.'s code (here {spread(temperature, 2)}); the "
-        "paper does not say on which rows. As these rows calibrate too, no rule is exactly valid, "
+        "paper leaves open on which rows. As these rows calibrate too, no rule is exactly valid, "
         "but one fitted number changes little.",
         f"{CONDITIONAL}: half of the calibration rows fit an l2-penalised multinomial regression "
         f"of the {words.group} on the features, its penalty chosen by cross-validation; the others "
@@ -252,22 +252,22 @@ def shared_notes(records: list[Record], words: Wording) -> list[str]:
         f"As published: h(x) is the softmax of one convolution and a linear layer, with m = "
         f"{settings['n_groups']} groups, thresholds come from the optimisation itself, and the "
         "group of a row is drawn from h(x). The paper leaves the optimiser open; so that "
-        "one group does not swallow all, the network here starts by telling bins of the score, and "
+        "one group does not swallow all, the network here first learns bins of the score, and "
         "a term favours equal shares.",
-        f"The oracle is told the {words.group} of every row, and has one threshold for each.",
+        f"The oracle is given the {words.group} of every row, and has one threshold for each.",
         "The likeliest label scores 0, so it is in every set but an empty one. A row is easy if a "
-        "classifier taught on the calibration rows expects its likeliest label to be right more "
-        f"often than {level:g}, and hard otherwise. The lowest coverage is that of sets that are "
-        f"never empty and cover {level:g} of the hard rows: of the easy rows, they cover at least "
-        f"those whose likeliest label is right. Where it is above {level:g}, a rule without empty "
-        f"sets that covers {level:g} of the {words.group} covers fewer than {level:g} of its hard "
-        "rows.",
+        "classifier fitted on the calibration rows expects its likeliest label to be right more "
+        f"often than {target:g}, and hard otherwise. The lowest coverage is that of sets that are "
+        f"never empty and cover {target:g} of the hard rows: of the easy rows, they cover at least "
+        f"those whose likeliest label is right. Where it is above {target:g}, a rule without empty "
+        f"sets that covers {target:g} of the {words.group} covers fewer than {target:g} of its "
+        "hard rows.",
     ]
     if "ties_broken" in records[0]["results"]:
         notes.append(
             "Ties broken at random: the likeliest label scores a uniform draw from (−1, 0] in "
-            f"place of 0, one draw a row. Then a rule can cover {level:g} of the easy rows too, by "
-            "leaving some sets empty. Nothing changes for the other labels, nor where a "
+            f"place of 0, one draw per row. Then a rule can cover {target:g} of the easy rows too, "
+            "by leaving some sets empty. Nothing changes for the other labels, nor where a "
             "threshold is zero or more."
         )
     return notes
@@ -316,7 +316,7 @@ def report_shifted(records: list[Record], words: Wording) -> Report:
             )
         ],
         notes=[*words.notes, *shared_notes(records, words)],
-        question=asked(words, 1 - paper.alpha),
+        question=question(words, 1 - paper.alpha),
     )
 
 
@@ -332,10 +332,10 @@ def _drawing(summary: Summary, words: Wording, least: Floats | None) -> Callable
         figure = draw_by_group(summary, "mean set size", words.group)
         if least is not None:
             axes, places = figure.axes[0], np.arange(len(least))
-            level = 1 - summary.alpha
+            target = 1 - summary.alpha
             name = (
                 "lowest coverage of sets that are never\n"
-                f"empty and cover {level:g} of the hard rows"
+                f"empty and cover {target:g} of the hard rows"
             )
             axes.hlines(least, places - 0.42, places + 0.42, "black", "dotted", label=name)
             low, high = axes.get_ylim()
@@ -381,7 +381,7 @@ def _about(records: list[Record], key: str) -> Floats:
 
 
 def _reading(summary: Summary, words: Wording) -> list[str]:
-    level = 1 - summary.alpha
+    target = 1 - summary.alpha
     ranges = []
     for method in (SPLIT, CONDITIONAL, PUBLISHED, DEFAULT):
         means = summary.coverage[method].mean(axis=0)
@@ -390,9 +390,9 @@ def _reading(summary: Summary, words: Wording) -> list[str]:
     hard = [f"{method} {summary.overall[method]['hard'].mean():.3f}" for method in summary.methods]
     return [
         f"Mean coverage over trials, from the {words.group} where it is lowest to that where it is "
-        f"highest ({level:g} is asked of all {len(summary.groups)}): {'; '.join(ranges)}.",
+        f"highest ({target:g} is the target of all {len(summary.groups)}): {'; '.join(ranges)}.",
         f"Coverage of the hard rows, those whose likeliest label a classifier expects to be right "
-        f"at most {level:g} of the time: {'; '.join(hard)}.",
+        f"at most {target:g} of the time: {'; '.join(hard)}.",
         f"Mean set size: {'; '.join(sizes)}.",
     ]
 
@@ -433,10 +433,10 @@ def _claims(
         for group, a, b in zip(summary.groups, ours, splits, strict=True)
     )
     size, rival = _size(summary, method), _size(summary, CONDITIONAL)
-    level = 1 - summary.alpha
+    target = 1 - summary.alpha
     return [
         Claim(
-            f"{method}{kind}: every {words.group}'s mean coverage over trials nearer to {level:g} "
+            f"{method}{kind}: every {words.group}'s mean coverage over trials nearer to {target:g} "
             f"than {SPLIT}'s",
             by_group + ("" if lowest is None else _why_not(summary, method, words, lowest)),
             bool((ours < splits).all()),
@@ -450,23 +450,23 @@ def _claims(
 
 
 def _why_not(summary: Summary, method: str, words: Wording, lowest: Floats) -> str:
-    """Say where a rule that covers 1 - alpha of the hard rows cannot be as near as Split."""
-    level, splits = 1 - summary.alpha, summary.gap(SPLIT)
-    covers_more = summary.coverage[method].mean(axis=0) > level
-    forced = covers_more & (summary.gap(method) >= splits) & (lowest - level > splits)
+    """Name where a rule that covers 1 - alpha of the hard rows cannot be as near as Split."""
+    target, splits = 1 - summary.alpha, summary.gap(SPLIT)
+    covers_more = summary.coverage[method].mean(axis=0) > target
+    forced = covers_more & (summary.gap(method) >= splits) & (lowest - target > splits)
     if not forced.any():
         return ""
     at_least = " and ".join(
         f"{lowest[g]:.3f} of {words.group} {summary.groups[g]}" for g in np.flatnonzero(forced)
     )
     return (
-        f"; sets that are never empty and cover {level:g} of the hard rows cover at least "
-        f"{at_least}: {SPLIT} is nearer to {level:g} than that, by covering fewer of the hard rows"
+        f"; sets that are never empty and cover {target:g} of the hard rows cover at least "
+        f"{at_least}: {SPLIT} is nearer to {target:g} than that, by covering fewer of the hard rows"
     )
 
 
 def compare_rules(halves: Halves) -> dict[str, Any]:
-    """Coverage and set size of every rule by experiment; again with ties broken, if asked."""
+    """Coverage and set size of every rule by experiment; again with ties broken, on request."""
     names = np.unique(np.concatenate([halves.calibration.experiment, halves.test.experiment]))
     groups = {str(name): halves.test.experiment == name for name in names}
     score = fitted(CumulativeProbability(temperature="fit"), halves)
@@ -495,12 +495,12 @@ def _outcomes(
     found = {}
     for name, thresholds_of in RULES.items():
         start = time.perf_counter()
-        thresholds, told = thresholds_of(halves, scores)
+        thresholds, details = thresholds_of(halves, scores)
         seconds = round(time.perf_counter() - start, 3)
         sets = score.invert(softmax(test.logits, axis=1), thresholds)
         covered = sets.contains(test.label)
         numbers = {"hard": mean_or_one(covered[~halves.easy]), "empty": sets.is_empty.mean()}
-        found[name] = outcome(covered, sets.size, groups, **numbers, seconds=seconds, **told)
+        found[name] = outcome(covered, sets.size, groups, **numbers, seconds=seconds, **details)
     return found
 
 
@@ -523,8 +523,8 @@ def least_coverage(halves: Halves) -> FloatArray:
     """Least coverage, row by row, of sets that are never empty and hold on easy and hard rows.
 
     The paper's score is 0 at the likeliest label, which is thus in every set: easy rows are covered
-    as often as that label is right, and of hard rows 1 - alpha is asked. The test rows themselves
-    say how often it is right, so that rows wrongly taken for easy ones cannot raise it.
+    as often as that label is right, and of hard rows 1 - alpha. The test rows themselves
+    show how often it is right, so that rows wrongly taken for easy ones cannot raise it.
     """
     right = halves.test.logits.argmax(axis=1) == halves.test.label
     return np.where(halves.easy, right.astype(float), 1 - halves.settings["alpha"])

@@ -1,4 +1,4 @@
-"""What the synthetic regression shows: coverage by group, exact MSCE, the paper's words beside."""
+"""Section 4.2's synthetic regression: 100 covariates, 20 overlapping groups, exact MSCE."""
 
 import time
 from pathlib import Path
@@ -30,14 +30,14 @@ from plcp.partitions import SoftmaxPartition
 from plcp.thresholds import PLCP, BatchGCP, SplitConformal, ThresholdRule
 
 BATCH_GCP = "BatchGCP"
-N_TOLD = 18  # groups that BatchGCP is given: those of the first nine binary covariates
+N_GIVEN = 18  # groups that BatchGCP is given: those of the first nine binary covariates
 WITHIN = 0.01  # how near to 1 - alpha the default is to come in every group
 QUESTION = (
     "The label is a linear function of 100 covariates plus Gaussian {noise}, which grows with the "
     "first ten covariates, all of them 0 or 1. Intervals f(x) ± q(x) around a linear regression "
-    "are to cover {level:g} of each of 20 overlapping groups: group 2i − 1 has Xᵢ = 0, group 2i "
-    f"has Xᵢ = 1. Split has one q for all x; {BATCH_GCP} is told groups 1 to {N_TOLD}; PLCP is "
-    f"told no group. {TWO_KINDS}"
+    "are to cover {target:g} of each of 20 overlapping groups: group 2i − 1 has Xᵢ = 0, group 2i "
+    f"has Xᵢ = 1. Split has one q for all x; {BATCH_GCP} is given groups 1 to {N_GIVEN}; PLCP is "
+    f"given no group. {TWO_KINDS}"
 )
 LAWS = {"variance": "noise of variance 0.1 + Σ i Xᵢ", "deviation": "noise of sd 0.25 + Σ i Xᵢ"}
 
@@ -46,7 +46,7 @@ def report(records: list[Record]) -> Report:
     """Coverage and length by group, exact MSCE, and what was to be reached."""
     summary = summarise(records)
     noise = records[0]["settings"]["noise"]
-    group_label = "group (2i−1: $X_i$ = 0, 2i: $X_i$ = 1; BatchGCP is told 1 to 18)"
+    group_label = "group (2i−1: $X_i$ = 0, 2i: $X_i$ = 1; BatchGCP is given 1 to 18)"
     return Report(
         title=f"Synthetic regression of section 4.2: {LAWS[noise]}",
         reading=_reading(summary),
@@ -70,12 +70,12 @@ def report(records: list[Record]) -> Report:
         lines=_lines(summary),
         claims=_claims(summary),
         notes=_notes(records[0]["settings"]),
-        question=QUESTION.format(noise=LAWS[noise], level=1 - summary.alpha),
+        question=QUESTION.format(noise=LAWS[noise], target=1 - summary.alpha),
     )
 
 
 def _reading(summary: Summary) -> list[str]:
-    level = 1 - summary.alpha
+    target = 1 - summary.alpha
     worst = {method: int(summary.gap(method).argmax()) for method in summary.methods}
     ends = [
         f"group {summary.groups[place]} with {method} "
@@ -84,14 +84,13 @@ def _reading(summary: Summary) -> list[str]:
     ]
     hidden = [f"{method} {_hidden(summary, method)}" for method in summary.methods]
     return [
-        f"Furthest from {level:g}, by mean coverage over trials, is {'; '.join(ends)}.",
-        f"Mean coverage of groups 19 and 20, of which {BATCH_GCP} is not told: "
-        f"{'; '.join(hidden)}.",
+        f"Furthest from {target:g}, by mean coverage over trials, is {'; '.join(ends)}.",
+        f"Mean coverage of groups 19 and 20, which {BATCH_GCP} is not given: {'; '.join(hidden)}.",
     ]
 
 
 def _hidden(summary: Summary, method: str) -> str:
-    return " and ".join(f"{value:.3f}" for value in summary.coverage[method].mean(axis=0)[N_TOLD:])
+    return " and ".join(f"{value:.3f}" for value in summary.coverage[method].mean(axis=0)[N_GIVEN:])
 
 
 def _lines(summary: Summary) -> list[Line]:
@@ -107,38 +106,38 @@ def _lines(summary: Summary) -> list[Line]:
     away = f"mean distance of coverage from {1 - summary.alpha:g}"
     published, default = (summary.overall[method]["msce"] for method in (PUBLISHED, DEFAULT))
     return [
-        line(f"{away}, groups 1 to 18", "“comparable to BatchGCP”", slice(N_TOLD)),
-        line(f"{away}, groups 19 and 20", "“superior” to BatchGCP", slice(N_TOLD, None)),
+        line(f"{away}, groups 1 to 18", "“comparable to BatchGCP”", slice(N_GIVEN)),
+        line(f"{away}, groups 19 and 20", "“superior” to BatchGCP", slice(N_GIVEN, None)),
         Line("exact MSCE", "not given", published, default, digits=5),
     ]
 
 
 def _claims(summary: Summary) -> list[Claim]:
     gaps = {method: summary.gap(method) for method in summary.methods}
-    level = f"{1 - summary.alpha:g}"
+    target = f"{1 - summary.alpha:g}"
     largest = float(gaps[DEFAULT].max())
     return [
         Claim(
-            f"coverage of {DEFAULT} within {WITHIN} of {level} on all 20 groups, on average over "
+            f"coverage of {DEFAULT} within {WITHIN} of {target} on all 20 groups, on average over "
             "trials",
             f"at most {largest:.4f} away; {SPLIT} up to {gaps[SPLIT].max():.4f}, {BATCH_GCP} up "
             f"to {gaps[BATCH_GCP].max():.4f}",
             largest <= WITHIN,
         ),
         Claim(
-            f"coverage of the 20 groups nearer to {level} with {PUBLISHED} than with {SPLIT}, on "
+            f"coverage of the 20 groups nearer to {target} with {PUBLISHED} than with {SPLIT}, on "
             "average over groups",
             f"{PUBLISHED} {gaps[PUBLISHED].mean():.4f} away, {SPLIT} {gaps[SPLIT].mean():.4f}",
             bool(gaps[PUBLISHED].mean() < gaps[SPLIT].mean()),
         ),
-        *(_hidden_claim(gaps, rival, level) for rival in (SPLIT, BATCH_GCP)),
+        *(_hidden_claim(gaps, rival, target) for rival in (SPLIT, BATCH_GCP)),
     ]
 
 
-def _hidden_claim(gaps: dict[str, Floats], rival: str, level: str) -> Claim:
-    ours, theirs = (gaps[method][N_TOLD:] for method in (PUBLISHED, rival))
+def _hidden_claim(gaps: dict[str, Floats], rival: str, target: str) -> Claim:
+    ours, theirs = (gaps[method][N_GIVEN:] for method in (PUBLISHED, rival))
     return Claim(
-        f"coverage of group 19, and of group 20, nearer to {level} with {PUBLISHED} than with "
+        f"coverage of group 19, and of group 20, nearer to {target} with {PUBLISHED} than with "
         f"{rival}",
         "; ".join(
             f"group {group}: {PUBLISHED} {a:.4f} away, {rival} {b:.4f}"
@@ -154,14 +153,14 @@ def _notes(settings: Settings) -> list[str]:
         f"its distance from {1 - settings['alpha']:g} is taken; in the table beside the paper's "
         "words, the distance is taken in each trial, so that chance does not average out.",
         "The paper shows this experiment in plots alone, so its words stand in for numbers.",
-        "The coefficients of the label are standard normal, drawn anew in each trial; the 90 "
+        "The coefficients of the label are standard normal, drawn again in each trial; the 90 "
         "Gaussian covariates have variance 0.1; the noise grows with the ten binary covariates. "
         "The paper leaves all three open.",
         f"As published: {settings['n_groups']} groups, h(x) the softmax of a linear map, "
         "thresholds from the optimisation itself, the group of each test point drawn from h(x). "
-        "The paper does not say how it starts and stops: here a fifth of the calibration rows "
-        "tells when to stop, and the best of three starts is kept, one of which lays groups along "
-        "a linear quantile regression of the score.",
+        "The paper leaves open how it starts and stops: here a fifth of the calibration rows "
+        "decides when to stop, and the best of three starts is kept, one of which lays groups "
+        "along a linear quantile regression of the score.",
         "MSCE, the paper's mean squared conditional error, is the mean over x of (P(covered | x) − "
         f"{1 - settings['alpha']:g})²; it is exact here, since the noise is known. P is that of "
         f"the interval handed out; {PUBLISHED} draws the group of x, and “over draws” P is first "
@@ -217,7 +216,7 @@ def group_names() -> list[str]:
 
 
 def members(X: Floats) -> NDArray[np.bool_]:
-    """Rows of the 20 groups, a column each: X_i = 0 is group 2i - 1, X_i = 1 is group 2i.
+    """Rows of the 20 groups, one column per group: X_i = 0 is group 2i - 1, X_i = 1 is group 2i.
 
     Examples
     --------
@@ -232,7 +231,7 @@ def _rules(settings: Settings, state: int) -> dict[str, ThresholdRule]:
     alpha = settings["alpha"]
     return {
         SPLIT: SplitConformal(alpha),
-        BATCH_GCP: BatchGCP(list(range(N_TOLD // 2)), alpha),  # both values of nine columns
+        BATCH_GCP: BatchGCP(list(range(N_GIVEN // 2)), alpha),  # both values of nine columns
         PUBLISHED: as_published(SoftmaxPartition(), settings["n_groups"], alpha, state),
         DEFAULT: PLCP(alpha=alpha, random_state=state),
     }

@@ -249,9 +249,9 @@ TWO_GROUPS = (PUBLISHED, ORDERED, LEAVES)
 CHANCE = 0.001  # of a claim about the boundary failing though all is well
 QUESTION = (
     "x is uniform on [−1, 1], and the label is x plus Gaussian noise of variance 1 where x < 0 and "
-    "of variance 2 where x ≥ 0. Intervals x ± q are to hold {level:g} of the labels on either side "
-    "of zero. Split has one q for all x; PLCP has to find from the points alone that q must change "
-    f"at zero, in the paper's words h(x) = sign(x). {TWO_KINDS}"
+    "of variance 2 where x ≥ 0. Intervals x ± q are to hold {target:g} of the labels on either "
+    "side of zero. Split has one q for all x; PLCP has to find from the points alone that q must "
+    f"change at zero, in the paper's words h(x) = sign(x). {TWO_KINDS}"
 )
 
 
@@ -281,7 +281,7 @@ def report(records: list[Record]) -> Report:
         lines=_lines(summary, records),
         claims=_claims(summary, records),
         notes=_notes(settings),
-        question=QUESTION.format(level=1 - summary.alpha),
+        question=QUESTION.format(target=1 - summary.alpha),
     )
 
 
@@ -345,7 +345,7 @@ def _reading(summary: Summary, records: list[Record]) -> list[str]:
 
 
 def _where(records: list[Record]) -> str:
-    """Say where the group changes, in the trials in which it does."""
+    """Name where the group changes, in the trials in which it does."""
     found = [record["results"]["about"]["changes"][PUBLISHED][-1] for record in records]
     errors = [boundary_error(changes) for changes in found if changes]
     words = []
@@ -362,7 +362,7 @@ def _where(records: list[Record]) -> str:
 
 def _lines(summary: Summary, records: list[Record]) -> list[Line]:
     split = side_coverage(marginal_quantile(summary.alpha))
-    level = f"{1 - summary.alpha:g} (Split, exactly: {{:.3f}})"
+    target = f"{1 - summary.alpha:g} (Split, exactly: {{:.3f}})"
     coverage, overall = summary.coverage, summary.overall
     return [
         Line(
@@ -375,7 +375,7 @@ def _lines(summary: Summary, records: list[Record]) -> list[Line]:
         *(
             Line(
                 f"coverage, {side}",
-                level.format(split[at]),
+                target.format(split[at]),
                 coverage[PUBLISHED][:, at],
                 coverage[DEFAULT][:, at],
             )
@@ -437,7 +437,7 @@ def _notes(settings: Settings) -> list[str]:
     ]
 
 
-GRID = np.linspace(-1, 1, 20_001)  # where a change of group is looked for
+GRID = np.linspace(-1, 1, 20_001)  # where a change of group is searched
 
 
 def run(settings: Settings, seed: int, data_dir: Path | None) -> dict[str, Any]:
@@ -490,9 +490,9 @@ def _rules(alpha: float, state: int) -> dict[str, Any]:
 
 
 def _refitted(rule: PLCP, calibration: ScoreTask, n: int) -> PLCP:
-    """Return the same rule taught by the first n rows."""
+    """Return the same rule fitted to the first n rows."""
     with warnings.catch_warnings():
-        # A group that nobody is in has no boundary, which is what the trial then records.
+        # An empty group has no boundary, which is what the trial then records.
         warnings.simplefilter("ignore", CollapseWarning)
         return clone(rule).fit(calibration.X[:n], calibration.scores[:n])
 
