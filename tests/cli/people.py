@@ -8,7 +8,7 @@ import pyarrow.parquet
 
 
 def people(n, seed=0, target=True):
-    """Incomes that scatter more among graduates over 50, whom the model treats as all others."""
+    """Incomes that scatter more among graduates over 50; the model treats all alike."""
     rng = np.random.default_rng(seed)
     age = rng.integers(18, 80, n)
     school = rng.choice(["none", "college", "doctorate"], n, p=[0.5, 0.4, 0.1])

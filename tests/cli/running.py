@@ -9,7 +9,7 @@ from plcp.cli import main
 INCOME = ("--target", "income", "--prediction", "predicted")
 
 
-class Said(NamedTuple):
+class Output(NamedTuple):
     """What a command printed."""
 
     stdout: str
@@ -22,4 +22,4 @@ def run(*arguments, folder, code=0):
     with chdir(folder), redirect_stdout(out), redirect_stderr(err):
         ended = main([*map(str, arguments)])
     assert ended == code, err.getvalue()
-    return Said(out.getvalue(), err.getvalue())
+    return Output(out.getvalue(), err.getvalue())

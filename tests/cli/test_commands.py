@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from people import people, read, write
-from running import INCOME, Said, run
+from running import INCOME, Output, run
 
 import plcp
 from bands import beta_binomial_band
@@ -21,7 +21,7 @@ N_CAL, N_TEST = 3000, 2000
 
 
 def installed(*arguments, folder, code=0, **environment):
-    """Run the installed command as a user would, and return what it said."""
+    """Run the installed command as a user would, and return what it output."""
     done = subprocess.run(
         [COMMAND, *map(str, arguments)],
         cwd=folder,
@@ -32,7 +32,7 @@ def installed(*arguments, folder, code=0, **environment):
     )
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
-    return Said(done.stdout, done.stderr)
+    return Output(done.stdout, done.stderr)
 
 
 @pytest.fixture(scope="module")
@@ -42,20 +42,20 @@ def folder(tmp_path_factory):
     write(people(N_CAL, seed=0), folder / "cal.parquet")
     for kind in ("parquet", "csv", "arrow"):
         write(people(N_TEST, seed=1), folder / f"test.{kind}")
-    said = installed("calibrate", "cal.parquet", *INCOME, "-o", "income.plcp", folder=folder)
-    (folder / "said.txt").write_text(said.stdout, encoding="utf-8")
+    output = installed("calibrate", "cal.parquet", *INCOME, "-o", "income.plcp", folder=folder)
+    (folder / "output.txt").write_text(output.stdout, encoding="utf-8")
     return folder
 
 
 def test_calibrate_prints_groups_sizes_thresholds_and_the_guarantee(folder):
-    said = (folder / "said.txt").read_text(encoding="utf-8")
+    output = (folder / "output.txt").read_text(encoding="utf-8")
     again = ("calibrate", "cal.parquet", *INCOME, "-o", "again.plcp", "--json")
-    told = json.loads(run(*again, folder=folder).stdout)
-    assert told["guarantee"][:30] in " ".join(said.split())
-    assert sum(group["size"] for group in told["groups"]) == N_CAL
-    for group in told["groups"]:
-        assert f"{group['size']:,.0f}" in said
-    columns = {one["column"]: one["kind"] for one in told["columns"]}
+    printed = json.loads(run(*again, folder=folder).stdout)
+    assert printed["guarantee"][:30] in " ".join(output.split())
+    assert sum(group["size"] for group in printed["groups"]) == N_CAL
+    for group in printed["groups"]:
+        assert f"{group['size']:,.0f}" in output
+    columns = {one["column"]: one["kind"] for one in printed["columns"]}
     assert columns["age"] == "numbers"
     assert columns["school"] == columns["sex"] == "categories"
     assert columns["joined"] == "dates"
@@ -97,10 +97,10 @@ def test_split_covers_by_the_law_of_its_rank(folder):
     assert low <= inside.sum() <= high
 
 
-def test_report_and_json_tell_the_same(folder):
+def test_report_and_json_show_the_same(folder):
     options = ("--by", "sex,age:3", "-o", "report.html")
-    said = run("report", "income.plcp", "test.parquet", *options, "--json", folder=folder)
-    summary = json.loads(said.stdout)
+    output = run("report", "income.plcp", "test.parquet", *options, "--json", folder=folder)
+    summary = json.loads(output.stdout)
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert len(page) < 3_000_000
     assert summary["methods"] == ["Split", "PLCP"]
@@ -116,7 +116,7 @@ def _without(summary, names):
     return {**summary, "provenance": kept}
 
 
-def test_audit_finds_whom_split_fails(folder):
+def test_audit_finds_where_split_fails(folder):
     run("calibrate", "cal.parquet", *INCOME, "--method", "split", "-o", "s.plcp", folder=folder)
     write(people(20_000, seed=3), folder / "many.parquet")
     run("apply", "s.plcp", "many.parquet", "-o", "audited.parquet", folder=folder)
@@ -137,24 +137,24 @@ def test_codes_of_an_audited_table_are_names(folder):
     job = rng.integers(1, 6, 6000)
     held = rng.random(6000) < np.where((job == 2) | (job == 4), 0.6, 0.95)
     write(pa.table({"job": job.astype(float), "held": held}), folder / "jobs.parquet")
-    look = ("audit", "jobs.parquet", "--covered", "held", "--json", "--by", "job")
-    told = json.loads(run(*look, "--categories", "job", folder=folder).stdout)
-    assert told["learned"]["groups"][0]["rule"] == "job is 2 or 4"
-    assert [group["name"] for group in told["named"][0]["groups"]] == [
+    options = ("audit", "jobs.parquet", "--covered", "held", "--json", "--by", "job")
+    printed = json.loads(run(*options, "--categories", "job", folder=folder).stdout)
+    assert printed["learned"]["groups"][0]["rule"] == "job is 2 or 4"
+    assert [group["name"] for group in printed["named"][0]["groups"]] == [
         f"job is {code}" for code in range(1, 6)
     ]
 
 
-def test_explain_tells_every_group(folder):
-    told = json.loads(run("explain", "income.plcp", "--json", folder=folder).stdout)
-    said = run("explain", "income.plcp", folder=folder).stdout
-    assert all(group["rule"] in " ".join(said.split()) for group in told["groups"])
-    assert any("school" in one["text"] for group in told["groups"] for one in group["profile"])
-    for group in told["groups"]:  # a rule is a name only where it describes the group
+def test_explain_gives_every_group(folder):
+    printed = json.loads(run("explain", "income.plcp", "--json", folder=folder).stdout)
+    output = run("explain", "income.plcp", folder=folder).stdout
+    assert all(group["rule"] in " ".join(output.split()) for group in printed["groups"])
+    assert any("school" in one["text"] for group in printed["groups"] for one in group["profile"])
+    for group in printed["groups"]:  # a rule is a name only where it describes the group
         assert not group["rule"] or min(group["precision"], group["recall"]) >= 0.8
         typical = "".join(one["text"] for one in group["profile"][:1])
         assert (group["rule"] or typical) in group["name"]
-    assert told["importance"][0]["feature"] in said
+    assert printed["importance"][0]["feature"] in output
 
 
 def test_classes_go_all_the_way(folder):
@@ -169,8 +169,8 @@ def test_classes_go_all_the_way(folder):
     sets = read(folder / "animals.parquet")["set"].to_pylist()
     assert {name for one in sets for name in one} == {"cat", "dog", "owl"}
     run("apply", "animals.plcp", "animals.csv", "-o", "animals-sets.csv", folder=folder)
-    look = ("--target", "label", "--set", "set", "--json")
-    summary = json.loads(run("audit", "animals-sets.csv", *look, folder=folder).stdout)
+    options = ("--target", "label", "--set", "set", "--json")
+    summary = json.loads(run("audit", "animals-sets.csv", *options, folder=folder).stdout)
     assert read(folder / "animals.parquet").num_rows == summary["n_rows"]  # empty sets are sets
     covered = [name in one for name, one in zip(label, sets, strict=True)]
     assert summary["overall"]["audited"]["hits"] == sum(covered)
@@ -179,9 +179,9 @@ def test_classes_go_all_the_way(folder):
 def test_version_help_and_completion(folder):
     assert installed("--version", folder=folder).stdout.strip() == plcp.__version__
     for command in COMMANDS:
-        said = run(command, "--help", folder=folder).stdout
-        assert f"Example: plcp {command}" in said
-        assert "--json" in said
+        output = run(command, "--help", folder=folder).stdout
+        assert f"Example: plcp {command}" in output
+        assert "--json" in output
     assert "complete" in installed(folder=folder, _PLCP_COMPLETE="source_bash").stdout
     words = {"COMP_WORDS": "plcp calibrate --method plc", "COMP_CWORD": "3"}
     offered = installed(folder=folder, _PLCP_COMPLETE="complete_bash", **words).stdout

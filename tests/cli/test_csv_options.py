@@ -40,17 +40,17 @@ def folder(tmp_path_factory):
 def test_the_same_rows_give_the_same_model_however_they_are_written(folder):
     plain = run("calibrate", "plain.csv", *SPLIT, "-o", "p.plcp", "--json", folder=folder)
     other = ("calibrate", "europe.csv", *SPLIT, *EUROPE, "-o", "e.plcp", "--json")
-    groups = [json.loads(said.stdout)["groups"] for said in (plain, run(*other, folder=folder))]
+    groups = [json.loads(output.stdout)["groups"] for output in (plain, run(*other, folder=folder))]
     assert groups[0] == groups[1]
 
 
-def test_days_come_first_where_the_user_says_so(folder):
+def test_days_come_first_where_the_user_is_noted(folder):
     by = ("--target", "y", "--prediction", "yhat", "--method", "rectified", "--features", "day")
     plain = run("calibrate", "plain.csv", *by, "-o", "dp.plcp", "--json", folder=folder)
     other = ("calibrate", "europe.csv", *by, *EUROPE, "--day-first", "-o", "de.plcp", "--json")
-    told = [json.loads(said.stdout) for said in (plain, run(*other, folder=folder))]
-    assert told[0]["columns"] == told[1]["columns"]
-    assert told[0]["columns"][0]["kind"] == "dates"
+    printed = [json.loads(output.stdout) for output in (plain, run(*other, folder=folder))]
+    assert printed[0]["columns"] == printed[1]["columns"]
+    assert printed[0]["columns"][0]["kind"] == "dates"
     for name, options in {"plain": (), "europe": (*EUROPE, "--day-first")}.items():
         out = ("-o", f"{name}.parquet", *options)
         run("apply", "dp.plcp", f"{name}.csv", *out, folder=folder)
@@ -71,9 +71,9 @@ def test_several_alphas_and_an_audit_that_searches_none_of_our_columns(folder):
     for suffix, alpha in (("", "0.1"), ("_0.02", "0.02")):
         ends = ("--lower", f"lower{suffix}", "--upper", f"upper{suffix}", "--alpha", alpha)
         audited = ("audit", "two.csv", "--target", "y", *ends, *EUROPE, "--json")
-        told = json.loads(run(*audited, folder=folder).stdout)
-        assert told["overall"]["audited"]["hits"] == np.ceil((1 - float(alpha)) * 301)
-        unsearched = {note.split("'")[1] for note in told["notes"] if note.startswith("Column")}
+        printed = json.loads(run(*audited, folder=folder).stdout)
+        assert printed["overall"]["audited"]["hits"] == np.ceil((1 - float(alpha)) * 301)
+        unsearched = {note.split("'")[1] for note in printed["notes"] if note.startswith("Column")}
         assert unsearched >= {"threshold", "threshold_0.02"}
 
 
@@ -101,7 +101,7 @@ def test_no_name_and_no_value_steers_the_terminal(tmp_path):
     write(table, tmp_path / "cal.parquet")
     roles = ("--target", "income", "--prediction", "predicted")
     grouped = ("--method", "mondrian", "--by", names[at], "-o", "m.plcp")
-    said = [
+    output = [
         run("calibrate", "cal.parquet", *roles, "--groups", "2", "-o", "p.plcp", folder=tmp_path),
         run("calibrate", "cal.parquet", *roles, *grouped, "--json", folder=tmp_path),
         run("explain", "p.plcp", folder=tmp_path),
@@ -111,8 +111,8 @@ def test_no_name_and_no_value_steers_the_terminal(tmp_path):
     ]
     missing = people(80).drop_columns(["school"]).append_column(evil, pa.array(["x"] * 80))
     write(missing, tmp_path / "new.parquet")
-    said.append(run("apply", "m.plcp", "new.parquet", "-o", "o.csv", folder=tmp_path, code=2))
-    for one in said:
+    output.append(run("apply", "m.plcp", "new.parquet", "-o", "o.csv", folder=tmp_path, code=2))
+    for one in output:
         text = one.stdout + one.stderr
         assert [sign for sign in text if not sign.isprintable() and sign != "\n"] == []
         assert not any(line.startswith("plcp: all") for line in text.splitlines())

@@ -1,4 +1,4 @@
-"""Folders of parts, by the commands: the same as of one file, and mistakes told."""
+"""Folders of parts, by the commands: the same as of one file, and mistakes printed."""
 
 import json
 from itertools import pairwise
@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def told(folder, *arguments):
+def printed(folder, *arguments):
     return json.loads(run(*arguments, "--json", folder=folder).stdout)
 
 
@@ -39,7 +39,7 @@ def without(about):
 @pytest.mark.parametrize("rows", [N, 300])
 def test_a_folder_calibrates_as_its_rows_in_one_file(folder, rows):
     found = [
-        told(folder, "calibrate", name, *INCOME, "--method", "mondrian", "--by", "school",
+        printed(folder, "calibrate", name, *INCOME, "--method", "mondrian", "--by", "school",
              "--rows", rows, "-o", f"{name}-{rows}.plcp")
         for name in ("parts", "rows.parquet")
     ]  # fmt: skip
@@ -49,12 +49,12 @@ def test_a_folder_calibrates_as_its_rows_in_one_file(folder, rows):
     assert found[0]["about"]["file"] == "parts"
 
 
-def test_more_rows_than_are_held_are_told_apart(folder):
+def test_more_rows_than_are_held_are_reported_apart(folder):
     learn = ("calibrate", "parts", *INCOME, "--features", "age,school", "--groups", "2")
-    said = run(*learn, "--rows", "400", "-o", "few.plcp", "--json", folder=folder)
+    output = run(*learn, "--rows", "400", "-o", "few.plcp", "--json", folder=folder)
     sentence = "the groups were learned from a random sample of 400 rows, and their thresholds "
-    assert f"{sentence}read off all 1,200 rows of parts" in said.stderr
-    about = json.loads(said.stdout)["about"]
+    assert f"{sentence}read off all 1,200 rows of parts" in output.stderr
+    about = json.loads(output.stdout)["about"]
     assert (about["rows"], about["rows_learned_from"]) == (N, 400)
     weighted = run("calibrate", "parts", *SPLIT, "--weight", "age", "--rows", "400", "-o",
                    "w.plcp", folder=folder)  # fmt: skip
@@ -62,7 +62,7 @@ def test_more_rows_than_are_held_are_told_apart(folder):
 
 
 def test_a_folder_becomes_a_folder_or_a_file(folder):
-    assert told(folder, "apply", "split.plcp", "parts", "-o", "sets")["rows"] == N
+    assert printed(folder, "apply", "split.plcp", "parts", "-o", "sets")["rows"] == N
     run("apply", "split.plcp", "parts", "-o", "sets.parquet", folder=folder)
     run("apply", "split.plcp", "rows.parquet", "-o", "same.parquet", folder=folder)
     one, same = read(folder / "sets.parquet"), read(folder / "same.parquet")
@@ -75,13 +75,13 @@ def test_a_folder_becomes_a_folder_or_a_file(folder):
     run(*again, "--force", folder=folder)
 
 
-def test_report_and_audit_look_at_folders(folder):
+def test_report_and_audit_read_folders(folder):
     run("apply", "split.plcp", "parts", "-o", "audited", folder=folder)
     ends = ("--target", "income", "--lower", "lower", "--upper", "upper", "--exclude", "id")
-    summary = told(folder, "audit", "audited", *ends)
+    summary = printed(folder, "audit", "audited", *ends)
     assert summary["n_rows"] == N
     assert "audited" in summary["title"]
-    summary = told(folder, "report", "split.plcp", "parts", "-o", "page.html")
+    summary = printed(folder, "report", "split.plcp", "parts", "-o", "page.html")
     assert "the same SHA-256" in summary["headline"]["warning"]
 
 
@@ -98,7 +98,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_are_told_in_a_line_and_nothing_is_written(folder, mistake):
+def test_mistakes_are_reported_in_a_line_and_nothing_is_written(folder, mistake):
     arguments, words = MISTAKES[mistake]
     for name in ("empty", "home", "strange"):
         (folder / name).mkdir(exist_ok=True)
@@ -106,7 +106,7 @@ def test_mistakes_are_told_in_a_line_and_nothing_is_written(folder, mistake):
     write(people(3).drop_columns(["age"]), folder / "strange" / "a.parquet")
     write(people(3), folder / "strange" / "b.parquet")
     before = sorted(folder.rglob("*"))
-    said = run(*arguments, folder=folder, code=WRONG)
-    assert words in said.stderr
-    assert said.stderr.count("\n") == 1
+    output = run(*arguments, folder=folder, code=WRONG)
+    assert words in output.stderr
+    assert output.stderr.count("\n") == 1
     assert sorted(folder.rglob("*")) == before

@@ -52,7 +52,7 @@ def test_a_stopped_command_leaves_all_as_it_was(kind, out, folder, monkeypatch, 
     assert contents(folder) == before
 
 
-def test_a_full_disk_is_told_and_leaves_all_as_it_was(folder, monkeypatch, capsys):
+def test_a_full_disk_is_reported_and_leaves_all_as_it_was(folder, monkeypatch, capsys):
     def full(self, batch):
         raise OSError(errno.ENOSPC, "No space left on device")
 

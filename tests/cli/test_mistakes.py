@@ -141,16 +141,18 @@ for ending in ("csv", "parquet", "arrow"):
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_told_in_one_line_and_nothing_is_touched(name, tables, monkeypatch, capsys):
+def test_a_mistake_is_reported_in_one_line_and_nothing_is_touched(
+    name, tables, monkeypatch, capsys
+):
     monkeypatch.chdir(tables)
     before = {path.name: path.stat().st_mtime_ns for path in tables.iterdir()}
     arguments, words = MISTAKES[name]
     assert main([*arguments]) == WRONG
-    said = capsys.readouterr()
-    assert words in said.err
-    assert said.out == ""
-    if said.err.startswith("plcp: "):  # else a usage in a frame
-        assert said.err.count("\n") == 1
+    output = capsys.readouterr()
+    assert words in output.err
+    assert output.out == ""
+    if output.err.startswith("plcp: "):  # else a usage in a frame
+        assert output.err.count("\n") == 1
     assert {path.name: path.stat().st_mtime_ns for path in tables.iterdir()} == before
 
 
@@ -197,13 +199,13 @@ def test_a_mistake_is_found_before_anything_heavy_is_imported(tables):
     assert done.stdout == f"{[WRONG] * len(QUICKLY_FOUND)} []\n", done.stderr
 
 
-def test_values_never_seen_are_counted_beside_the_result(tables, monkeypatch, capsys):
+def test_values_not_in_calibration_are_counted_beside_the_result(tables, monkeypatch, capsys):
     monkeypatch.chdir(tables)
     assert main(["apply", "m.plcp", "phd.csv", "-o", "phd-sets.csv", "--json"]) == DONE
-    said = capsys.readouterr()
-    (told,) = json.loads(said.out)["notes"]
-    assert "7 rows hold values of 'school' that calibration rows lack ('PhD': 7)" in told
-    assert said.err == f"plcp: {told}\n"
+    output = capsys.readouterr()
+    (printed,) = json.loads(output.out)["notes"]
+    assert "7 rows hold values of 'school' that calibration rows lack ('PhD': 7)" in printed
+    assert output.err == f"plcp: {printed}\n"
 
 
 @pytest.mark.parametrize("method", ["plcp", "split", "mondrian"])
@@ -215,12 +217,12 @@ def test_too_few_rows_give_infinite_thresholds_and_valid_json(
     out = str(tmp_path / "few.plcp")
     few = ["calibrate", "three.csv", *INCOME, "--method", method, *by, "-o", out, "--json"]
     assert main(few) == DONE
-    said = capsys.readouterr()
-    assert {group["threshold"] for group in json.loads(said.out)["groups"]} == {"inf"}
-    assert "threshold is infinite" in said.err
+    output = capsys.readouterr()
+    assert {group["threshold"] for group in json.loads(output.out)["groups"]} == {"inf"}
+    assert "threshold is infinite" in output.err
 
 
-def test_names_that_look_like_markup_or_options_stay_names(tmp_path, monkeypatch, capsys):
+def test_names_that_resemble_markup_or_options_stay_names(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = ["an id", "age, in years", '"school"', "[red]sex", "hé<b>", "day", "--target", "y y"]
     write(people(N).rename_columns(names), tmp_path / "a table.csv")

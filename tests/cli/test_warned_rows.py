@@ -1,4 +1,4 @@
-"""Rows that prove less than they seem to are warned of, wherever somebody looks."""
+"""Rows that prove less than they seem to are warned of, in every command."""
 
 import json
 import shutil
@@ -33,10 +33,10 @@ def folder(tmp_path_factory):
 def test_the_calibration_file_is_known_again(folder, capsys, name, same):
     page = folder / f"{name}.html"
     assert run("report", folder / "m.plcp", folder / name, "-o", page, "--json") == 0
-    said = capsys.readouterr()
-    warning = json.loads(said.out)["headline"]["warning"]
+    output = capsys.readouterr()
+    warning = json.loads(output.out)["headline"]["warning"]
     assert (warning is not None) == same
-    assert said.err.count("proves nothing") == same
+    assert output.err.count("proves nothing") == same
     assert ('class="warning"' in page.read_text(encoding="utf-8")) == same
 
 
@@ -49,6 +49,6 @@ def test_copies_are_warned_of(folder, capsys, times):
     data = write(table, folder / f"{times}.parquet")
     options = ("--target", "income", "--lower", "low", "--upper", "high", "--json")
     assert run("audit", data, *options) == 0
-    said = capsys.readouterr()
-    assert ("copies" in said.err) == (json.loads(said.out)["headline"]["warning"] is not None)
-    assert ("copies" in said.err) == (times > 1)
+    output = capsys.readouterr()
+    assert ("copies" in output.err) == (json.loads(output.out)["headline"]["warning"] is not None)
+    assert ("copies" in output.err) == (times > 1)

@@ -1,4 +1,4 @@
-"""Data directories: what is found, downloaded, refused, and said of what is missing."""
+"""Data directories: what is found, downloaded, refused, and named when missing."""
 
 import gzip
 import hashlib
@@ -23,14 +23,14 @@ def sha256(content):
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Files of a directory; remembers what it was asked for."""
+    """Files of a directory; remembers its requests."""
 
     def do_GET(self):
-        self.server.asked.append(self.path)
+        self.server.requests.append(self.path)
         super().do_GET()
 
     def log_message(self, *args):
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def server(tmp_path, monkeypatch):
             (tmp_path / "served" / folder / name).write_bytes(body)
     handler = partial(Handler, directory=tmp_path / "served")
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.asked = []
+        server.requests = []
         server.url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -66,9 +66,9 @@ def test_what_is_missing_is_downloaded_once(server, tmp_path):
     found = locate(kind(f"{server.url}/good/"), root)
     assert found == Found(root, ("set/one.gz", "set/two.gz"))
     assert [path.read_bytes() for path in found.paths] == list(CONTENT.values())
-    assert server.asked == ["/good/one.gz", "/good/two.gz"]
+    assert server.requests == ["/good/one.gz", "/good/two.gz"]
     assert locate(kind(f"{server.url}/good/"), root) == found
-    assert len(server.asked) == 2
+    assert len(server.requests) == 2
     assert files_below(root) == {"set", "set/one.gz", "set/two.gz"}
 
 
@@ -76,7 +76,7 @@ def test_only_what_is_missing_is_downloaded_and_own_files_stay(server, tmp_path)
     (tmp_path / "data/set").mkdir(parents=True)
     (tmp_path / "data/set/one.gz").write_bytes(b"my own")
     locate(kind(f"{server.url}/good/"), tmp_path / "data")
-    assert server.asked == ["/good/two.gz"]
+    assert server.requests == ["/good/two.gz"]
     assert (tmp_path / "data/set/one.gz").read_bytes() == b"my own"
 
 
@@ -86,28 +86,28 @@ def test_a_wrong_hash_is_refused_and_nothing_is_left(server, tmp_path):
     ) as caught:
         locate(kind(f"{server.url}/bad/"), tmp_path / "data")
     assert f"{server.url}/bad/one.gz" in str(caught.value)
-    assert server.asked == ["/bad/one.gz"]  # once, and no further
+    assert server.requests == ["/bad/one.gz"]  # once, and no further
     assert not (tmp_path / "data").exists()
 
 
 @pytest.mark.parametrize("first", ["bad", "nowhere"])
 def test_the_next_mirror_is_tried(server, tmp_path, first):
     found = locate(kind(f"{server.url}/{first}/", f"{server.url}/good/"), tmp_path / "data")
-    assert server.asked[:2] == [f"/{first}/one.gz", "/good/one.gz"]
+    assert server.requests[:2] == [f"/{first}/one.gz", "/good/one.gz"]
     assert [path.read_bytes() for path in found.paths] == list(CONTENT.values())
 
 
-def test_without_a_network_one_message_says_all(server, tmp_path):
+def test_without_a_network_one_message_states_all(server, tmp_path):
     with socket.socket() as mute:
-        mute.bind(("127.0.0.1", 0))  # and nobody listens there
+        mute.bind(("127.0.0.1", 0))  # and no one listens there
         mirrors = (f"{server.url}/nowhere/", f"http://127.0.0.1:{mute.getsockname()[1]}/")
         with pytest.raises(FileNotFoundError) as caught:
             locate(kind(*mirrors), tmp_path / "data")
-    told = str(caught.value)
-    assert told.startswith(f"the set: not in {tmp_path / 'data'} (named by data_dir). Put there")
+    message = str(caught.value)
+    assert message.startswith(f"the set: not in {tmp_path / 'data'} (named by data_dir). Put there")
     for part in ("set/one.gz, set/two.gz", "from the shop.", "404", *mirrors):
-        assert part in told
-    assert server.asked == ["/nowhere/one.gz"]
+        assert part in message
+    assert server.requests == ["/nowhere/one.gz"]
     assert not (tmp_path / "data").exists()
 
 
@@ -115,7 +115,7 @@ def test_a_directory_that_cannot_be_written_to(server, tmp_path):
     (tmp_path / "data").write_text("no directory")
     with pytest.raises(FileNotFoundError, match=r"Put there\n +set/one.gz, set/two.gz"):
         locate(kind(f"{server.url}/good/"), tmp_path / "data")
-    assert server.asked == []
+    assert server.requests == []
 
 
 def test_without_pooch_the_extra_is_named(tmp_path, monkeypatch):
@@ -198,6 +198,6 @@ def test_a_good_file_is_not_called_damaged(error):
         raise error
 
 
-def test_a_module_that_is_not_there_is_asked_for():
+def test_a_module_that_is_not_there_is_requested():
     with pytest.raises(ImportError, match=r"with no_such: pip install 'plcp\[experiments\]'"):
         needed("no_such")

@@ -70,15 +70,15 @@ def test_the_files_of_uci(tmp_path, frame, concentration):
     assert list(data.files) == [f"gas_drift/batch{b}.dat" for b in range(1, 11)]
 
 
-def test_what_is_missing_is_asked_for(tmp_path, frame):
+def test_what_is_missing_is_requested(tmp_path, frame):
     write_batches(tmp_path, frame, concentration=True)
     (tmp_path / "gas_drift/batch7.dat").unlink()
-    for look in (fetch_gas_drift, gas_drift_files):
+    for function in (fetch_gas_drift, gas_drift_files):
         with pytest.raises(FileNotFoundError) as caught:
-            look(tmp_path)
-        told = str(caught.value)
-        assert f"     {PARQUET}\n  or gas_drift/batch7.dat\n" in told
-        assert "https://archive.ics.uci.edu/dataset/224/" in told
+            function(tmp_path)
+        message = str(caught.value)
+        assert f"     {PARQUET}\n  or gas_drift/batch7.dat\n" in message
+        assert "https://archive.ics.uci.edu/dataset/224/" in message
 
 
 LINE = " ".join(["1", *(f"{k}:0.5" for k in range(1, 129))])

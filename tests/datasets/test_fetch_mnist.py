@@ -122,11 +122,11 @@ def test_files_are_known_by_what_they_hold(tmp_path, source):
     assert fetch(tmp_path).paths == (tmp_path / IMAGES, tmp_path / LABELS)
 
 
-def test_both_files_are_asked_for(tmp_path, monkeypatch):
+def test_both_files_are_requested(tmp_path, monkeypatch):
     monkeypatch.setattr(digits, "MIRRORS", ("http://127.0.0.1:0/", "http://127.0.0.1:0/again/"))
-    for look in (fetch_blurred_mnist, mnist_files):
+    for function in (fetch_blurred_mnist, mnist_files):
         with pytest.raises(FileNotFoundError, match=f"MNIST: not in {tmp_path}.*") as caught:
-            look(tmp_path)
+            function(tmp_path)
         assert f"Put there\n     {IMAGES}, {LABELS}\nfrom http://127.0.0.1:0/ or" in str(
             caught.value
         )
@@ -173,9 +173,3 @@ def test_a_damaged_file_is_named(tmp_path, source, name, damage):
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ValueError, match=f"{path} cannot be read .*Remove it and run again"):
         fetch(tmp_path)
-
-
-def test_hashes_and_mirrors_have_the_form_that_a_download_needs():
-    assert list(digits.HASHES) == [IMAGES, LABELS]
-    assert all(len(bytes.fromhex(value)) == 32 for value in digits.HASHES.values())
-    assert all(mirror.startswith("https://") and mirror.endswith("/") for mirror in digits.MIRRORS)

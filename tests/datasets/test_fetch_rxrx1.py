@@ -68,7 +68,7 @@ def test_the_table_of_wilds(tmp_path, folder):
     assert data.paths == (table, tmp_path / folder / "images")
 
 
-def test_images_are_read_when_asked_for(tmp_path, rng):
+def test_images_are_read_when_requested(tmp_path, rng):
     write_table(tmp_path)
     images = fetch_rxrx1(tmp_path).images  # none is there yet
     assert len(images) == 4
@@ -111,13 +111,13 @@ def test_images_go_before_outputs_and_a_table_alone_is_nothing(tmp_path):
 def test_kaggles_table_is_not_enough(tmp_path):
     (tmp_path / "rxrx1").mkdir()
     pd.DataFrame({"well": ["B03"]}).to_parquet(tmp_path / "rxrx1/rxrx1_kaggle_metadata.parquet")
-    for look in (fetch_rxrx1, rxrx1_files):
+    for function in (fetch_rxrx1, rxrx1_files):
         with pytest.raises(FileNotFoundError) as caught:
-            look(tmp_path)
-        told = str(caught.value)
-        assert "rxrx1_v1.0/metadata.csv, rxrx1_v1.0/images\n  or rxrx1/rxrx1_outputs.npz" in told
-        assert "rxrx1_kaggle_metadata.parquet alone is not enough" in told
-        assert "https://worksheets.codalab.org/" in told
+            function(tmp_path)
+        message = str(caught.value)
+        assert "rxrx1_v1.0/metadata.csv, rxrx1_v1.0/images\n  or rxrx1/rxrx1_outputs.npz" in message
+        assert "rxrx1_kaggle_metadata.parquet alone is not enough" in message
+        assert "https://worksheets.codalab.org/" in message
 
 
 TABLE_DAMAGE = {

@@ -95,7 +95,7 @@ def test_a_feature_that_never_changes_early_on_is_left_on_its_scale():
     assert_allclose(found, [[-1, 0], [1, 0], [2, 2]])
 
 
-def test_without_its_file_it_fails_at_once_and_says_where_to_put_it(tmp_path):
+def test_without_its_file_it_fails_at_once_and_states_where_to_put_it(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"gas_drift/gas_drift\.parquet"):
         reproduce("gas-drift", data_dir=tmp_path, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()

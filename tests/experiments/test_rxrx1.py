@@ -64,7 +64,7 @@ def test_it_runs_from_images_and_a_checkpoint(with_images, tmp_path):
     assert any(path.suffix == ".png" and path.stat().st_size > 0 for path in done.files)
 
 
-def test_it_runs_from_outputs_alone_and_says_so(tmp_path):
+def test_it_runs_from_outputs_alone_with_a_note(tmp_path):
     write_outputs(tmp_path)
     done = reproduce("rxrx1", trials=1, data_dir=tmp_path, out=tmp_path / "out", quick=True)
     page = done.files[1].read_text(encoding="utf-8")
@@ -73,15 +73,15 @@ def test_it_runs_from_outputs_alone_and_says_so(tmp_path):
     assert "the first 32 units of the network's last layer but one" in page
 
 
-def test_rules_see_no_more_features_than_they_are_given(tmp_path, monkeypatch):
+def test_rules_uses_no_more_features_than_they_are_given(tmp_path, monkeypatch):
     write_outputs(tmp_path)
-    seen = []
-    monkeypatch.setattr(rxrx1, "split_at_random", lambda rows, *given: seen.append(rows))
+    passed = []
+    monkeypatch.setattr(rxrx1, "split_at_random", lambda rows, *given: passed.append(rows))
     monkeypatch.setattr(rxrx1, "compare_rules", lambda halves: {"about": {}})
     settings = find_experiment("rxrx1").settings
     for given in (settings, settings | {"n_features": 1}):
         rxrx1.run(given, 0, tmp_path)
-    every, one = (rows.features for rows in seen)
+    every, one = (rows.features for rows in passed)
     assert every.shape[1] > 1
     assert (one == every[:, :1]).all()
 
@@ -105,18 +105,20 @@ def test_logits_and_features_are_the_networks_of_the_images_of_held_out_rows(wit
         assert_allclose(rows.inputs[place], image[0].numpy())
 
 
-def test_images_are_asked_once_and_again_for_other_weights(with_images, tmp_path, monkeypatch):
+def test_images_are_requested_once_and_again_for_other_weights(with_images, tmp_path, monkeypatch):
     root = tmp_path / "data"
     shutil.copytree(with_images[0], root, ignore=shutil.ignore_patterns("*outputs*"))
-    asked = []
-    ask = pictures.resnet_outputs
-    monkeypatch.setattr(pictures, "resnet_outputs", lambda *given: asked.append(1) or ask(*given))
+    calls = []
+    original = pictures.resnet_outputs
+    monkeypatch.setattr(
+        pictures, "resnet_outputs", lambda *given: calls.append(1) or original(*given)
+    )
     first, again = (held_out_experiments(root, None)[0].logits for _ in range(2))
-    assert len(asked) == 1
+    assert len(calls) == 1
     assert (first == again).all()
     write_weights(root, seed=1)
     assert (held_out_experiments(root, None)[0].logits != first).any()
-    assert len(asked) == 2
+    assert len(calls) == 2
 
 
 def test_few_rows_are_the_first_of_each_experiment_from_images_and_from_outputs(
@@ -158,7 +160,7 @@ def test_without_files_one_message_names_all_of_them(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_images_without_weights_ask_for_them(with_images, tmp_path):
+def test_images_without_weights_request_for_them(with_images, tmp_path):
     shutil.copytree(with_images[0] / "rxrx1_v1.0", tmp_path / "rxrx1_v1.0")
     with pytest.raises(FileNotFoundError, match=r"rxrx1/resnet50\.pth"):
         reproduce("rxrx1", data_dir=tmp_path, out=tmp_path / "out")

@@ -1,4 +1,4 @@
-"""RxRx1's protocol on made-up rows: its laws, and its floor of coverage."""
+"""Experiments with shifted groups: halves, rules, ties and claims."""
 
 from dataclasses import replace
 
@@ -16,10 +16,12 @@ from plcp.experiments.shifted import (
     RULES,
     BrokenTies,
     HeldOut,
+    Wording,
     compare_rules,
     fitted,
     least_coverage,
     mean_or_one,
+    report_shifted,
     split_at_random,
 )
 from plcp.partitions.torch import mlp
@@ -69,7 +71,7 @@ def test_halves_and_rules_draw_from_streams_of_their_own():
     assert not np.array_equal(again, drawn)
 
 
-def test_an_experiment_too_small_to_be_halved_is_told_of_at_once():
+def test_an_experiment_too_small_to_be_halved_is_reported_at_once():
     rows = held_out(120, seed=0)
     rare = replace(rows, experiment=np.where(np.arange(120) < 19, 7, rows.experiment % 2))
     with pytest.raises(ValueError, match="experiment 7 has 19 rows, fewer than 20"):
@@ -139,7 +141,7 @@ def found(few):
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_no_rule_sees_test_labels_and_the_oracle_alone_their_experiments(few, found, name):
+def test_no_rule_uses_test_labels_and_the_oracle_alone_their_experiments(few, found, name):
     rng = np.random.default_rng(0)
     relabelled = replace(few.test, label=rng.permutation(few.test.label))
     assert_array_equal(thresholds(name, replace(few, test=relabelled)), found[name])
@@ -174,7 +176,7 @@ def test_thresholds_fall_as_alpha_rises(few, found, name):
     assert thresholds(name, lenient).mean() < found[name].mean()
 
 
-def test_conditional_calibration_tells_experiments_on_one_half_and_calibrates_on_the_other(few):
+def test_conditional_calibration_gives_experiments_on_one_half_and_calibrates_on_the_other(few):
     cal, half = few.calibration, len(few.calibration.label) // 2
     scores = np.random.default_rng(0).exponential(size=len(cal.label))
     rule = RULES[CONDITIONAL]
@@ -231,7 +233,7 @@ def test_least_coverage_where_the_likeliest_label_is_always_or_never_right(share
     assert_array_equal(halves.easy, bool(share))
 
 
-def test_least_coverage_where_a_column_tells_easy_rows_from_hard():
+def test_least_coverage_where_a_column_gives_easy_rows_from_hard():
     rows = held_out(2000, seed=3)
     rng = np.random.default_rng(0)
     easy, top = rng.random(2000) < 0.5, rows.logits.argmax(axis=1)
@@ -243,3 +245,55 @@ def test_least_coverage_where_a_column_tells_easy_rows_from_hard():
     assert_array_equal(least[~test_easy], 0.9)
     right = halves.test.logits.argmax(axis=1) == halves.test.label
     assert_array_equal(least[test_easy], right[test_easy])
+
+
+WORDS = Wording("a title", "What is it?", "batch", "batches", "not given", ("a stand-in",))
+OVERALL = {"coverage": 0.9, "hard": 0.85, "empty": 0.0, "seconds": 1.0}
+METHODS = (SPLIT, CONDITIONAL, PUBLISHED, DEFAULT, ORACLE)
+
+
+def record(coverage, size, seed=0):
+    """A trial with given coverages of two batches and mean sizes, by method."""
+    methods = {
+        name: {
+            "coverage": coverage.get(name, [0.9, 0.9]),
+            "size": [size.get(name, 2.0)] * 2,
+            "overall": dict(OVERALL, size=size.get(name, 2.0)),
+        }
+        for name in METHODS
+    }
+    about = {"temperature": 1.0, "accuracy": [0.5, 0.99], "least": [0.9, 0.99]}
+    results = {"groups": {"4": 50, "5": 50}, "methods": methods, "about": about}
+    return {"settings": {"alpha": 0.1, "n_groups": 3}, "seed": seed, "results": results}
+
+
+def claims_of(coverage, size):
+    report = report_shifted([record(one, size, seed) for seed, one in enumerate(coverage)], WORDS)
+    return [(claim.text, claim.holds) for claim in report.claims]
+
+
+def test_claims_follow_the_mean_over_trials():
+    split = {SPLIT: [0.8, 0.95]}
+    off_alone_right_together = [split | {DEFAULT: [c, 0.92]} for c in (0.75, 1.0)]
+    (near, nearer), (small, smaller), *_ = claims_of(off_alone_right_together, {})
+    assert DEFAULT in near
+    assert nearer
+    assert CONDITIONAL in small
+    assert smaller  # as large is no larger
+    (_, nearer), (_, smaller), *_ = claims_of([split | {DEFAULT: [0.9, 0.96]}], {DEFAULT: 2.1})
+    assert not nearer
+    assert not smaller
+    (_, nearer), *_ = claims_of([split | {DEFAULT: split[SPLIT]}], {})
+    assert not nearer  # as near is not nearer
+
+
+def test_claims_are_made_of_both_kinds_of_plcp_and_of_broken_ties_where_they_were_run():
+    plain = record({}, {})
+    broken = record({}, {})
+    broken["results"]["ties_broken"] = broken["results"]["methods"]
+    texts = [claim.text for claim in report_shifted([plain], WORDS).claims]
+    assert [text.split(":")[0] for text in texts] == [DEFAULT] * 2 + [PUBLISHED] * 2
+    both = report_shifted([broken], WORDS)
+    assert len(both.claims) == 2 * len(texts)
+    assert sum("ties broken" in claim.text for claim in both.claims) == len(texts)
+    assert list(both.figures) == ["by-group", "ties-broken"]

@@ -25,7 +25,7 @@ def values(table):
 
 
 def numbers(n):
-    """A table of so many rows that tell where they stand."""
+    """A table of so many rows that name their place."""
     return pa.table(
         {
             "row": pa.array(range(n), pa.int64()),

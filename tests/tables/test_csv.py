@@ -1,7 +1,8 @@
-"""CSV files as people have them: types of the whole file, and what is wrong in words."""
+"""CSV files: types of all rows, records as Arrow cuts them, messages with the place."""
 
 import datetime as dt
 import gzip
+import io
 import re
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from disk_tables import text
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 from pyarrow import csv
 
-from plcp.tables.csv import Dialect, common_type, infer_types
+from plcp.tables.csv import Dialect, Records, common_type, infer_types
 from plcp.tables.io import open_table
 
 few = settings(
@@ -127,33 +128,104 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("content", "message"), WRONG.items(), ids=range(len(WRONG)))
-def test_what_is_wrong_is_told_with_the_file_the_place_and_the_remedy(tmp_path, content, message):
+def test_what_is_wrong_is_reported_with_the_file_the_place_and_the_remedy(
+    tmp_path, content, message
+):
     path = text(tmp_path / "my.csv", content)
     pattern = ".*".join(map(re.escape, message.split(".*")))
-    with pytest.raises(ValueError, match=pattern) as told:
+    with pytest.raises(ValueError, match=pattern) as message:
         open_table(path)
-    assert str(path) in str(told.value)
-    assert "\n" not in str(told.value)
+    assert str(path) in str(message.value)
+    assert "\n" not in str(message.value)
 
 
 @pytest.mark.parametrize("columns", [None, ["b"]])
-def test_a_value_of_another_type_is_told_with_its_place(tmp_path, columns):
+def test_a_value_of_another_type_is_reported_with_its_place(tmp_path, columns):
     path = text(tmp_path / "new.csv", "a,b\nx,1\ny,many\n")
     file = open_table(path, types={"b": pa.int64()})
-    with pytest.raises(ValueError, match="column 'b' has the value 'many', where a whole") as told:
+    with pytest.raises(
+        ValueError, match="column 'b' has the value 'many', where a whole"
+    ) as message:
         file.read(columns)
-    assert f"{path}, row 3 (the header is row 1)" in str(told.value)
+    assert f"{path}, row 3 (the header is row 1)" in str(message.value)
 
 
-def test_a_type_that_csv_does_not_have_is_told(tmp_path):
+def test_a_type_that_csv_does_not_have_is_reported(tmp_path):
     path = text(tmp_path / "a.csv", "a\nx\n")
     with pytest.raises(ValueError, match=r"a\.csv: the type list<.*> cannot be read from CSV"):
         open_table(path, types={"a": pa.list_(pa.int64())}).read()
 
 
-def test_a_gzipped_file_that_is_cut_or_not_gzipped_is_told(tmp_path):
+def test_a_gzipped_file_that_is_cut_or_not_gzipped_is_reported(tmp_path):
     whole = gzip.compress(b"a,b\n" + bytes(f"{list(range(5000))}", "ascii"))
     with pytest.raises(ValueError, match="cut off or damaged"):
         open_table(text(tmp_path / "a.csv.gz", whole[:-20]))
     with pytest.raises(ValueError, match="it is text; rename it"):
         open_table(text(tmp_path / "b.csv.gz", "a,b\n1,2\n"))
+
+
+def parsed(content):
+    """Rows as Arrow parses them."""
+    exact = csv.ConvertOptions(
+        column_types=dict.fromkeys("ab", pa.string()), strings_can_be_null=False, null_values=[]
+    )
+    reading = csv.ReadOptions(use_threads=False)
+    parsing = csv.ParseOptions(newlines_in_values=True)
+    return csv.read_csv(io.BytesIO(content), reading, parsing, exact).to_pylist()
+
+
+pieces = st.sampled_from(
+    ['"', '""', ",", "\n", "\r", "\r\n", "x", "é", " ", '"x"', '"x\ny"', "1,2\n"]
+)
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    body=st.lists(pieces, max_size=25).map("".join),
+    start=st.sampled_from(["", "\ufeff", "\n", "\ufeff\r\n"]),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
+    block=st.integers(1, 40),
+)
+@example(body='5" pipe,"a\nb"\n1,2\n', start="", end="\n", block=1)  # a quote within a value
+@example(body='"a""b\n",2\r\n\r\n"",3', start="\ufeff", end="\r\n", block=2)
+def test_records_are_cut_where_arrow_cuts_them(tmp_path, body, start, end, block):
+    content = f"{start}a,b{end}{body}".encode()
+    try:
+        rows = parsed(content)
+    except pa.ArrowInvalid:
+        return  # no table
+    path = text(tmp_path / "a.csv", content)
+    records = Records(path, Dialect.of(path), block)
+    try:
+        taken, rest = records.take(len(rows)), records.rest()
+    except ValueError as error:
+        if "ends within quotes" in str(error):  # which Arrow does not mind
+            return
+        raise
+    assert b"".join([records.header, *taken, rest]) == content
+    for record, row in zip(taken, rows, strict=True):
+        assert parsed(b"a,b\n" + record) == [row]
+
+
+@pytest.mark.parametrize("content", ["a", "a\n", "a\n1", "a\n\n1\n\n", "\ufeffa\n1"])
+def test_small_files_have_all_their_records(tmp_path, content):
+    path = text(tmp_path / "a.csv", content)
+    records = Records(path, Dialect.of(path))
+    taken = records.take(content.count("1"))
+    assert b"".join([records.header, *taken, records.rest()]).decode() == content
+
+
+def test_gzipped_records_are_those_inside(tmp_path):
+    path = text(tmp_path / "a.tsv.gz", gzip.compress(b'a\tb\n1\t"2\n3"\n'))
+    records = Records(path, Dialect.of(path))
+    assert (records.header, records.take(1)) == (b"a\tb\n", [b'1\t"2\n3"\n'])
+
+
+def test_a_number_of_records_that_does_not_fit_is_refused(tmp_path):
+    path = text(tmp_path / "a.csv", "a\n1\n2\n")
+    with pytest.raises(ValueError, match="has fewer rows than were read"):
+        Records(path, Dialect.of(path)).take(3)
+    with pytest.raises(ValueError, match="has more rows than were read"):
+        Records(path, Dialect.of(path)).rest()

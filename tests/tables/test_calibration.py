@@ -1,4 +1,6 @@
-"""Calibration of a table is calibration in Python, row for row."""
+"""Calibration of a table gives what the estimators give, and names what it leaves out."""
+
+import decimal
 
 import numpy as np
 import pyarrow as pa
@@ -6,7 +8,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.frozen import FrozenEstimator
-from tabular_worlds import LABELS, batch_of, make_table, roles_of
+from tabular_worlds import LABELS, TASKS, batch_of, make_table, roles_of
 
 from bands import beta_binomial_band
 from plcp import (
@@ -19,8 +21,19 @@ from plcp import (
     Rectified,
     SplitConformal,
 )
-from plcp.tables import METHODS, Applier, CalibrationOptions, calibrate, describe_features, to_frame
+from plcp.tables import (
+    METHODS,
+    Applier,
+    CalibrationOptions,
+    calibrate,
+    choose_roles,
+    describe_features,
+    load_model,
+    save_model,
+    to_frame,
+)
 from plcp.tables.calibration import MOST_GROUPS, RULES
+from plcp.tables.columns import learn_features
 
 DROPPED = {"regression": ["y", "w"], "quantiles": ["y", "w"], "classes": ["label", "w"]}
 
@@ -109,7 +122,7 @@ def test_groups_by_columns_are_those_of_mondrian_and_batch_gcp():
         assert [row["name"] for row in model.groups_table()] == [str(g) for g in wanted.groups_]
 
 
-def test_split_covers_new_rows_as_often_as_the_law_says(rng):
+def test_split_covers_new_rows_as_often_as_the_law_states(rng):
     n_cal, n_new = 399, 20_000
     yhat, noise = rng.normal(size=n_cal + n_new), rng.normal(size=n_cal + n_new)
     table = pa.table({"yhat": yhat, "y": yhat + noise})
@@ -170,7 +183,7 @@ def test_a_table_that_cannot_calibrate_is_refused(columns, words):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_too_few_rows_give_infinite_thresholds_and_say_so(method):
+def test_too_few_rows_give_infinite_thresholds_with_a_note(method):
     table = make_table("regression", 8)
     by = ["sex"] if RULES[method].input == "by" else None
     model = calibrate(table, roles_of(table, "regression"), method=method, by=by)
@@ -199,7 +212,7 @@ def test_options_that_do_not_fit_are_refused(options, words):
 
 
 @pytest.mark.parametrize("method", ["plcp", "plcp-split", "rectified"])
-def test_one_row_is_refused_where_it_would_have_to_teach(method):
+def test_one_row_is_refused_where_it_would_have_to_learn(method):
     table = make_table("regression", 2)
     gap = table.set_column(table.column_names.index("y"), "y", pa.array([1.0, None]))
     with pytest.raises(ValueError, match=f"method '{method}' cannot learn from one row"):
@@ -231,7 +244,7 @@ def test_no_more_groups_are_learned_than_people_read(method, rows):
 
 
 @pytest.mark.parametrize("method", ["plcp", "plcp-split", "split"])
-def test_groups_are_told_with_their_shares(method):
+def test_groups_are_reported_with_their_shares(method):
     table = make_table("scores", 300)
     groups = 2 if RULES[method].learns_groups else None
     roles = roles_of(table, "scores", features="x")
@@ -256,13 +269,180 @@ def test_numbers_of_rows_without_a_name_are_no_feature():
     assert [left.column for left in model.left_out if left.reason] == names
 
 
-def test_each_column_is_told_with_its_rule():
+def test_each_column_is_reported_with_its_rule():
     table = make_table("regression", 120).append_column("void", pa.nulls(120))
     model = calibrate(table, roles_of(table, "regression"), explain=False)
-    told = {row["column"]: row for row in describe_features(model)}
-    assert told["sex"]["kind"] == "categories"
-    assert told["sex"]["values"] == 2
-    assert told["day"]["values"] is None
-    assert told["day"]["kind"] == "dates"
-    assert (told["void"]["kind"], told["void"]["rule"]) == ("left out", "no row has a value")
-    assert "y" not in told
+    message = {row["column"]: row for row in describe_features(model)}
+    assert message["sex"]["kind"] == "categories"
+    assert message["sex"]["values"] == 2
+    assert message["day"]["values"] is None
+    assert message["day"]["kind"] == "dates"
+    assert (message["void"]["kind"], message["void"]["rule"]) == ("left out", "no row has a value")
+    assert "y" not in message
+
+
+ALPHAS = [0.1, 0.05, 0.4]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_each_rate_gets_the_sets_it_would_get_alone(task, tmp_path):
+    table, new = make_table(task, 300), batch_of(make_table(task, 40, 1))
+    roles = roles_of(table, task)
+    model = calibrate(table, roles, method="split", alpha=ALPHAS)
+    save_model(model, tmp_path / "m.plcp")
+    out = Applier(load_model(tmp_path / "m.plcp")).apply(new)
+    for alpha in ALPHAS:
+        alone = Applier(calibrate(table, roles, method="split", alpha=alpha)).apply(new)
+        for name in alone.schema.names[new.num_columns :]:
+            ours = name if alpha == ALPHAS[0] else f"{name}_{alpha:g}"
+            assert out[ours].equals(alone[name])
+
+
+def test_learned_sets_are_nested_and_the_groups_are_those_of_the_first():
+    table, new = make_table("regression", 300), batch_of(make_table("regression", 200, 1))
+    roles = roles_of(table, "regression")
+    model = calibrate(table, roles, groups=2, alpha=ALPHAS, explain=False)
+    alone = calibrate(table, roles, groups=2, alpha=ALPHAS[0], explain=False)
+    out = Applier(model).apply(new)
+    assert out["group"].equals(Applier(alone).apply(new)["group"])
+    assert model.alpha == ALPHAS[0]
+    for low, high in (("", "_0.05"), ("_0.4", "")):
+        assert (out[f"lower{high}"].to_numpy() <= out[f"lower{low}"].to_numpy()).all()
+        assert (out[f"upper{low}"].to_numpy() <= out[f"upper{high}"].to_numpy()).all()
+
+
+def test_a_rate_that_needs_more_rows_is_named():
+    table = make_table("regression", 30)
+    model = calibrate(table, roles_of(table, "regression"), method="split", alpha=[0.1, 0.001])
+    (note,) = model.notes
+    assert note.startswith("alpha = 0.001: ")
+    assert np.isinf(Applier(model).apply(batch_of(table))["threshold_0.001"].to_numpy()).all()
+
+
+@pytest.mark.parametrize("alpha", [[0.1, 0.1], [0.1, 1.5], []])
+def test_wrong_rates_are_refused(alpha):
+    table = pa.table({"s": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="alpha"):
+        calibrate(table, roles_of(table, "scores"), method="split", alpha=alpha)
+
+
+N = 150
+ROWS = np.random.default_rng(0).permutation(N)
+NAMING = {
+    "numbers of rows": pa.array(ROWS),
+    "keys": pa.array(27_000_000_000_000_000 + 7 * ROWS),
+    "with a gap": pa.array([None, *ROWS[1:].tolist()], pa.int64()),
+    "gaps made floats": pa.array([np.nan, *ROWS[1:].astype(float)]),
+    "decimals": pa.array([decimal.Decimal(int(row)) for row in ROWS], pa.decimal128(38, 0)),
+    "text": pa.array([f"row {row}" for row in ROWS]),
+}
+CONSTANT = {
+    "number": pa.array(np.full(N, 7)),
+    "too long for a float": pa.array([1e25] * N),
+    "text": pa.array(["x"] * N),
+    "truth": pa.array([True] * N),
+    "date": pa.array([0] * N, pa.timestamp("us")),
+    "category": pa.array(["x"] * N).dictionary_encode(),
+}
+ORDINARY = {
+    "reals": pa.array(np.random.default_rng(0).normal(size=N)),
+    "amounts": pa.array([*ROWS[:-1], ROWS[0]]),  # one comes twice
+    "dates": pa.array(ROWS, pa.timestamp("s")),
+    "one value or none": pa.array([None, *[1.0] * (N - 1)]),
+    "present or not": pa.array([None, *["x"] * (N - 1)]),
+}
+
+
+def learned(column, **options):
+    table = pa.table({"column": column})
+    return learn_features(table, ["column"], named=False, **options)
+
+
+@pytest.mark.parametrize("kind", NAMING)
+def test_what_names_rows_is_left_out(kind):
+    features, (left,) = learned(NAMING[kind])
+    assert features == ()
+    assert "differ" in left.reason or "different" in left.reason
+
+
+@pytest.mark.parametrize("kind", CONSTANT)
+def test_what_never_changes_is_left_out(kind):
+    features, (left,) = learned(CONSTANT[kind])
+    assert features == ()
+    assert left.reason.endswith("the same in every row")
+
+
+@pytest.mark.parametrize("kind", ORDINARY)
+def test_what_may_be_learned_from_stays(kind):
+    assert [feature.column for feature in learned(ORDINARY[kind])[0]] == ["column"]
+
+
+def test_few_rows_prove_no_identifier_and_a_prediction_is_none():
+    assert learned(pa.array(ROWS[:50]))[0]
+    assert learned(pa.array(ROWS), predictions=["column"])[0]
+    assert learned(pa.array(ROWS), codes=["column"])[0]
+
+
+@pytest.mark.parametrize("column", [*NAMING.values(), *CONSTANT.values()])
+def test_columns_that_the_user_names_are_used(column):
+    features, left = learn_features(pa.table({"column": column}), ["column"], named=True)
+    assert (len(features), left) == (1, ())
+
+
+def test_calibration_names_what_it_left_out_and_how_to_use_it():
+    table = make_table("regression", N).append_column("id", pa.array(ROWS))
+    table = table.append_column("same", pa.array(["x"] * N))
+    table = table.append_column("none", pa.nulls(N))
+    model = calibrate(table, roles_of(table, "regression"), groups=2, explain=False)
+    assert {left.column for left in model.left_out} == {"id", "same", "none"}
+    assert not {"id", "same", "none"} & {feature.column for feature in model.features}
+    (note,) = model.notes
+    assert "'id'" in note
+    assert "'same'" in note
+    assert "'none'" not in note  # nothing can be learned from it
+    assert "--features" in note
+    chosen = roles_of(table, "regression", features="x,id")
+    named = calibrate(table, chosen, groups=2, explain=False)
+    assert [feature.column for feature in named.features] == ["x", "id"]
+    assert named.notes == ()
+
+
+def test_a_table_of_nothing_but_constants_is_refused_with_the_reasons():
+    table = pa.table({"y": np.arange(20.0), "yhat": np.zeros(20)})
+    roles = choose_roles(table.column_names, target="y", prediction="yhat")
+    with pytest.raises(ValueError, match=r"no column to learn groups from.*'yhat': it is the same"):
+        calibrate(table, roles)
+
+
+def test_columns_that_apply_made_are_not_learned_from():
+    names = ["lower", "upper", "group", "threshold", "lower_0.05", "upper_0.05", "threshold_0.05"]
+    table = make_table("regression", N)
+    for name in names:
+        table = table.append_column(f"my_{name}", table["y"])
+    model = calibrate(table, roles_of(table, "regression"), groups=2, explain=False)
+    assert {left.column for left in model.left_out} == {f"my_{name}" for name in names}
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+@pytest.mark.parametrize(("task", "role"), [("regression", "y"), ("scores", "s")])
+def test_an_infinite_outcome_is_refused_and_not_dropped(task, role, value):
+    table = make_table(task, 60)
+    values = [value, *table[role].to_pylist()[1:]]
+    table = table.set_column(table.column_names.index(role), role, pa.array(values))
+    with pytest.raises(ValueError, match=rf"'{role}' is infinite in 1 row: write the largest"):
+        calibrate(table, roles_of(table, task), method="split")
+
+
+def test_an_infinite_weight_is_refused():
+    table = make_table("regression", 60)
+    weights = pa.array([np.inf, *[1.0] * 59])
+    table = table.set_column(table.column_names.index("w"), "w", weights)
+    with pytest.raises(ValueError, match="weight 'w' is infinite in 1 row"):
+        calibrate(table, roles_of(table, "regression", weight="w"), method="split")
+
+
+def test_swapped_quantiles_are_refused():
+    table = make_table("quantiles", 60)
+    roles = choose_roles(table.column_names, target="y", lower="hi", upper="lo")
+    with pytest.raises(ValueError, match=r"'hi' lies above upper 'lo' in 60 of 60 rows: .*swapped"):
+        calibrate(table, roles, method="split")

@@ -19,7 +19,7 @@ TREES = [
     ("regression", "plcp-split"),
 ]
 CASES = [(task, method) for task in TASKS for method in METHODS]
-# what a model is asked in another process
+# what runs in another process
 SCRIPT = """
 import hashlib, sys
 from tabular_worlds import make_table, roles_of
@@ -85,7 +85,7 @@ def test_the_same_rows_and_seed_give_the_same_bytes_in_any_process():
     assert there.stdout.strip() == hashlib.sha256(here).hexdigest()
 
 
-def test_what_the_caller_tells_is_kept(tmp_path):
+def test_what_the_caller_gives_is_kept(tmp_path):
     table = make_table("regression", 30)
     about = {"made_at": "2026-01-02T03:04:05Z", "data": {"sha256": "ab"}}
     roles = roles_of(table, "regression")
@@ -98,7 +98,7 @@ def test_what_the_caller_tells_is_kept(tmp_path):
     assert again["versions"]["plcp"] == plcp.__version__
 
 
-def test_a_file_of_another_model_is_told_as_such(tmp_path):
+def test_a_file_of_another_model_is_reported_as_such(tmp_path):
     path = tmp_path / "m.plcp"
     plcp.save(plcp.SplitConformal(), path)
     for read in (load_model, load_manifest):
@@ -115,7 +115,7 @@ def test_the_library_reads_what_the_command_line_writes(small, tmp_path):
     assert Applier(plcp.load(path)).apply(new).equals(Applier(small).apply(new))
 
 
-def test_a_file_tells_of_its_columns_without_its_rules(small, tmp_path):
+def test_a_file_gives_of_its_columns_without_its_rules(small, tmp_path):
     path = tmp_path / "m.plcp"
     save_model(small, path)
     manifest = load_manifest(path)
@@ -139,6 +139,6 @@ def test_a_model_is_written_once_and_under_its_own_suffix(small, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["m.plcp"]
 
 
-def test_a_missing_file_is_told_as_such(tmp_path):
+def test_a_missing_file_is_reported_as_such(tmp_path):
     with pytest.raises(FileNotFoundError):
         load_model(tmp_path / "none.plcp")

@@ -1,4 +1,4 @@
-"""Columns of every Arrow type become what the printed rule says of them."""
+"""Columns of every type become features, categories or labels."""
 
 import datetime as dt
 import math
@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
+from plcp._files import find_column, match_columns
 from plcp.regressors.encoding import TableEncoder
+from plcp.tables import Applier, calibrate, choose_roles, describe_features
 from plcp.tables.columns import (
     CATEGORIES,
     Framer,
@@ -62,7 +64,7 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 @few
 @given(st.data())
-def test_a_column_of_numbers_or_times_is_what_the_rule_says(name, data):
+def test_a_column_of_numbers_or_times_is_what_the_rule_states(name, data):
     kind, values, number = ODD[name]
     column = data.draw(st.lists(st.none() | values, min_size=1, max_size=8))
     column.append(data.draw(values.filter(lambda value: math.isfinite(number(value)))))
@@ -95,7 +97,7 @@ def test_text_is_a_category_and_what_is_new_is_counted(old, new, kind):
 
 @few
 @given(st.lists(st.none() | st.integers(-3, 3), min_size=1))
-def test_labels_are_told_by_their_text_and_gaps_are_a_group(values):
+def test_labels_are_reported_by_their_text_and_gaps_are_a_group(values):
     table = pa.table({"g": pa.array(values, pa.int64())})
     framer = Framer(learn_labels(table, ["g"]))
     wanted = ["missing" if value is None else str(value) for value in values]
@@ -119,7 +121,7 @@ def test_dictionaries_may_differ_from_chunk_to_chunk():
     assert frame["c"].tolist() == ["b", "a"]
 
 
-def test_columns_that_nothing_can_be_learned_from_are_left_out_and_said():
+def test_columns_that_nothing_can_be_learned_from_are_left_out_and_noted():
     n = 60
     table = pa.table(
         {
@@ -189,3 +191,122 @@ def test_decimals_are_their_numbers():
     frame = to_frame(pa.table({"d": [Decimal("1.20"), None]}))
     assert frame["d"].iloc[0] == 1.2
     assert np.isnan(frame["d"].iloc[1])
+
+
+RNG = np.random.default_rng(0)
+N = 400
+JOB = RNG.integers(1, 4, N)
+# noise that neither rises nor falls with the code
+TABLE = pa.table(
+    {"job": JOB, "y": np.where(JOB == 2, 9.0, 1.0) * RNG.normal(size=N), "yhat": np.zeros(N)}
+)
+ROLES = {"target": "y", "prediction": "yhat"}
+
+
+@pytest.fixture(scope="module")
+def model():
+    roles = choose_roles(TABLE.column_names, **ROLES, categories="job")
+    return calibrate(TABLE, roles, explain=False)
+
+
+def test_codes_are_reported_apart_from_numbers(model):
+    kinds = {one["column"]: one["kind"] for one in describe_features(model)}
+    assert kinds == {"job": "codes", "yhat": "left out"}  # yhat is 0 in every row
+    assert model.features[0].categories == ("1", "2", "3")
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [
+        pa.array([1, 2, 3, None], pa.int8()),
+        pa.array([1.0, 2.0, 3.0, None], pa.float32()),
+        pa.array([1.0, 2.0, 3.0, np.nan]),
+        pa.array(["1", "2", "3", None]),
+        pa.array(["1", "2", "3", None]).dictionary_encode(),
+    ],
+    ids=lambda jobs: str(jobs.type),
+)
+def test_a_code_is_the_same_however_it_is_stored(model, jobs):
+    def thresholds(column):
+        batch = pa.record_batch({"job": column, "yhat": np.zeros(4)})
+        return Applier(model).apply(batch)["threshold"].to_pylist()
+
+    found = thresholds(jobs)
+    assert found == thresholds(pa.array([1, 2, 3, None], pa.int64()))
+    assert found[1] > max(found[0], found[2])
+
+
+def test_a_code_not_in_calibration_is_counted_and_a_fraction_is_no_code(model):
+    applier = Applier(model)
+    applier.apply(pa.record_batch({"job": [7, 7, 1], "yhat": np.zeros(3)}))
+    (note,) = applier.notes()
+    assert "'7'" in note
+    applier = Applier(model)
+    applier.apply(pa.record_batch({"job": [1.5, 1.0], "yhat": np.zeros(2)}))
+    assert any("1.5" in note for note in applier.notes())
+
+
+def test_dates_in_place_of_codes_are_refused(model):
+    dates = pa.array(np.array(["2020-01-01"], dtype="M8[D]"))
+    with pytest.raises(ValueError, match="column 'job' held codes"):
+        Applier(model).apply(pa.record_batch({"job": dates, "yhat": np.zeros(1)}))
+
+
+@pytest.mark.parametrize("wrong", ["y", "jbo"])
+def test_codes_must_be_features(wrong):
+    with pytest.raises(ValueError, match=wrong):
+        choose_roles(TABLE.column_names, **ROLES, categories=wrong)
+
+
+def test_categories_that_are_numbers_are_codes_without_being_called_so():
+    column = TABLE["job"].dictionary_encode()
+    table = TABLE.set_column(0, "job", column)
+    roles = choose_roles(table.column_names, **ROLES)
+    model = calibrate(table, roles, method="plcp-split", explain=False)
+    assert model.features[0].kind == "codes"
+    plain, stored = (
+        Applier(model).apply(one.combine_chunks().to_batches()[0]) for one in (TABLE, table)
+    )
+    assert plain["threshold"].equals(stored["threshold"])  # Parquet stores such columns as numbers
+
+
+NAMES = ["age", "Income", "p_cat", "p_dog", "a,b", "x[1]", "p*"]
+
+
+@given(st.lists(st.text(min_size=1), min_size=1, unique=True), st.data())
+def test_every_column_is_found_by_its_own_name(names, data):
+    name = data.draw(st.sampled_from(names))
+    assert find_column(name, names) == name
+    assert match_columns(name, names) == [name]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("agee", "age"), ("income", "Income"), (" age", "age"), ("P_CAT", "p_cat")]
+)
+def test_the_nearest_name_is_reported(wrong, right):
+    with pytest.raises(ValueError, match=f"no column {wrong!r} in cal.csv: did you mean {right!r}"):
+        find_column(wrong, NAMES, "cal.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("age", ["age"]),
+        ("Income, age ,", ["Income", "age"]),
+        ("p_*", ["p_cat", "p_dog"]),
+        ("p_dog,p_*,p_cat", ["p_dog", "p_cat"]),
+        ("a,b", ["a,b"]),
+        ("x[1],p*", ["x[1]", "p*"]),
+        ("?ge", ["age"]),
+        ("p_[cd]*", ["p_cat", "p_dog"]),
+        ("*", NAMES),
+    ],
+)
+def test_names_and_wildcards_give_each_column_once(text, found):
+    assert match_columns(text, NAMES) == found
+
+
+@pytest.mark.parametrize("text", ["", " , ", "agee", "age,q_*", "INCOME*"])
+def test_each_part_must_name_something(text):
+    with pytest.raises(ValueError, match="no column"):
+        match_columns(text, NAMES)
