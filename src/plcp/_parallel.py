@@ -1,4 +1,4 @@
-"""A bar on long work, for those who asked for one, and independent jobs in threads."""
+"""Independent jobs in threads, as many as are worth it, and a progress bar."""
 
 import os
 import sys
@@ -119,7 +119,7 @@ def _busy() -> int:
     """Threads of other processes that run at this moment, or did in the last minute on average."""
     try:
         running = Path("/proc/loadavg").read_text().split()[3].partition("/")[0]
-        return int(running) - 1  # this one asks
+        return int(running) - 1  # this one
     except OSError:
         return round(os.getloadavg()[0]) - 1 if hasattr(os, "getloadavg") else 0
 
@@ -132,7 +132,7 @@ def _is_ours(estimator: Any) -> bool:
 
 
 def _count_values(X: Any) -> int | None:
-    """Number of values of a table; None where nobody knows without reading it."""
+    """Number of values of a table; None where that is not known without reading it."""
     shape: Any = getattr(X, "shape", None)
     if not isinstance(shape, tuple) or not all(isinstance(size, int) for size in shape):
         return None

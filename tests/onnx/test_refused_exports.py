@@ -105,12 +105,12 @@ def test_what_is_no_rule_is_refused(value):
         export(value)
 
 
-def test_a_rule_on_dask_is_refused_with_the_way_home():
+def test_a_rule_on_dask_is_refused_with_the_remedy():
     with pytest.raises(NotExportableError, match=r"give model\.to_local\(\)"):
         export(DaskSplitConformal())
 
 
-def test_sets_of_labels_are_refused_with_the_way_out():
+def test_sets_of_labels_are_refused_with_the_remedy():
     X, y = load_iris(return_X_y=True)
     model = ConformalClassifier(
         LogisticRegression(max_iter=1000), threshold=SplitConformal(), random_state=0
@@ -120,7 +120,7 @@ def test_sets_of_labels_are_refused_with_the_way_out():
     assert export(model.thresholds_[0]).graph.output[0].name == "threshold"
 
 
-def test_a_score_of_ones_own_is_refused(pairs):
+def test_a_score_of_the_user_is_refused(pairs):
     model = ConformalRegressor(LinearRegression(), OwnScore(), SplitConformal(), random_state=0)
     with pytest.raises(
         NotExportableError, match=r"OwnScore .* invert the score where you serve it"

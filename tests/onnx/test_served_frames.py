@@ -46,7 +46,7 @@ def test_the_default_rule_reads_text_dates_and_gaps(n_jobs, rng):
     assert json.loads(served.graph.metadata_props[-1].value) == list(frame.columns)
 
 
-def test_every_member_of_the_default_index_is_served(rng):
+def test_every_member_of_the_default_regressor_is_served(rng):
     frame, scores = people(rng, 800, 40)
     rule = mixed().fit(frame, scores)
     regressor = rule.partition_.regressor_
@@ -73,7 +73,7 @@ def test_numbers_of_a_frame_are_one_table_in_the_order_of_fit(rng):
 
 @pytest.mark.filterwarnings("ignore::plcp.InfiniteThresholdWarning")
 @pytest.mark.parametrize("column", ["job", "age"])
-def test_mondrian_asks_for_its_column_alone(column, rng):
+def test_mondrian_reads_its_column_alone(column, rng):
     frame, scores = people(rng, 600, 4)
     frame = frame.fillna({"age": 30.0, "job": "none"})
     rule = Mondrian(column).fit(frame, scores)
@@ -89,7 +89,7 @@ def test_a_column_named_as_an_output_is_refused_by_name(rng):
         export(rule)
 
 
-def test_text_that_only_the_default_index_reads_is_refused_elsewhere(rng):
+def test_text_that_only_the_default_regressor_reads_is_refused_elsewhere(rng):
     frame, scores = people(rng, 300, 4)
     rule = mixed().fit(frame[["age", "job"]], scores)
     rule.partition_.regressor_.members = [LinearQuantile()]  # as if these read the frame as it is
@@ -116,7 +116,7 @@ def test_labels_of_objects_are_text_or_numbers(labels, rng):
 
 
 @pytest.mark.parametrize("labels", [[2**53, 2**53 + 1], pd.to_datetime(["2020", "2021"])])
-def test_labels_that_no_graph_tells_apart_are_refused(labels, rng):
+def test_labels_that_doubles_cannot_hold_are_refused(labels, rng):
     frame = pd.DataFrame({"kind": pd.Series(labels).repeat(150)})
     rule = Mondrian("kind").fit(frame, rng.exponential(size=300))
     with pytest.raises(NotExportableError, match="give labels of text"):

@@ -99,14 +99,14 @@ def test_a_model_with_a_graph_is_part_of_it(estimator, score, rule, rng):
 
 
 @pytest.mark.parametrize(("estimator", "score"), OUTSIDE.values(), ids=OUTSIDE)
-def test_a_model_without_a_graph_is_asked_for_its_prediction(estimator, score, rng):
+def test_a_model_without_a_graph_is_an_input(estimator, score, rng):
     X, y = world(rng)
     model = ConformalRegressor(estimator, score, linear_groups(), random_state=0).fit(X, y)
     prediction = score.predictions(model.estimator_, X)
     served, found = assert_intervals(model, X, prediction=prediction)
     assert {*served.inputs} == {"X", "prediction"}
     assert {*found} == {"threshold", "group", "lower", "upper"}
-    assert "prediction of the model, which has no graph here: ask" in served.graph.doc_string
+    assert "prediction of the model, which has no graph here: give" in served.graph.doc_string
 
 
 def test_ends_differ_from_those_of_python_by_two_roundings_at_most(rng):
@@ -187,7 +187,7 @@ def test_a_given_group_beside_a_model_that_reads_all_columns(rng):
     np.testing.assert_array_equal(found["group"], frame["kind"] - 1)
 
 
-def test_several_levels_are_nested_columns(rng):
+def test_several_alphas_are_nested_columns(rng):
     X, y = world(rng)
     rule = linear_groups().set_params(alpha=[0.3, 0.1])
     model = ConformalRegressor(LinearRegression(), threshold=rule, random_state=0).fit(X, y)
@@ -201,7 +201,7 @@ def test_several_levels_are_nested_columns(rng):
     assert json.loads(facts["alpha"]) == [0.3, 0.1]
 
 
-def test_several_levels_of_both_sides_are_served(rng):
+def test_several_alphas_of_both_sides_are_served(rng):
     X, y = world(rng)
     model = ConformalRegressor(
         LinearRegression(), SignedResidual("both"), SplitConformal([0.1, 0.4]), random_state=0
@@ -213,7 +213,7 @@ def test_several_levels_of_both_sides_are_served(rng):
     assert found["threshold"].shape == (len(X), 4)
 
 
-def test_both_sides_share_alpha_and_the_metadata_tell_the_whole(rng):
+def test_both_sides_share_alpha_and_the_metadata_hold_the_sum(rng):
     X, y = world(rng)
     model = ConformalRegressor(
         LinearRegression(), SignedResidual("both"), SplitConformal(0.2), random_state=0

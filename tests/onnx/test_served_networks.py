@@ -38,14 +38,14 @@ IMAGES = {
 @pytest.mark.filterwarnings("ignore::plcp.partitions.CollapseWarning")  # of short training
 @pytest.mark.parametrize("module", VECTORS.values(), ids=VECTORS)
 @pytest.mark.parametrize("structure", ["ordered", "softmax"])
-def test_vectors_are_answered_alike(module, structure, rng):
+def test_vectors_are_predicted_alike(module, structure, rng):
     X, scores = draw(rng, 300)
     rule = rule_of(module, epochs=10, structure=structure).fit(X, scores)
     assert_served(rule, draw(rng, 500)[0])
 
 
 @pytest.mark.parametrize("module", IMAGES.values(), ids=IMAGES)
-def test_images_are_answered_alike(module, rng):
+def test_images_are_predicted_alike(module, rng):
     images, scores = draw_images(rng)
     rule = rule_of(module).fit(images / 255, scores)
     served = assert_served(rule, draw_images(rng)[0] / 255)

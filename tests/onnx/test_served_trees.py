@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from plcp import PLCP, OrderedPartition, Rectified
 from plcp.onnx.graph import IR_VERSION, VERSIONS, Graph
-from plcp.onnx.trees import forest
+from plcp.onnx.regressors import forest
 from plcp.regressors import StackedQuantile
 from plcp.regressors._fast_trees import Trees, joined
 from plcp.regressors.encoding import CategoryMeans
@@ -134,7 +134,7 @@ def boosted(**options):
 
 @pytest.mark.parametrize("n_codes", [3, 100])
 @pytest.mark.parametrize("offset", [0.0, 0.5, -7.0])
-def test_codes_of_categories_are_told_apart_and_unseen_ones_are_missing(n_codes, offset, rng):
+def test_codes_of_categories_are_distinguished_and_unseen_ones_are_missing(n_codes, offset, rng):
     X, scores = coded(rng, 800, n_codes)
     X[:, 0] += offset
     regressor = boosted(categorical_features=[True, False])
@@ -156,7 +156,7 @@ def test_means_stand_for_codes_of_many_categories(rng):
 
 
 @pytest.mark.parametrize("gaps", [False, True])
-def test_trees_of_lightgbm_take_tiny_numbers_for_zero_and_gaps_as_they_learned(gaps, rng):
+def test_trees_of_lightgbm_take_tiny_numbers_for_zero_and_gaps_as_in_fit(gaps, rng):
     X, scores = coded(rng, 800, 5)
     regressor = LGBMRegressor(
         objective="quantile", alpha=0.9, n_estimators=10, n_jobs=1, verbose=-1
@@ -167,7 +167,7 @@ def test_trees_of_lightgbm_take_tiny_numbers_for_zero_and_gaps_as_they_learned(g
     assert_served(rule, np.vstack([X, tiny]) if gaps else np.vstack([np.nan_to_num(X), tiny]))
 
 
-def test_another_runtime_answers_alike(rng):
+def test_another_runtime_predicts_alike(rng):
     X, scores = coded(rng, 400, 5)
     regressor = boosted(categorical_features=[True, False])
     rule = PLCP(OrderedPartition(regressor), n_groups=3, random_state=0).fit(X, scores)

@@ -26,7 +26,7 @@ class Memory(RegressorMixin, BaseEstimator):
 
 @pytest.mark.parametrize("cv", [2, 3, 5])
 @pytest.mark.parametrize("n_repeats", [1, 3])
-def test_no_model_knows_the_row_it_speaks_of(cv, n_repeats):
+def test_out_of_fold_values_come_from_models_without_the_row(cv, n_repeats):
     X, y = np.arange(31.0)[:, None], np.zeros(31)
     regressor = CrossFitted(Memory(), cv=cv, n_repeats=n_repeats, random_state=0).fit(X, y)
     assert regressor.out_of_fold_.max() == 0
@@ -45,7 +45,7 @@ class Mean(RegressorMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize("n_repeats", [1, 3])
-def test_models_that_differ_by_a_constant_do_not_tell_folds_apart(rng, n_repeats):
+def test_models_that_differ_by_a_constant_do_not_separate_folds(rng, n_repeats):
     """A model without the largest scores predicts less: its fold must not be known by that."""
     X, scores = rng.normal(size=(50, 1)), rng.exponential(size=50)
     regressor = CrossFitted(Mean(), n_repeats=n_repeats, random_state=0).fit(X, scores)
@@ -54,7 +54,7 @@ def test_models_that_differ_by_a_constant_do_not_tell_folds_apart(rng, n_repeats
 
 
 @pytest.mark.parametrize("is_scale", [False, True])
-def test_levels_of_models_are_taken_out_whatever_they_are(rng, is_scale):
+def test_constant_differences_between_models_are_removed(rng, is_scale):
     """Additive rows and models (of scales: their logarithms) leave the rows' effects."""
     folds = make_folds(
         rng.normal(size=(40, 2)), rng.normal(size=40), 4, 3, np.random.RandomState(0)
@@ -83,7 +83,7 @@ def test_given_folds_are_used_as_they_are(rng):
     np.testing.assert_array_equal(same.out_of_fold_, listed.out_of_fold_)
 
 
-def test_every_row_is_held_out_once_a_repeat():
+def test_every_row_is_held_out_once_per_repeat():
     folds = make_folds(np.arange(20.0)[:, None], np.zeros(20), 4, 3, np.random.RandomState(0))
     held = np.bincount(np.concatenate([hold for _, hold in folds]), minlength=20)
     assert (held == 3).all()
@@ -145,13 +145,13 @@ def test_weights_reach_the_last_step_of_a_pipeline(rng):
     np.testing.assert_allclose(weighted.out_of_fold_, plain.out_of_fold_)
 
 
-def test_weights_that_an_index_cannot_take_are_refused(rng):
+def test_weights_that_a_regressor_cannot_take_are_refused(rng):
     X, y = rng.normal(size=(20, 1)), rng.normal(size=20)
     with pytest.raises(ValueError, match="KNeighborsRegressor does not accept sample_weight"):
         CrossFitted(KNeighborsRegressor(2)).fit(X, y, sample_weight=np.arange(20.0))
 
 
-def test_progress_bar_is_shown_when_asked_for(rng, capsys):
+def test_progress_bar_is_shown_if_verbose(rng, capsys):
     X, y = rng.normal(size=(20, 1)), rng.normal(size=20)
     CrossFitted(LinearQuantile(), verbose=True).fit(X, y)
     assert "LinearQuantile" in capsys.readouterr().err

@@ -58,7 +58,7 @@ def test_blocks_do_not_matter(rng):
     np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-6)
 
 
-def test_scaling_the_scores_scales_the_index(rng):
+def test_scaling_the_scores_scales_the_regressor(rng):
     X = rng.normal(size=(400, 3))
     scores = np.abs(rng.normal(size=400)) * np.exp(X[:, 0] / 2)
     one, other = SparseScale().fit(X, scores), SparseScale().fit(X, 8 * scores)

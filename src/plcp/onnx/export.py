@@ -1,4 +1,4 @@
-"""What a graph says of itself."""
+"""Export of a fitted rule or ConformalRegressor as an ONNX graph that describes itself."""
 
 import json
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ MEANINGS = {
 }
 
 
-class Words(NamedTuple):
+class Description(NamedTuple):
     """A text for people, and facts for programs."""
 
     text: str
     facts: dict[str, str]
 
 
-def told(graph: Graph, model: Any, tails: list[Any], shown: Any) -> Words:
+def describe(graph: Graph, model: Any, tails: list[Any], shown: Any) -> Description:
     """What goes in, what comes out, and what holds; ``tails``: the rule of each."""
     names = [str(name) for name in getattr(shown, "feature_names_in_", [])]
     facts = {
@@ -52,11 +52,11 @@ def told(graph: Graph, model: Any, tails: list[Any], shown: Any) -> Words:
         *(_line("Output", value) for value in graph.outputs),
         model.guarantee_,
     ]
-    return Words("\n".join(lines), facts)
+    return Description("\n".join(lines), facts)
 
 
 def _alpha(tails: list[Any]) -> float | list[float]:
-    """Level of the sets, of which each tail has a share; a list where there are several."""
+    """Alpha of the sets, of which each tail has a share; a list where there are several."""
     levels = [sum(shares) for shares in zip(*(check_alphas(t.alpha) for t in tails), strict=True)]
     return levels if is_several(tails[0].alpha) else levels[0]
 
@@ -66,7 +66,7 @@ def _line(what: str, value: ValueInfoProto) -> str:
     shape = ", ".join(d.dim_param or str(d.dim_value) for d in kind.shape.dim)
     meaning = MEANINGS.get(value.name, "a column of the rows")
     if (what, value.name) == ("Input", "prediction"):
-        meaning += ", which has no graph here: ask it for the same rows"
+        meaning += ", which has no graph here: give its prediction of the same rows"
     return f"{what} {value.name} ({shape}), {KINDS[kind.elem_type]}: {meaning}."
 
 
@@ -81,7 +81,7 @@ def export(model: Any, path: str | Path | None = None) -> ModelProto:
     Rows go in as one table ``X`` of doubles, (n, d), columns as in fit: cast single precision to
     double first, as scikit-learn does. Gaps are nan, codes of categories numbers, dates days since
     1970. Where the rule was fitted to a data frame with text, each column is an input of its own
-    name, (n, 1), of strings or doubles, and text that was not seen in fit counts as missing. Rows
+    name, (n, 1), of strings or doubles, and text that did not occur in fit counts as missing. Rows
     that ``predict`` would refuse (infinite numbers, nan where the rule takes none, numbers too
     large for those who do sums) are given an infinite threshold and group -1.
 
@@ -105,7 +105,7 @@ def export(model: Any, path: str | Path | None = None) -> ModelProto:
     Returns
     -------
     onnx.ModelProto
-        The graph. Its ``doc_string`` says what goes in and comes out, its metadata hold alpha, the
+        The graph. Its ``doc_string`` states inputs and outputs, its metadata hold alpha, the
         guarantee, the names of the features and the version of plcp.
 
     Examples
@@ -127,11 +127,11 @@ def export(model: Any, path: str | Path | None = None) -> ModelProto:
     graph = Graph()
     if isinstance(model, ConformalRegressor):
         _add_model(graph, model)
-        words = told(graph, model, model.thresholds_, columns_source(model))
+        description = describe(graph, model, model.thresholds_, columns_source(model))
     else:
         _give(graph, [answers(inputs_of(graph, model, model), model)])
-        words = told(graph, model, [model], model)
-    exported = _finished(graph, words)
+        description = describe(graph, model, [model], model)
+    exported = _finished(graph, description)
     if path is not None:
         with write_atomically(path, force=True) as temporary:
             temporary.write_bytes(exported.SerializeToString())
@@ -181,7 +181,7 @@ def _give(graph: Graph, tails: Sequence[Sequence[Answer]]) -> None:
         graph.output("group", graph.side_by_side(groups), "int64", len(groups))
 
 
-def _finished(graph: Graph, words: Words) -> ModelProto:
+def _finished(graph: Graph, description: Description) -> ModelProto:
     inner = helper.make_graph(
         graph.nodes, "plcp", graph.used_inputs(), graph.outputs, graph.constants
     )
@@ -191,10 +191,10 @@ def _finished(graph: Graph, words: Words) -> ModelProto:
         opset_imports=versions,
         ir_version=IR_VERSION,
         producer_name="plcp",
-        producer_version=words.facts["plcp_version"],
-        doc_string=words.text,
+        producer_version=description.facts["plcp_version"],
+        doc_string=description.text,
     )
-    helper.set_model_props(exported, words.facts)
+    helper.set_model_props(exported, description.facts)
     checker.check_model(exported)
     return exported
 

@@ -1,4 +1,4 @@
-"""What is said where a part of a model has no place in a graph."""
+"""The graph under construction: nodes, constants, inputs, and the rows that parts read."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from plcp.thresholds.base import has_alphas
 
 
 def refused(part: Any, why: str, remedy: str) -> NotExportableError:
-    """Return the complaint that names the part and the remedy."""
+    """Return an error that names the part and the remedy."""
     name = part if isinstance(part, str) else type(part).__name__
     return NotExportableError(f"{name} cannot be exported to ONNX: {why}; {remedy}")
 
@@ -79,7 +79,7 @@ class Graph:
         return list(self._constants.values())
 
     def input(self, name: str, kind: str, *shape: int) -> str:
-        """Add an input of so many numbers a row."""
+        """Add an input of so many numbers per row."""
         self.inputs[name] = described(name, kind, *shape)
         return name
 
@@ -109,11 +109,11 @@ class Graph:
         return tables[0] if len(tables) == 1 else self.add("Concat", *tables, axis=1)
 
     def reduce(self, kind: str, table: str) -> str:
-        """Return one number a row: "ReduceSum", "ReduceMean", "ReduceMax" of its columns."""
+        """Return one number per row: "ReduceSum", "ReduceMean", "ReduceMax" of its columns."""
         return self.add(kind, table, self.constant(np.array([1])), keepdims=1)
 
     def look_up(self, values: NDArray[Any], places: str) -> str:
-        """Return the value at each place, which are whole numbers, one a row."""
+        """Return the value at each place, which are whole numbers, one per row."""
         return self.add("Gather", self.constant(values), places, axis=0)
 
     def flat(self, column: str) -> str:
@@ -165,7 +165,7 @@ class Rows(ABC):
         """Number of columns."""
 
     @abstractmethod
-    def numbers(self, asking: Any) -> str:
+    def numbers(self, reader: Any) -> str:
         """Return the table of all columns, for a part that reads numbers alone."""
 
     @abstractmethod
@@ -210,7 +210,7 @@ class Table(Rows):
         """Number of columns."""
         return self.shape[0]
 
-    def numbers(self, asking: Any) -> str:
+    def numbers(self, reader: Any) -> str:
         """Return the table itself."""
         return self.name
 
@@ -243,12 +243,12 @@ class Frame(Rows):
         """Number of columns."""
         return len(self.names)
 
-    def numbers(self, asking: Any) -> str:
+    def numbers(self, reader: Any) -> str:
         """Return the table of all columns, if none holds text."""
         text = [name for name in self.names if name in self.text]
         if text:
             raise refused(
-                asking,
+                reader,
                 f"the columns {text} hold text, which only the default regressor reads",
                 "encode them before the fit, or use the default partition",
             )
@@ -311,13 +311,13 @@ def text_columns(rule: Any) -> set[int]:
 
 
 def names_a_column(rule: Any) -> bool:
-    """Whether a rule looks at one column of a frame alone, whatever the others hold."""
+    """Whether a rule reads one column of a frame alone, whatever the others hold."""
     single = isinstance(rule, Mondrian) and isinstance(rule.groups, str | int)
     return single and hasattr(rule, "feature_names_in_")
 
 
 def labels_of(rule: Mondrian) -> NDArray[Any]:
-    """Labels of given groups: text, or numbers that doubles tell apart."""
+    """Labels of given groups: text, or numbers that doubles can hold."""
     groups = rule.rules_[0].groups_ if has_alphas(rule) else rule.groups_
     labels = np.array(groups.tolist())
     if labels.dtype.kind == "U":
@@ -325,7 +325,7 @@ def labels_of(rule: Mondrian) -> NDArray[Any]:
     if labels.dtype.kind not in "biuf" or labels.astype(float).tolist() != labels.tolist():
         raise refused(
             rule,
-            "its labels are neither text nor numbers that doubles tell apart",
+            "its labels are neither text nor numbers that doubles can hold",
             "give labels of text",
         )
     return labels.astype(float)

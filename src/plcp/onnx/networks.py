@@ -25,7 +25,7 @@ def network_quantile(rows: Rows, model: Any) -> str:
 def network_outputs(rows: Rows, model: Any) -> str:
     """Outputs of the network of a ``TorchQuantile`` or ``TorchPartition``, as doubles."""
     graph = rows.graph
-    single = graph.cast(rows.numbers(model), "float")  # as networks think
+    single = graph.cast(rows.numbers(model), "float")  # as networks compute
     return graph.cast(_outputs(graph, single, model.network_), "double")
 
 
@@ -49,7 +49,7 @@ def _standardise(graph: Graph, given: str, module: Any) -> str:
 
 def _batch_norm(graph: Graph, given: str, module: Any) -> str:
     if module.running_mean is None:
-        raise refused(module, "it goes by the rows around", "leave track_running_stats as it is")
+        raise refused(module, "it depends on the rows around", "leave track_running_stats as it is")
     learned = module.weight, module.bias, module.running_mean, module.running_var
     return _normalised(graph, given, *learned, module.eps)
 

@@ -1,4 +1,4 @@
-"""Fitted partitions: the interval a row falls into, or its memberships of all groups."""
+"""Fitted partitions, scores and threshold rules as graphs."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -12,8 +12,7 @@ from plcp._validation import LARGEST_FEATURE, takes_nan
 from plcp.exceptions import NotExportableError
 from plcp.models import MeanScalePair, QuantilePair
 from plcp.onnx.graph import Graph, Rows, labels_of, place_of, refused
-from plcp.onnx.regressors import regressor
-from plcp.onnx.trees import check_numbers, forest, predictions
+from plcp.onnx.regressors import check_numbers, forest, predictions, regressor
 from plcp.partitions import ClassifierPartition, OrderedPartition, SoftmaxPartition, TreePartition
 from plcp.partitions.base import ROUNDING
 from plcp.partitions.crossfit import CrossFittedPartition
@@ -77,7 +76,7 @@ def likeliest(graph: Graph, table: str) -> str:
 
 
 def is_torch_partition(partition: Any) -> bool:
-    """Whether this is a network of ours; whoever has one has imported torch already."""
+    """Whether this is a network of ours; torch is imported already then."""
     torch = sys.modules.get("plcp.partitions.torch")
     return torch is not None and type(partition) is torch.TorchPartition
 
@@ -113,7 +112,7 @@ def _leaves(rows: Rows, partition: TreePartition) -> str:
 
 
 def _classes(rows: Rows, partition: ClassifierPartition) -> str:
-    """One for the group of the likeliest class, as the default classifier tells it."""
+    """One for the group of the likeliest class, as the default classifier predicts it."""
     graph, model = rows.graph, partition.classifier_
     if isinstance(model, int):  # a lone group
         known = np.eye(partition.n_groups_)[[partition._group_of[model]]]
@@ -127,7 +126,7 @@ def _classes(rows: Rows, partition: ClassifierPartition) -> str:
     boosters = [Booster(model, number=i) for i in range(model.n_trees_per_iteration_)]
     check_numbers(boosters)
     (raw,) = predictions(graph, rows.numbers(model), rows.width, [boosters])
-    if len(boosters) == 1:  # the sign tells two classes apart
+    if len(boosters) == 1:  # the sign decides between two classes
         raw = graph.side_by_side([graph.constant_like(raw, 0.0), raw])
     likeliest_class = graph.add("ArgMax", raw, axis=1, keepdims=0)
     groups = partition._group_of[model.classes_]
@@ -173,7 +172,7 @@ def has_graph(rows: Rows, model: Any, columns: int) -> bool:
 
 
 def ends(graph: Graph, score: Any, given: str, thresholds: list[str]) -> tuple[str, str]:
-    """Lower and upper ends, (n, levels), of thresholds of the same shape, one a tail."""
+    """Lower and upper ends, (n, levels), of thresholds of the same shape, one per tail."""
     below, above = thresholds[0], thresholds[-1]
     low = high = given
     if type(score) is NormalizedResidual:
@@ -221,9 +220,9 @@ class Answer(NamedTuple):
 
 
 def answers(rows: Rows, rule: Any) -> list[Answer]:
-    """What a fitted rule gives to rows, one answer a level; thresholds never cross.
+    """What a fitted rule gives to rows, one answer per alpha; thresholds never cross.
 
-    Groups that all levels share are told once.
+    Groups that all alphas share are given once.
     """
     if not has_alphas(rule):
         return [answer(rows, rule)]
@@ -349,7 +348,7 @@ def _mean_level(graph: Graph, merged: str, levels: FloatArray) -> str:
 def _where_known(rows: Rows, rule: Any, values: str, found: Answer) -> Answer:
     """Infinite thresholds, and group -1, for rows that ``predict`` would refuse.
 
-    A graph cannot complain of an infinite number, of a gap where the rule takes none, or of a
+    A graph cannot refuse an infinite number, of a gap where the rule takes none, or of a
     number too large for those who do sums.
     """
     graph, zero = rows.graph, rows.graph.constant(0.0)

@@ -48,13 +48,13 @@ class ColorfulQuantile(ScoreRegressor):
         ``sample_weight``. None: a small ``HistGradientBoostingRegressor``, for data frames with
         strings, categories and gaps too.
     quantile : float or None, default=None
-        Level τ. None: 0.5 alone, 1 - alpha inside a partition or rule.
+        Quantile τ. None: 0.5 alone, 1 - alpha inside a partition or rule.
     delta : float or None, default=None
         Distance of the two levels from τ, at most half-way to 0 and to 1. None: just that far.
     mixing : float, default=0.5
         Share of the density in a row's weight, the rest being one: w = 1 - mixing + mixing · w.
     cv : int, splitter of scikit-learn or iterable of (learn, hold) rows, default=3
-        Folds, so that no row is weighed by models that saw it.
+        Folds, so that no row is weighed by models fitted to it.
     random_state : int, RandomState or None
         Seed of the folds, and of what the regressor draws.
 

@@ -118,7 +118,7 @@ def taken_apart(model: Any) -> Parts | None:
 
 
 def _without_rare_apart(model: Pipeline) -> Parts | None:
-    """A booster that never saw rare categories takes them for missing without being told to."""
+    """A booster that was fitted without rare categories takes them for missing by itself."""
     first, last = model[0], model[-1]
     if len(model) != 2 or not isinstance(first, FunctionTransformer):
         return None
@@ -126,8 +126,8 @@ def _without_rare_apart(model: Pipeline) -> Parts | None:
     if first.func is not without_rare or parts is None:
         return None
     columns = np.flatnonzero(first.kw_args["columns"]).tolist()
-    told = all(booster.holds_codes(i) for booster in parts.boosters for i in columns)
-    return parts if told else None
+    known = all(booster.holds_codes(i) for booster in parts.boosters for i in columns)
+    return parts if known else None
 
 
 COLUMNS = ("n_features_in_", "feature_names_in_", "_column_texts")  # what checked rows leave
@@ -139,8 +139,8 @@ ROUNDING = 1e-9  # predictions that differ by less, relative to their size, are 
 class CrossFitted(ScoreRegressor):
     """The average of a regressor's fold models, with its out-of-fold values on the fitted rows.
 
-    Row j's out-of-fold value comes from models that never saw it, so thresholds read off it are
-    honest. New rows are served by the average of all fold models, which is less noisy than the
+    Row j's out-of-fold value comes from models fitted without it, so thresholds based on it are
+    valid. New rows are served by the average of all fold models, which is less noisy than the
     one model behind an out-of-fold value and would over-cover; repeating the folds evens that out.
 
     Parameters
@@ -165,7 +165,7 @@ class CrossFitted(ScoreRegressor):
     out_of_fold_ : ndarray of shape (n,)
         Mean over repeats of each row's value by the model that did not see it.
     history_ : list of dict
-        Iterations of each fold model, of those that tell.
+        Iterations of each fold model, of those with a ``history_``.
     models_ : list
         The fold models; linear ones are averaged into one (``SparseScale``: their variances).
 
@@ -258,7 +258,7 @@ class CrossFitted(ScoreRegressor):
         return AveragedBoosters.of(self.models_)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is kept on disk: tables are made anew."""
+        """Return what is kept on disk: tables are made again."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_tables"}
 
@@ -276,7 +276,7 @@ class CrossFitted(ScoreRegressor):
 
 
 def histories(models: list[Any]) -> list[dict[str, Any]]:
-    """What each iteration of each model reached, for models that tell."""
+    """What each iteration of each model reached, for models with a ``history_``."""
     return [
         {"model": number, **step}
         for number, model in enumerate(models)

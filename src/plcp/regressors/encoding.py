@@ -36,7 +36,7 @@ _UNSEEN: ContextVar[dict[Any, Counter[str]] | None] = ContextVar("unseen", defau
 
 
 class Read(NamedTuple):
-    """Kind of a column (None: all missing), and its values: one a row, or one at each place.
+    """Kind of a column (None: all missing), and its values: one per row, or one at each place.
 
     ``places`` are those of all rows, the one after the last value where a row has none.
     """
@@ -52,7 +52,7 @@ class Read(NamedTuple):
         return np.bincount(self.places, minlength=len(self.values))[: len(self.values)]
 
     def spread(self, numbers: FloatArray) -> FloatArray:
-        """Return one number a row, given one for each of the values."""
+        """Return one number per row, given one for each of the values."""
         return numbers if self.places is None else np.append(numbers, np.nan)[self.places]
 
 
@@ -137,11 +137,11 @@ class TableEncoder(TransformerMixin, Estimator):
 
 @contextmanager
 def warning_of_unseen() -> Iterator[None]:
-    """Warn once of categories that none of the encoders asked within has seen, counted by column.
+    """Warn once of categories that no encoder within has seen, counted by column.
 
-    A fit predicts held-out rows too, of which it need not warn: so new rows are asked for within.
+    A fit predicts held-out rows too, of which it need not warn: only new rows are predicted within.
     """
-    if _UNSEEN.get() is not None:  # the outermost speaks
+    if _UNSEEN.get() is not None:  # the outermost warns
         yield
         return
     found: dict[Any, Counter[str]] = {}
@@ -154,7 +154,7 @@ def warning_of_unseen() -> Iterator[None]:
 
 
 def _count_unseen(name: Any, column: Read, codes: FloatArray) -> None:
-    """Note the values without a code, if they are asked for; fewer than others noted."""
+    """Count the values without a code, if somewhere they are counted; the least over encoders."""
     found = _UNSEEN.get()
     if found is None:
         return
@@ -190,8 +190,8 @@ def read_column(X: Any, name: Any) -> Read:
 
 
 def _values(name: Any, column: Any) -> tuple[str | None, NDArray[Any]]:
-    """Kind of a column (None: all missing) and its values; unequal kinds are told by their text."""
-    if getattr(column.dtype, "tz", None) is not None:  # pandas would give one object a row
+    """Kind of a column (None: all missing), TEXT where types differ, and its values."""
+    if getattr(column.dtype, "tz", None) is not None:  # pandas would give one object per row
         column = column.dt.tz_convert(None)
     try:
         values = np.asarray(column)
@@ -280,7 +280,7 @@ class CategoryMeans(ScoreRegressor):
     columns : array of bool, shape (n_features,)
         Which columns hold codes 0, 1, … or nan.
     cv : int, default=5
-        Folds, so that no row that teaches the regressor has a part in the means it is given.
+        Folds, so that no training row has a part in the means it is given.
     random_state : int, RandomState or None
         Seed of the folds.
 

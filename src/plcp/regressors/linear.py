@@ -174,8 +174,8 @@ def standardisation(X: Array, weight: Array, fit_intercept: bool) -> tuple[Array
     first *= fit_intercept
     deviation = np.sqrt(np.maximum(second - first**2, 0))
     centre = origin + first
-    told = deviation > RESOLVED * np.abs(centre)
-    return centre, np.divide(1, deviation, out=np.zeros_like(deviation), where=told)
+    varies = deviation > RESOLVED * np.abs(centre)
+    return centre, np.divide(1, deviation, out=np.zeros_like(deviation), where=varies)
 
 
 def line_search(slope: Callable[[float], float], initial: float) -> float:
@@ -385,7 +385,7 @@ def minimise_by_side(
 ) -> Fit:
     """Minimiser with far values drawn near, if that leaves them on their side of the line.
 
-    The optimum asks only for the side of a value, but the loss of a far one would drown that of
+    The optimum depends only on the side of a value, but the loss of a far one would drown that of
     all others, and with it a gap that is small only in comparison.
     """
     near = np.clip(objective.y, *near_range(objective.y, objective.weight))
@@ -407,6 +407,6 @@ def near_range(y: Array, weight: Array) -> tuple[float, float]:
     """
     median = weighted_quantile(y, weight, 0.5)
     distances = np.abs(y - median)
-    # The values at the median tell nothing about the spread of the others.
+    # The values at the median carry no information on the spread of the others.
     typical = weighted_quantile(distances, weight * (distances > 0), 0.5)
     return median - FAR * typical, median + FAR * typical

@@ -151,7 +151,7 @@ class SparseScale(ScoreRegressor):
     def _moments(
         self, X: FloatArray, target: FloatArray, weights: FloatArray, folds: IntArray
     ) -> FloatArray:
-        """Second moments of (1, columns, target), one matrix a fold.
+        """Second moments of (1, columns, target), one matrix per fold.
 
         They are taken about the means: no cancellation where a mean dwarfs its column's spread.
         """
@@ -256,7 +256,7 @@ def lasso_from_moments(
     values = (V[:, keep].T @ target) * keep.sum() / roots
     penalties = relative_penalties * largest
     with warnings.catch_warnings():
-        # Columns that say the same take ages to part; what is held out judges the fit as it is.
+        # Collinear columns converge slowly; held-out rows judge the fit as it is.
         warnings.simplefilter("ignore", ConvergenceWarning)
         _, path, _ = lasso_path(rows, values, alphas=penalties, tol=1e-3, max_iter=1_000)
     coefs = (path / spread[:, None]).T

@@ -44,7 +44,7 @@ class StackedQuantile(ScoreRegressor):
     Parameters
     ----------
     quantile : float or None, default=None
-        Level of the quantile. None: 0.5 alone, 1 - alpha inside a partition.
+        Quantile to estimate. None: 0.5 alone, 1 - alpha inside a partition.
     members : list of regressors or None, default=None
         None: for nonnegative scores ``ScaledQuantile`` and ``SparseScale``, for signed ones
         ``HistGradientBoostingRegressor(loss="quantile")``, for fewer than 100 rows none. Data
@@ -59,7 +59,7 @@ class StackedQuantile(ScoreRegressor):
     weights_ : ndarray of shape (n_members + 1,)
         Weight of each member, the constant last.
     out_of_fold_ : ndarray of shape (n,)
-        Prediction of each fitted row by models that never saw it; only what all rows share
+        Prediction of each fitted row by models fitted without it; only what all rows share
         (penalties, factors, weights) was chosen with it.
     history_ : list of dict
         Out-of-fold loss and weight of each member.
@@ -240,7 +240,7 @@ def mixing_weights(
     The loss is the pinball loss of the mixture, once shifted, relative to the constant's. With
     many rows this is the best mixture; with few, near ties are averaged and not decided. A mixture
     whose gain on the constant is below half of its standard error leaves all weight to the
-    constant: a whole one would cost 3 % of the MSCE where 300 rows have something to teach.
+    constant: a whole one would cost 3 % of the MSCE where 300 rows have something to learn from.
     """
     candidates = np.array(list(compositions(STEPS, len(values)))) / STEPS
 

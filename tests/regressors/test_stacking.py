@@ -63,7 +63,7 @@ def test_signed_scores_use_shifts_and_move_with_a_constant(rng):
     np.testing.assert_allclose(one.predict(X) - 50.0, other.predict(X), rtol=1e-6)
 
 
-def test_scaling_the_scores_scales_the_index(rng):
+def test_scaling_the_scores_scales_the_regressor(rng):
     task = make_nonlinear(600, random_state=0)
     one, other = (
         StackedQuantile(quantile=0.9, random_state=0).fit(task.X, c * task.scores)
@@ -83,7 +83,7 @@ def test_members_of_the_users_own_are_mixed(rng):
     assert len(regressor.weights_) == 3
 
 
-def test_members_without_weight_are_not_asked(rng):
+def test_members_without_weight_do_not_predict(rng):
     task = make_synthetic(3000, random_state=0)
     regressor = StackedQuantile(quantile=0.9, random_state=0).fit(task.X, task.scores)
     expected = regressor.predict(task.X)
@@ -107,7 +107,7 @@ def test_whole_weights_are_repeated_rows_for_the_quantile(rng):
     assert quantile_at(values, counts.astype(float), 0.9) == repeated
 
 
-def test_scales_a_thousand_times_apart_are_told_apart(rng):
+def test_scales_a_thousand_times_apart_are_distinguished(rng):
     X = rng.uniform(-1, 1, size=(2000, 1))
     scores = np.abs(rng.normal(size=2000)) * np.where(X[:, 0] > 0, 5.0, 0.005)
     regressor = StackedQuantile(quantile=0.9, random_state=0).fit(X, scores)
@@ -129,7 +129,7 @@ def test_rounding_below_zero_does_not_make_scores_signed(rng):
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_extreme_units_do_no_harm(size):
+def test_extreme_units_change_nothing(size):
     task = make_synthetic(300, random_state=0)
     one, other = (
         StackedQuantile(quantile=0.9, random_state=0).fit(task.X, c * task.scores)

@@ -1,4 +1,4 @@
-"""A row's prediction is the same to the last bit in any company and in any layout of memory."""
+"""What regressors share: quantiles and seeds they are given, and exact lines."""
 
 from fractions import Fraction
 
@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, QuantileRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from plcp.regressors import (
     LinearQuantile,
@@ -14,8 +18,27 @@ from plcp.regressors import (
     StackedQuantile,
     base as lines,
 )
-from plcp.regressors.base import line
+from plcp.regressors.base import at_level, line, seeded
 from strategies import few
+
+
+def test_open_quantile_is_set_inside_a_pipeline():
+    pipe = make_pipeline(StandardScaler(), LinearQuantile())
+    assert at_level(pipe, 0.8).get_params()["linearquantile__quantile"] == 0.8
+    assert pipe.get_params()["linearquantile__quantile"] is None
+
+
+def test_given_quantile_is_kept():
+    assert at_level(QuantileRegressor(quantile=0.7), 0.9).quantile == 0.7
+    assert at_level(LinearRegression(), 0.9).get_params() == LinearRegression().get_params()
+
+
+def test_each_open_seed_is_drawn():
+    rng = np.random.RandomState(0)
+    assert seeded(HistGradientBoostingRegressor(random_state=5), rng).random_state == 5
+    first, second = (seeded(HistGradientBoostingRegressor(), rng).random_state for _ in range(2))
+    assert first != second
+
 
 LAYOUTS = {
     "C": np.ascontiguousarray,
@@ -76,7 +99,7 @@ def test_no_rows_have_no_values():
         StackedQuantile(0.9, random_state=0),
     ],
 )
-def test_an_index_predicts_each_row_by_itself(regressor, kind, rng):
+def test_a_regressor_predicts_each_row_by_itself(regressor, kind, rng):
     X = rng.standard_normal((400, 9))
     X[:, 8] = rng.integers(0, 4, 400)
     X = X.astype(kind)
@@ -86,13 +109,3 @@ def test_an_index_predicts_each_row_by_itself(regressor, kind, rng):
     alone = np.concatenate([regressor.predict(row[None]) for row in X[:101]])
     for layout in LAYOUTS.values():
         assert_array_equal(regressor.predict(layout(X[:101])), alone)
-
-
-def test_tables_of_trees_predict_each_row_as_trees_do(rng):
-    X = rng.standard_normal((11_000, 5))
-    regressor = StackedQuantile(0.9, n_repeats=1, random_state=0)
-    regressor.fit(X[:1000], np.abs(X[:1000, 0] * rng.standard_normal(1000)))
-    by_trees = np.concatenate(
-        [regressor.predict(X[start : start + 7]) for start in range(0, 70, 7)]
-    )
-    assert_array_equal(regressor.predict(X)[:70], by_trees)
