@@ -74,8 +74,8 @@ from plcp.tables import Applier, TabularModel, calibrate, choose_roles
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "storage"))
 
 import saved_examples
-import test_saved_boosters
-import test_saved_pipelines
+import test_pipelines
+import test_trees
 from make_stored_files import FILES
 
 ROWS = 9
@@ -174,15 +174,15 @@ def _of_plcp() -> Iterator[tuple[str, Any, Any]]:
 
 
 def _pipelines() -> Iterator[tuple[str, Any, Any]]:
-    table = test_saved_pipelines.table
-    for name, model in test_saved_pipelines.MODELS.items():
-        y = test_saved_pipelines.labels if is_classifier(model) else test_saved_pipelines.y
+    table = test_pipelines.table
+    for name, model in test_pipelines.MODELS.items():
+        y = test_pipelines.labels if is_classifier(model) else test_pipelines.y
         yield name, model.fit(table, y), table
 
 
 def _boosters() -> Iterator[tuple[str, Any, Any]]:
-    for name, make in test_saved_boosters.MODELS.items():
-        yield name, make(), test_saved_boosters.frame if "frame" in name else test_saved_boosters.X
+    for name, make in test_trees.MODELS.items():
+        yield name, make(), test_trees.frame if "frame" in name else test_trees.X
 
 
 def _own() -> Iterator[tuple[str, Any, Any]]:

@@ -18,9 +18,9 @@ def closed(parts, path):
     return path
 
 
-def resealed(parts, path, **told):
-    """Write parts with the checksums that they must have, and something else in the manifest."""
-    manifest = {**json.loads(parts[MANIFEST]), **told}
+def resealed(parts, path, **changes):
+    """Write parts with the checksums that they must have, and with changes of the manifest."""
+    manifest = {**json.loads(parts[MANIFEST]), **changes}
     manifest.pop("parts")
     inner = {name: part for name, part in parts.items() if name not in (MANIFEST, SEAL)}
     return closed(seal(manifest, inner), path)

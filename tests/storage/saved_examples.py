@@ -1,4 +1,4 @@
-"""A fitted model of every public class, and all that it answers."""
+"""A fitted model of every public class, and all that it predicts."""
 
 import inspect
 import warnings
@@ -80,7 +80,7 @@ def quietly(make):
 
 
 def fitted(model, X=plane, y=task.scores, **options):
-    """Fit without a word."""
+    """Fit without warnings."""
     return quietly(lambda: model.fit(X, y, **options))
 
 
@@ -90,7 +90,7 @@ def over_zero(X):
 
 
 NETWORK = {"epochs": 2, "random_state": 0}
-# by name of the class: fitted models, each with rows that it can answer for
+# by name of the class: fitted models, each with rows that it can predict
 FITTED = {
     "PLCP": [
         lambda: (fitted(plcp.PLCP(random_state=0)), plane),
@@ -244,17 +244,17 @@ FITTED = {
         )
     ],
 }
-ASKED = ("predict", "predict_proba", "predict_quantile", "groups", "transform", "memberships")
+METHODS = ("predict", "predict_proba", "predict_quantile", "groups", "transform", "memberships")
 
 
-def answers(model, X):
-    """All that a model says of rows, as plain arrays."""
+def outputs(model, X):
+    """All that a model predicts for rows, as plain arrays."""
     if X is None:
         return {}
     if isinstance(model, plcp.scores.Score):
         return {"scores": model(X, X + 1.0)}
     found = {}
-    for name in ASKED:
+    for name in METHODS:
         if callable(getattr(model, name, None)):
             try:
                 found[name] = quietly(lambda name=name: np.asarray(getattr(model, name)(X)))

@@ -1,4 +1,4 @@
-"""Files made to do harm, with the right checksums: each is refused before it can."""
+"""Files made to do harm, with right checksums: each is refused before it can."""
 
 import io
 import json
@@ -22,6 +22,7 @@ from sklearn.ensemble import (
     BaggingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
+    RandomForestClassifier,
     RandomForestRegressor,
     StackingRegressor,
     VotingClassifier,
@@ -46,9 +47,9 @@ LABELS = np.arange(20) % 3
 
 
 def refused(parts, path, words, **options):
-    with pytest.raises(ValueError, match=words) as told:
+    with pytest.raises(ValueError, match=words) as raised:
         plcp.load(resealed(parts, path), **options)
-    assert len(str(told.value)) < len(str(path)) + 400
+    assert len(str(raised.value)) < len(str(path)) + 400
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def attribute(name, value, before=()):
     return change
 
 
-def test_lists_that_are_shared_as_a_tree_without_end(path):
+def test_lists_that_are_shared_exponentially(path):
     """Each twice in the next: a kilobyte that would be walked for hours."""
     lists = [{"list": []}, *({"list": [[i], [i]]} for i in range(26))]
     for name in ("alpha", "guarantee_", "threshold_"):
@@ -75,7 +76,7 @@ def test_lists_that_are_shared_as_a_tree_without_end(path):
         refused(parts, path, "shared more often")
 
 
-def test_numbers_that_are_shared_without_end(path):
+def test_numbers_that_are_shared_many_times(path):
     rule = plcp.Mondrian(0, alpha=0.4).fit(X // 20, X[:, 0])
     parts = opened(rule)
 
@@ -92,8 +93,8 @@ def test_numbers_that_are_shared_without_end(path):
 def test_a_chain_that_would_crash_when_it_is_freed(path, kind):
     content = {"array": lambda i: ["|O", [1], "C", [[i]]], "slice": lambda i: [[i], None, None]}
     link = content.get(kind, lambda i: [[i]])
-    chain = [{"list": []}, *({kind: link(i)} for i in range(100_000))]
-    parts = with_entries(opened(plcp.SplitConformal()), attribute("a", [100_000], chain))
+    chain = [{"list": []}, *({kind: link(i)} for i in range(20_000))]
+    parts = with_entries(opened(plcp.SplitConformal()), attribute("a", [20_000], chain))
     refused(parts, path, "nested deeper")
 
 
@@ -143,7 +144,7 @@ def test_a_tree_apart_from_the_estimator_that_checks_its_rows(path):
         ("warm_start", True),
     ],
 )
-def test_a_booster_of_other_rows_than_its_trees(path, name, value):
+def test_a_booster_with_other_attributes_than_its_trees(path, name, value):
     def change(entries):
         next(each["booster"] for each in entries if "booster" in each)[1][name] = value
 
@@ -215,6 +216,9 @@ BROKEN = {
         [DecisionTreeRegressor().fit(X[:, :1], X[:, 0])],
     ),
     "forest, outputs": lambda: changed(RandomForestRegressor(1).fit(X, X[:, 0]), "n_outputs_", 9),
+    "forest, classes": lambda: changed(
+        RandomForestClassifier(1).fit(X, LABELS), "n_classes_", 10**9
+    ),
     "jobs": lambda: changed(ColumnTransformer([("a", "passthrough", [0])]).fit(X), "n_jobs", "9"),
 }
 
@@ -227,7 +231,7 @@ def NETWORK():
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_attributes_that_do_not_go_together(path, name):
+def test_attributes_that_do_not_fit_each_other(path, name):
     model = BROKEN[name]()
     with pytest.warns(TrustWarning):
         plcp.save(model, path)
@@ -293,7 +297,7 @@ def test_as_many_jobs_as_the_machine_has(path):
 
 
 @pytest.mark.parametrize("part", ["manifest.json", "model.json"])
-@pytest.mark.parametrize("each", ["[],", "{},", '"",', '{"a":0},', "0,"])
+@pytest.mark.parametrize("each", ["[],", '"",', '{"a":0},'])
 def test_json_that_would_fill_memory(path, part, each):
     """Of one megabyte, packed: it is refused before it is parsed."""
     parts = opened(plcp.SplitConformal())
@@ -312,19 +316,19 @@ def test_json_that_would_fill_memory(path, part, each):
 
 def test_a_value_in_a_message_is_cut(path):
     parts = opened(plcp.SplitConformal())
-    with pytest.raises(ValueError, match="it says that its guarantee is") as told:
+    with pytest.raises(ValueError, match="it says that its guarantee is") as raised:
         plcp.load(resealed(parts, path, guarantee="It covers all. " * 1000))
-    assert len(str(told.value)) < len(str(path)) + 300
+    assert len(str(raised.value)) < len(str(path)) + 300
 
 
 @pytest.mark.parametrize("alpha", [[0.1] * 5000, {"a": [*range(9999)]}, "x" * 9999])
 def test_an_option_in_a_message_is_cut(alpha):
-    with pytest.raises(ValueError, match="alpha") as told:
+    with pytest.raises(ValueError, match="alpha") as raised:
         plcp.SplitConformal(alpha=alpha).fit(X, X[:, 0])
-    assert len(str(told.value)) < 200
+    assert len(str(raised.value)) < 200
 
 
-def test_a_part_packed_by_what_asks_for_any_memory(path):
+def test_a_part_compressed_by_lzma_which_may_request_any_memory(path):
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_LZMA) as file:
         file.writestr("manifest.json", "{}")
@@ -335,7 +339,7 @@ def test_a_part_packed_by_what_asks_for_any_memory(path):
         plcp.load(path)
 
 
-def test_a_tree_that_is_deeper_than_it_says(path):
+def test_a_tree_that_is_deeper_than_declared(path):
     """scikit-learn makes room for a path by the depth, and writes on beyond it."""
 
     def change(entries):
@@ -353,37 +357,28 @@ def test_a_tree_that_is_deeper_than_it_says(path):
     ],
 )
 def test_a_method_replaced_by_another_function(path, model, method):
-    """Whoever looks at no columns lets a tree ask about any."""
+    """Without the check of columns a tree reads any."""
     setattr(model.fit(X, X[:, 0]), method, without_rare)
     with pytest.raises(TypeError, match=rf"has its own {type(model).__name__}\.{method}"):
         plcp.save(model, path)
 
 
-def repeated(kind, times):
-    """A change that makes an entry again and again, of what was written once."""
-
-    def change(entries):
-        each = next(each for each in entries if kind in each)
-        entries[-1:] = [each] * times + entries[-1:]
-
-    return change
-
-
-@pytest.mark.parametrize("kind", ["decision_tree", "booster"])
-def test_trees_that_are_made_again_and_again(path, kind):
-    model = {
-        "decision_tree": DecisionTreeRegressor(),
-        "booster": BaggingRegressor(HistGradientBoostingRegressor(), 1),
-    }[kind]
+def test_trees_and_texts_that_are_made_again_and_again(path):
+    """One entry, repeated, of what was written once."""
     rng = np.random.default_rng(0)
-    fitted = model.fit(rng.uniform(size=(5000, 2)), rng.uniform(size=5000))
-    fitted = fitted.estimators_[0] if kind == "booster" else fitted
-    refused(with_entries(opened(fitted), repeated(kind, 2000)), path, "more memory than a model")
+    rows, y = rng.uniform(size=(5000, 2)), rng.uniform(size=5000)
+    cases = {
+        "decision_tree": (DecisionTreeRegressor(), 2000, "more memory than a model"),
+        "booster": (HistGradientBoostingRegressor(), 2000, "more memory than a model"),
+        "lightgbm": (lightgbm.LGBMRegressor(n_estimators=1, verbose=-1), 2, "share one text"),
+    }
+    for kind, (model, times, words) in cases.items():
 
+        def change(entries, kind=kind, times=times):
+            each = next(each for each in entries if kind in each)
+            entries[-1:] = [each] * times + entries[-1:]
 
-def test_a_text_of_lightgbm_that_is_read_again_and_again(path):
-    model = lightgbm.LGBMRegressor(n_estimators=1, verbose=-1).fit(X, X[:, 0])
-    refused(with_entries(opened(model), repeated("lightgbm", 2)), path, "share one text")
+        refused(with_entries(opened(model.fit(rows, y)), change), path, words)
 
 
 def test_labels_that_are_made_again_and_again(path):
@@ -395,7 +390,7 @@ def test_labels_that_are_made_again_and_again(path):
 
 
 @pytest.mark.parametrize("kind", ["set", "dict"])
-def test_whole_numbers_that_all_have_one_hash(path, kind):
+def test_integers_that_all_have_one_hash(path, kind):
     alike = [(2**61 - 1) * i for i in range(2**10)]
 
     def change(entries):
@@ -405,42 +400,42 @@ def test_whole_numbers_that_all_have_one_hash(path, kind):
 
 
 @pytest.mark.parametrize("constant", [b"NaN", b"Infinity", b"-Infinity"])
-def test_a_number_that_is_none_in_json(path, constant):
+def test_a_constant_that_json_does_not_have(path, constant):
     parts = opened(plcp.SplitConformal().fit(X, X[:, 0]))
     parts["model.json"] = parts["model.json"].replace(b'"alpha":0.1', b'"alpha":' + constant)
     refused(parts, path, f"{constant.decode()} stands for no value")
 
 
 @pytest.mark.parametrize(
-    "told",
+    "described",
     [
         {"class": "plcp.tables.model.TabularModel"},
         {"alpha": 0.01},
         {"guarantee": "It covers all."},
     ],
 )
-def test_a_manifest_that_tells_of_another_model(path, told):
+def test_a_manifest_that_describes_another_model(path, described):
     parts = opened(plcp.SplitConformal().fit(X, X[:, 0]))
     with pytest.raises(ValueError, match="it says that"):
-        plcp.load(resealed(parts, path, **told))
+        plcp.load(resealed(parts, path, **described))
 
 
 @pytest.mark.parametrize("path", [None, 3, b"m.plcp", io.BytesIO()])
-def test_what_is_no_name_of_a_file(path):
+def test_a_path_of_another_type(path):
     for call in (lambda: plcp.save(LINE, path), lambda: plcp.load(path)):
         with pytest.raises(TypeError, match="path must be a str or a Path, got"):
             call()
 
 
 @pytest.mark.parametrize("trusted", [True, None, "os.system", len, plcp.PLCP, ["os.system"]])
-def test_who_is_trusted_is_listed_as_itself_and_not_by_name(path, trusted):
+def test_trusted_is_a_list_of_classes_not_of_names(path, trusted):
     plcp.save(LINE, path)
     with pytest.raises(TypeError, match="trusted must be a list of classes and functions, got"):
         plcp.load(path, trusted=trusted)
 
 
-def test_a_path_that_would_wait_for_rows_that_do_not_come(path):
-    """More rows in reach than there are: prediction would go on for ever."""
+def test_a_path_with_more_rows_in_reach_than_there_are(path):
+    """Prediction would go on for ever."""
     rule = plcp.ConditionalCalibration(alpha=0.3, random_state=0).fit(X % 7, X[:, 0] % 5)
     wanted = rule.predict(X % 7)
     rule._program = replace(rule._program, reach=np.repeat(rule._program.reach, 2))

@@ -224,7 +224,10 @@ def _flat(part: bytes) -> NDArray[Any]:
     content = io.BytesIO(part)
     if npy.read_magic(content) != (1, 0):
         raise ValueError("an array has a version of .npy that plcp does not write")
-    shape, _, dtype = npy.read_array_header_1_0(content)
+    try:
+        shape, _, dtype = npy.read_array_header_1_0(content)
+    except ValueError as error:
+        raise ValueError("an array has a header that numpy does not write") from error
     if len(shape) != 1 or dtype.kind not in NUMBERS:
         raise ValueError(f"an array of {dtype} and shape {shape} is none that plcp writes")
     start = content.tell()

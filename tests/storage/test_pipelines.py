@@ -66,7 +66,7 @@ MODELS = {
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # 30 steps are few
 @pytest.mark.parametrize("name", MODELS)
-def test_a_pipeline_answers_as_before_to_the_bit(name, tmp_path):
+def test_a_pipeline_predicts_as_before_to_the_bit(name, tmp_path):
     rule = plcp.PLCP(plcp.OrderedPartition(plcp.LinearQuantile()), 2, random_state=0)
     by_labels = is_classifier(MODELS[name])
     kind = plcp.ConformalClassifier if by_labels else plcp.ConformalRegressor

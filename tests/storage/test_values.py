@@ -1,4 +1,4 @@
-"""What a model may be made of comes back as it was, and what it may not is named."""
+"""Values that models are made of come back as they were; what cannot be stored is named."""
 
 import datetime as dt
 import io
@@ -140,9 +140,9 @@ LOCAL = type("Local", (), {})
     ],
 )
 def test_what_cannot_be_stored_is_named_with_its_place_and_no_file_is_made(make, words, tmp_path):
-    with pytest.raises(TypeError, match=words) as told:
+    with pytest.raises(TypeError, match=words) as raised:
         again(make(), tmp_path)
-    assert str(told.value).startswith("SplitConformal.value")
+    assert str(raised.value).startswith("SplitConformal.value")
     assert not list(tmp_path.iterdir())
 
 

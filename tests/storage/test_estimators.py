@@ -1,4 +1,4 @@
-"""Classes of the user's own are stored, and come back to whoever says that they are trusted."""
+"""Classes of users, and of scikit-learn without checks, come back if they are trusted."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from own_classes import Halved, Mean, Sides
-from saved_examples import answers, fitted, plane, task
+from saved_examples import fitted, outputs, plane, task
 from sklearn._loss._loss import CyHalfSquaredError
 from sklearn._loss.link import IdentityLink, Interval
 from sklearn._loss.loss import HalfSquaredError
@@ -70,13 +70,13 @@ def test_they_are_refused_by_name_until_they_are_trusted(kind, tmp_path):
     model, path = make(), tmp_path / "m.plcp"
     with pytest.warns(TrustWarning) as warned:
         plcp.save(model, path)
-    with pytest.raises(ValueError, match=r"names .*, which plcp does not list") as told:
+    with pytest.raises(ValueError, match=r"names .*, which plcp does not list") as raised:
         plcp.load(path)
-    assert str(path) in str(told.value)
+    assert str(path) in str(raised.value)
     for again in (plcp.load(path, trusted=trusted), called(str(warned[0].message))):
-        before, after = answers(model, plane), answers(again, plane)
-        for asked, wanted in before.items():
-            np.testing.assert_array_equal(after[asked], wanted)
+        before, after = outputs(model, plane), outputs(again, plane)
+        for method, wanted in before.items():
+            np.testing.assert_array_equal(after[method], wanted)
 
 
 def test_a_tree_of_neighbours_is_named_at_once(tmp_path):

@@ -1,4 +1,4 @@
-"""The bytes of a file: the same for the same model, few, and on disk whole or not at all."""
+"""Files of models: every public model comes back as it was; bytes are reproducible and few."""
 
 import errno
 import hashlib
@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 import pytest
 from opened_files import opened, resealed
-from saved_examples import fitted, frame
-from sklearn.base import clone
+from saved_examples import FITTED, fitted, frame, outputs, over_zero, public_classes
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
@@ -23,6 +24,62 @@ from plcp.regressors import ColorfulQuantile, CrossFitted, LinearQuantile, Stack
 from plcp.storage import OtherVersionWarning, files
 from plcp.storage.codec import MODEL
 from plcp.storage.files import model_bytes
+
+pytestmark = pytest.mark.filterwarnings("ignore::plcp.storage.TrustWarning")
+
+example = cache(lambda name, i: FITTED[name][i]())  # each is fitted once
+CASES = [(name, i) for name, makes in FITTED.items() for i in range(len(makes))]
+
+
+def again(model, tmp_path, **options):
+    plcp.save(model, tmp_path / "m.plcp")
+    return plcp.load(tmp_path / "m.plcp", **options)
+
+
+def same(one, other):
+    """Whether two values are the same, down to all that they are made of."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(
+            one, other, equal_nan=one.dtype.kind == "f"
+        )
+    if isinstance(one, np.random.RandomState):
+        return same(list(one.get_state()), list(other.get_state()))
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, BaseEstimator):
+        return same(vars(one), vars(other))
+    return one == other
+
+
+def test_every_public_class_is_tried():
+    assert FITTED.keys() == public_classes().keys()
+
+
+@pytest.mark.parametrize(("name", "i"), CASES)
+def test_a_fitted_model_predicts_as_before_to_the_bit(name, i, tmp_path):
+    model, X = example(name, i)
+    other = again(model, tmp_path, trusted=[over_zero])
+    assert type(other) is type(model)
+    before, after = outputs(model, X), outputs(other, X)
+    assert before.keys() == after.keys()
+    for method, wanted in before.items():
+        assert after[method].dtype == wanted.dtype, method
+        np.testing.assert_array_equal(after[method], wanted, method)
+    assert getattr(other, "guarantee_", None) == getattr(model, "guarantee_", None)
+    if hasattr(model, "get_params"):
+        assert same(other.get_params(), model.get_params())
+
+
+@pytest.mark.parametrize(("name", "i"), CASES)
+def test_a_model_comes_back_unfitted_if_it_was(name, i, tmp_path):
+    model, _ = example(name, i)
+    bare = clone(model) if isinstance(model, BaseEstimator) else model
+    assert same(again(bare, tmp_path, trusted=[over_zero]), bare)
+
 
 SCRIPT = """
 import hashlib, sys
@@ -82,7 +139,7 @@ GROWING = {
 
 
 @pytest.mark.parametrize("name", GROWING)
-def test_the_size_does_not_grow_with_the_rows_of_calibration(name):
+def test_the_size_does_not_grow_with_the_calibration_rows(name):
     """Eight times the rows: the numbers take less than one more byte for each."""
     few, many = 500, 4_000
     sizes = []
@@ -124,12 +181,12 @@ def test_a_file_is_replaced_and_links_are_followed(tmp_path):
     assert link.is_symlink()
 
 
-def test_a_folder_that_is_not_there_is_said(tmp_path):
+def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="make the folder"):
         plcp.save(plcp.SplitConformal(), tmp_path / "none" / "m.plcp")
 
 
-def test_the_manifest_tells_all_that_is_worth_knowing():
+def test_the_manifest_describes_the_model():
     people = frame[["x"]].fillna(0.0).assign(sex=(frame["sex"] == "f") * 1.0)
     rule = plcp.Mondrian("sex", alpha=0.2)
     model = plcp.ConformalRegressor(
@@ -148,44 +205,46 @@ def test_the_manifest_tells_all_that_is_worth_knowing():
     assert manifest["data"] is None
     assert manifest["plcp"] == plcp.__version__
     assert manifest["versions"]["scikit-learn"] == version("scikit-learn")
-    for name, told in manifest["parts"].items():
-        assert told == {
+    for name, declared in manifest["parts"].items():
+        assert declared == {
             "bytes": len(parts[name]),
             "sha256": hashlib.sha256(parts[name]).hexdigest(),
         }
     assert {*manifest["parts"]} == {*parts} - {"manifest.json", "manifest.sha256"}
 
 
-def test_types_of_columns_are_told():
-    told = json.loads(opened(fitted(plcp.PLCP(cv=2, random_state=0), frame))["manifest.json"])
-    assert told["features"]["names"] == list(frame.columns)
-    assert told["features"]["types"] == ["numbers", "categories", "dates", "categories"]
+def test_types_of_columns_are_in_the_manifest():
+    manifest = json.loads(opened(fitted(plcp.PLCP(cv=2, random_state=0), frame))["manifest.json"])
+    assert manifest["features"]["names"] == list(frame.columns)
+    assert manifest["features"]["types"] == ["numbers", "categories", "dates", "categories"]
 
 
-def test_another_version_of_what_computes_predictions_is_said(tmp_path):
+def test_another_version_of_what_computes_predictions_warns(tmp_path):
     rule = plcp.OrderedPartition(HistGradientBoostingRegressor(), n_groups=2)
     fitted(rule)
-    told = {"scikit-learn": "1.2.3", "numpy": "1.0.0"}
-    path = resealed(opened(rule), tmp_path / "m.plcp", versions=told)
+    versions = {"scikit-learn": "1.2.3", "numpy": "1.0.0"}
+    path = resealed(opened(rule), tmp_path / "m.plcp", versions=versions)
     with pytest.warns(OtherVersionWarning, match=r"made with scikit-learn 1\.2\.3, and this is"):
         plcp.load(path)
     plain = plcp.SplitConformal()
-    plcp.load(resealed(opened(plain), path, versions=told))  # nothing of it is asked
+    plcp.load(
+        resealed(opened(plain), path, versions=versions)
+    )  # no package computes its predictions
 
 
-def test_a_package_that_is_not_there_is_named_with_what_brings_it(tmp_path, monkeypatch):
+def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch):
     def missing(name):
         raise PackageNotFoundError(name)
 
-    path, told = tmp_path / "m.plcp", {"versions": {"torch": "2.0", "evil": "1.0"}}
+    path, versions = tmp_path / "m.plcp", {"versions": {"torch": "2.0", "evil": "1.0"}}
     parts = opened(plcp.SplitConformal())
-    resealed(parts, path, depends_on=["torch"], **told)
+    resealed(parts, path, depends_on=["torch"], **versions)
     monkeypatch.setattr(files, "version_of", missing)
     with pytest.raises(
         ImportError, match=r"m\.plcp cannot be read: it needs torch: .*plcp\[torch\]"
     ):
         plcp.load(path)
-    resealed(parts, path, depends_on=["evil"], **told)
+    resealed(parts, path, depends_on=["evil"], **versions)
     with pytest.raises(ValueError, match="depends on evil, as no model does"):
         plcp.load(path)
 
@@ -217,6 +276,4 @@ def test_the_core_alone_stores_rules_and_models_of_scikit_learn(tmp_path):
         text=True,
         check=True,
     )
-    said = done.stdout.splitlines()
-    assert said[0] == "True"
-    assert said[1] == "LinearRegression"
+    assert done.stdout.split() == ["True", "LinearRegression"]
