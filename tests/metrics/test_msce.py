@@ -103,6 +103,7 @@ def test_bound_is_the_mean_excess_and_sharp_for_a_uniform_law(rng):
     excess = pinball_loss(q, scores, 0.1) - pinball_loss(0.9 * width, scores, 0.1)
     assert_allclose(wide.estimate, 2 * excess.mean())
     assert_allclose(pinball_excess_bound(scores, q, 0.9 * width, 0.1, 3.0).high, 3 * wide.high)
+    assert_allclose(np.average(wide.table["bound"], weights=wide.table["n"]), wide.estimate)
 
 
 @few

@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 
 from plcp import SplitConformal
 from plcp.exceptions import InfiniteThresholdWarning
+from plcp.out_of_core.passes import Held
 from plcp.quantiles import conformal_rank
 from strategies import alphas, distinct_scores, few, scores_with_counts
 
@@ -87,3 +88,11 @@ def test_no_row_has_a_group():
     groups, thresholds = rule.assign(np.zeros((3, 1)))
     assert groups is None
     assert_array_equal(thresholds, rule.predict(np.zeros((3, 1))))
+
+
+def test_blocks_have_the_threshold_of_all_rows(rng):
+    X, scores = np.zeros((60, 1)), rng.normal(size=60)
+    rule = SplitConformal([0.1, 0.2]).fit(X, scores).set_params(alpha=0.1)
+    rule.fit_blocks(Held([(scores[:25],), (scores[25:],)]))
+    assert rule.threshold_ == SplitConformal(0.1).fit(X, scores).threshold_
+    assert not hasattr(rule, "rules_")  # of the earlier fit
