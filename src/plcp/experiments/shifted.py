@@ -66,8 +66,11 @@ class BrokenTies(CumulativeProbability):
 
     def _all_scores(self, prediction: ArrayLike, in_order: bool) -> FloatArray:
         scores = super()._all_scores(prediction, in_order)
-        drawn = self._uniform(np.asarray(prediction, dtype=float), in_order)
+        drawn = super()._own_share(np.asarray(prediction, dtype=float), in_order)
         return np.where(scores == 0, -drawn[:, None], scores)
+
+    def _own_share(self, probabilities: FloatArray, in_order: bool) -> FloatArray:
+        return np.zeros(len(probabilities))
 
 
 LEAST_ROWS = 20  # of an experiment: a half holds none of them with probability 2⁻²⁰
