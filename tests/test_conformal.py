@@ -722,6 +722,12 @@ def test_weights_are_routed_as_scikit_learn_routes_them(rng):
 # the level
 
 
+@pytest.mark.parametrize("kind", [ConformalRegressor, ConformalClassifier])
+def test_confidence_level_is_refused_with_the_name_of_alpha(kind):
+    with pytest.raises(TypeError, match=rf"{kind.__name__} has no parameter .* give alpha = 1 - "):
+        kind(LinearRegression(), confidence_level=0.9)
+
+
 def test_alpha_reaches_the_rule(rng):
     X, y = regression(rng)
     for rule in (None, SplitConformal(), SplitConformal(0.2)):

@@ -87,6 +87,15 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
 
     _task: ClassVar[str]
 
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Refuse the name that other libraries have for 1 - alpha, and say ours."""
+        if "confidence_level" in options:
+            raise TypeError(
+                f"{cls.__name__} has no parameter confidence_level: give alpha = 1 - "
+                "confidence_level, as in alpha=0.1 for sets that cover 90 %"
+            )
+        return super().__new__(cls)
+
     def __init__(
         self,
         estimator: Any,
