@@ -39,9 +39,9 @@ def outside() -> int:
 
 
 def warn_infinite(what: str) -> None:
-    """Say who has too few points for a finite threshold."""
+    """Warn of what has too few points for a finite threshold."""
     warnings.warn(
-        f"{what}: the only honest threshold is infinite, and the set holds every outcome",
+        f"{what}: the only valid threshold is infinite, and the set holds every outcome",
         InfiniteThresholdWarning,
         stacklevel=outside(),
     )
@@ -67,7 +67,7 @@ def check_same_rows(X: Any, **others: Any) -> None:
 
 
 def warn_unseen(unseen: Mapping[Any, Counter[str]], fate: str) -> None:
-    """Count the rows that hold categories which fit never saw, by column, and what becomes of them.
+    """Warn of rows with categories that fit did not have, by column, and say how they count.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def least_points(alpha: float) -> int:
 
 
 def too_few(weights: FloatArray | None, n: int, alpha: float) -> str:
-    """Complaint that n points, or what they weigh, are too few for this alpha."""
+    """Message that n points, or what they weigh, are too few for this alpha."""
     points = n if weights is None else weights.sum()
     needed = least_points(alpha)
     return f"{points:g} calibration points are fewer than the {needed} that alpha = {alpha:g} needs"

@@ -133,7 +133,7 @@ def first_not_finite(values: FloatArray) -> str | None:
 
 
 def effective_rows(n: int, weights: FloatArray | None) -> float:
-    """Number of equal rows that tell as much as n weighted ones.
+    """Effective number of n weighted rows.
 
     (Σw)² / Σw² rows (Kish): the variance of their weighted mean is that of so many.
 
@@ -178,9 +178,9 @@ def effective_columns(members: FloatArray, weights: FloatArray | None) -> FloatA
 
 
 def check_labels(y: ArrayLike) -> NDArray[Any]:
-    """Return one label a row, of whatever type."""
+    """Return one label per row, of whatever type."""
     if y is None:
-        raise ValueError("requires y to be passed, but the target y is None: give one label a row")
+        raise ValueError("requires y to be passed, but the target y is None: give labels")
     check_at_hand(y=y)
     y = plain(y)
     # gaps have a sentence of our own
@@ -223,7 +223,7 @@ REMEDIES = {
     "could not convert string": TEXT_REMEDY,
     "compatible with arrays of bytes/strings": TEXT_REMEDY,
     "inhomogeneous": "X must be a table, with rows of one length.",
-    "X contains infinity": "Drop or mend those rows.",
+    "X contains infinity": "Drop or fix those rows.",
     "can't multiply sequence": TEXT_REMEDY,
     "float() argument must be": "X must be a table of numbers.",
 }
@@ -266,7 +266,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool | Non
             ensure_all_finite="allow-nan" if allow_nan else True,
             allow_nd=images,
         )
-    # neither half nor extended precision is for everybody
+    # not all regressors take half or extended precision
     return array.astype(float) if array.dtype.kind == "f" and array.dtype not in FLOATS else array
 
 
@@ -408,18 +408,18 @@ def _remedy(told: str) -> str | None:
 
 
 def check_predictions(values: Any, n: int) -> FloatArray:
-    """One finite number a row, whatever regressor gave it."""
+    """One finite number per row, from any regressor."""
     predicted = np.asarray(values, dtype=float)
     if predicted.shape != (n,):
         raise ValueError(
-            f"the regressor must predict one number a row, shape ({n},), got {predicted.shape}: "
+            f"the regressor must predict one number per row, shape ({n},), got {predicted.shape}: "
             "use a regressor with one output"
         )
     fault = first_not_finite(predicted)
     if fault:
         raise ValueError(
             f"the regressor must predict finite numbers, got {fault}: "
-            "mend the regressor, or what it is given there"
+            "fix the regressor, or its input there"
         )
     return predicted
 
@@ -498,11 +498,11 @@ def check_pairs(
 
 def check_scores(scores: ArrayLike) -> FloatArray:
     """Scores as a finite float vector, of numbers whose sums and differences are finite, too."""
-    return _vector("scores", scores, "drop the row or mend the model's prediction")
+    return _vector("scores", scores, "drop the row or fix the model's prediction")
 
 
 def check_response(y: ArrayLike) -> FloatArray:
-    """Numbers to be predicted, one a row: finite, as sums and differences of them are."""
+    """Numbers to be predicted, one per row: finite, as sums and differences of them are."""
     labels = f"use ConformalClassifier if these are labels, else {CONVERT}"
     return _vector("y", y, "drop the row", labels)
 
@@ -548,7 +548,7 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
     weights, n = as_floats("sample_weight", sample_weight), count(X)
     weights = np.full(n, weights) if weights.ndim == 0 else weights
     if weights.shape != (n,):
-        raise ValueError(f"sample_weight must have shape ({n},), one a row, got {weights.shape}")
+        raise ValueError(f"sample_weight must have shape ({n},), one per row, got {weights.shape}")
     wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
     if len(wrong):
         kind = "negative" if weights[wrong[0]] < 0 else "NaN or infinite"

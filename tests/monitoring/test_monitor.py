@@ -333,7 +333,7 @@ def test_bad_rows_are_refused_and_leave_it_as_it_was(sentence, rng, split):
 
 @pytest.mark.parametrize(("X", "y"), [(None, [1.0]), (np.zeros((1, 2)), None), (0.0, 1.0)])
 def test_rows_or_labels_that_are_none_are_refused(X, y, split):
-    with pytest.raises(ValueError, match="X and y must hold one row and one label a row"):
+    with pytest.raises(ValueError, match="X and y must hold rows and one label per row"):
         split.monitor().update(X, y)
 
 

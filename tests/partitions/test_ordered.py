@@ -133,7 +133,7 @@ class TwoColumns(FirstColumn):
     ("regressor", "message"),
     [
         (Broken(), "must predict finite numbers, got NaN at row"),
-        (TwoColumns(), r"one number a row, shape \(300,\), got \(300, 2\)"),
+        (TwoColumns(), r"one number per row, shape \(300,\), got \(300, 2\)"),
     ],
 )
 def test_an_index_that_is_none(rng, regressor, message):

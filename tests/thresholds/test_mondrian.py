@@ -135,7 +135,7 @@ def test_a_small_group_is_named():
     [
         (None, "groups is None: name a column"),
         ("town", "'town', but X is an array without names"),
-        (lambda X: [1, 2], r"one label a row, shape \(20,\), got \(2,\)"),
+        (lambda X: [1, 2], r"one label per row, shape \(20,\), got \(2,\)"),
         (lambda X: np.ones((20, 2)), r"groups 0 and 1 overlap at row 0, .* BatchGCP or Cond"),
         (lambda X: np.eye(20)[:, 1:] > 0, "row 0 is in no group: add a group for the rest"),
         (lambda X: np.full((20, 2), 0.5), r"True or False, got .*0\.5.* at row 0, group 0"),

@@ -167,7 +167,7 @@ def test_options_that_make_no_sense(rng, options, told):
 def test_few_rows(rng, n):
     X, scores = rng.normal(size=(n, 2)), rng.exponential(size=n)
     if n < 4:
-        with pytest.raises(ValueError, match=f"n_samples={n}: so few rows teach no groups"):
+        with pytest.raises(ValueError, match=f"n_samples={n}: too few rows to learn groups"):
             PosteriorConformal().fit(X, scores)
     else:
         with warnings.catch_warnings():

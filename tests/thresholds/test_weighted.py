@@ -165,7 +165,7 @@ def test_draws_of_a_wrong_shape(rng):
 
     X, scores = draw(rng)
     with pytest.raises(
-        ValueError, match=r"one finite point a row, shape \(300, 2\), got shape \(300, 1\)"
+        ValueError, match=r"one finite point per row, shape \(300, 2\), got shape \(300, 1\)"
     ):
         RLCP(Wrong(1.0)).fit(X, scores).predict(X)
 

@@ -32,9 +32,9 @@ class GroupProbabilities(TransformerMixin, Estimator):
     """Estimated probabilities of groups that are not known for new rows, as a class of shifts.
 
     A group may be known for past rows only (the batch of an experiment, the hospital of a
-    patient). Learn to tell groups from X on some rows, then ask that coverage holds under every
-    reweighting by the probabilities learned, on others: coverage then holds in each group as far
-    as they tell the groups apart. This is the recipe for RxRx1 of Gibbs et al. (2025).
+    patient). Learn to predict groups from X on some rows, then require that coverage holds under
+    every reweighting by the probabilities learned, on others: coverage then holds in each group as
+    far as they separate the groups. This is the recipe for RxRx1 of Gibbs et al. (2025).
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class GroupProbabilities(TransformerMixin, Estimator):
         self.classifier = classifier
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Learn to tell the groups ``y`` from ``X``."""
+        """Learn to predict the groups ``y`` from ``X``."""
         check_same_rows(X, y=y)
         X, labels = self._check(X, reset=True), check_labels(y)
         check_lengths(X, labels)
@@ -136,7 +136,7 @@ def _check_finite(columns: FloatArray) -> None:
         row, column = wrong[0]
         raise ValueError(
             f"features must give finite numbers, got {columns[row, column]} at row {row}, column "
-            f"{column}: mend the feature map, or put an imputer before it"
+            f"{column}: fix the feature map, or put an imputer before it"
         )
 
 
@@ -148,5 +148,5 @@ def check_rank(columns: FloatArray) -> None:
         raise ValueError(
             f"features has {p} columns of rank {len(span.kept)} on {n} rows: columns "
             f"{span.dropped.tolist()} follow from those before them; leave them out (for "
-            "categories: OneHotEncoder(drop='first')), or calibrate on rows that tell them apart"
+            "categories: OneHotEncoder(drop='first')), or calibrate on rows that separate them"
         )

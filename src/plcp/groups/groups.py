@@ -1,4 +1,4 @@
-"""A column of a frame or an array, by name or position, and what its labels must be."""
+"""Groups that the user gives: columns, functions or indicators, which may overlap."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -85,7 +85,7 @@ Source = str | int | Callable[[Any], Any]
 
 
 class Groups(TransformerMixin, Estimator):
-    """Indicators 1{x ∈ g} of groups that may overlap, one column a group.
+    """Indicators 1{x ∈ g} of groups that may overlap, one column per group.
 
     Each value of each named column is a group, so that a row is in one group of every column;
     ``Mondrian`` takes combinations instead, and a row is in one group alone. A column of booleans
@@ -94,7 +94,7 @@ class Groups(TransformerMixin, Estimator):
     Parameters
     ----------
     by : column name or position, callable, list or dict of them, or None
-        Where groups stand: columns of X, or functions that take X and give one boolean a row (or
+        Where groups stand: columns of X, or functions that take X and give one boolean per row (or
         a row of booleans, for several groups at once). The keys of a dict are names. None: a
         boolean matrix is handed to ``fit`` and ``transform`` as ``given``.
 

@@ -122,7 +122,7 @@ def fit_kernel_program(
     _check_penalty(shifts.l2)
     tuning, rows = _divide(shifts, row_sets(X, scores), rng)
     _refuse_if_large(len(rows), shifts.max_gigabytes)
-    # rows may come sorted: the first of them would tell about one corner of the space
+    # rows may come sorted: the first of them would be of one corner of the space
     looked_at = tuning if len(tuning) else rng.permutation(rows)[:TUNING_ROWS]
     space = _settled_space(shifts, X[looked_at])
     given = columns[looked_at], scores[looked_at], alpha

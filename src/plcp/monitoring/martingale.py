@@ -1,4 +1,4 @@
-"""What calibration foretells of misses to come: an urn that holds what was seen so far."""
+"""Evidence of drift as a martingale: the misses that calibration predicts, and those that come."""
 
 from dataclasses import dataclass, replace
 from datetime import date
@@ -252,7 +252,7 @@ class Stream:
 
 
 def stamps_of(at: Any, n: int) -> NDArray[Any]:
-    """Return a text a row, or None: of one time for all rows, of one for each, or of none.
+    """Return one text per row, or None: of one time for all rows, of one for each, or of none.
 
     Examples
     --------
@@ -264,7 +264,7 @@ def stamps_of(at: Any, n: int) -> NDArray[Any]:
         found[:] = _stamp(at)
         return found
     if len(at) != n:
-        raise ValueError(f"at has {len(at)} times and X has {n} rows: give one a row, or one")
+        raise ValueError(f"at has {len(at)} times and X has {n} rows: give one per row, or one")
     found[:] = [_stamp(time) for time in at]
     return found
 

@@ -41,7 +41,7 @@ def as_plain(stream: Stream) -> dict[str, Any]:
 
 
 def from_plain(values: Any) -> Stream:
-    """Return the stream that `as_plain` told; refuse anything else."""
+    """Return the stream that `as_plain` wrote; refuse anything else."""
     STATE.check_keys(values, KEYS)
     n, misses = (_checked(values[name], int) for name in ("n", "misses"))
     _check_counts(misses, n)
@@ -123,7 +123,7 @@ class Monitor:
     Made by ``rule.monitor()``, of a fitted threshold rule or conformal estimator. Misses of each
     group, and of all rows together, are compared with what calibration predicts, chance in the
     calibration included: evidence of more misses, since any row, is a martingale while
-    nothing drifts. So the probability of any false alarm, ever, however often one looks, is at
+    nothing drifts. So the probability of any false alarm, ever, however often it is read, is at
     most ``rate`` (Ville's inequality, a share of the rate for each group). This is exact where
     thresholds are ranks of held-out scores that do not tie, and about right for other rules, whose
     misses follow no law that is known: ``guarantee_`` says which. Rows come in an order that their
@@ -194,8 +194,8 @@ class Monitor:
             As for ``predict``.
         y : array-like
             Labels, for a conformal estimator; scores, for a threshold rule.
-        at : str, date, number, or one of them a row; optional
-            Time of the rows, told with alarms.
+        at : str, date, number, or one of them per row; optional
+            Time of the rows, given with alarms.
         rule_groups : array-like, optional
             What ``rule.predict`` takes as ``groups``, for a rule that was fitted with such.
         """
@@ -247,8 +247,8 @@ class Monitor:
 
     def report(self) -> Report:
         """Return coverage so far, bounds and a verdict for all rows and for each group."""
-        told = zip(self._names(), self._targets(), self._streams, strict=True)
-        groups = tuple(judged(*group, self.rate, len(self._streams)) for group in told)
+        named = zip(self._names(), self._targets(), self._streams, strict=True)
+        groups = tuple(judged(*group, self.rate, len(self._streams)) for group in named)
         return Report(self.n_rows_, self.rate, groups, self.guarantee_)
 
     def to_json(self) -> str:
@@ -264,7 +264,7 @@ class Monitor:
 
     @classmethod
     def from_json(cls, rule: Any, state: str) -> Self:
-        """Return the monitor of this rule that `to_json` told; refuse one of another rule."""
+        """Return the monitor of this rule that `to_json` wrote; refuse one of another rule."""
         values = STATE.parse(state)
         STATE.check_keys(values, {"format", "digest", "rate", "groups"})
         if values["format"] != FORMAT:
@@ -290,8 +290,8 @@ class Monitor:
 
 
 def _digest_of(watches: list[Watch]) -> str:
-    told = "\n".join(watch.digest for watch in watches)
-    return hashlib.sha256(told.encode()).hexdigest()
+    digests = "\n".join(watch.digest for watch in watches)
+    return hashlib.sha256(digests.encode()).hexdigest()
 
 
 def _check_rows(X: Any, y: Any) -> int:
@@ -299,7 +299,7 @@ def _check_rows(X: Any, y: Any) -> int:
     try:
         n, labels = count(X), count(y)
     except TypeError as error:
-        raise ValueError(f"X and y must hold one row and one label a row: {error}") from error
+        raise ValueError(f"X and y must hold rows and one label per row: {error}") from error
     if n != labels:
-        raise ValueError(f"X has {n} rows and y has {labels}: give one label or score a row")
+        raise ValueError(f"X has {n} rows and y has {labels}: give one label or score per row")
     return n

@@ -1,4 +1,4 @@
-"""What a monitor tells: coverage of each group so far, and whether it still holds."""
+"""The report of a monitor: coverage of each group so far, and whether it still holds."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class GroupReport:
         Bounds on the mean probability of its rows to be covered. Those of all groups hold at all
         times at once with probability 1 - rate.
     target : float
-        Coverage that was asked for, 1 - alpha.
+        Target coverage, 1 - alpha.
     evidence : float
         How many times as likely the rows have been, at most, under a drift as under none.
     p_value : float
@@ -104,7 +104,7 @@ class GroupReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What a monitor tells of all rows so far; it prints as a table.
+    """Coverage of all rows so far, in each group; it prints as a table.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class Report:
         return {**asdict(self), "groups": [asdict(group) for group in self.groups]}
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a pandas frame, one row a group; columns of drifts begin with ``drift_``."""
+        """Return a pandas frame, one row per group; columns of drifts begin with ``drift_``."""
         import pandas
 
         rows = [asdict(group) for group in self.groups]
@@ -150,7 +150,7 @@ class Report:
         return "\n".join([self._headline(), "", *table, "", explain_verdicts(*verdicts)])
 
     def _headline(self) -> str:
-        """Return what somebody reads who reads one line."""
+        """Return the report in one line."""
         seen, drifting = f"{self.n_rows:,} rows seen", self.drifting
         if not drifting:
             return f"{seen}: no drift in any of {len(self.groups)} groups"

@@ -1,4 +1,4 @@
-"""How a vertex moves as new points gain weight: many points at once, no program solved anew."""
+"""How a vertex moves as new points gain weight: many points at once, no program solved again."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def thresholds_along(track: Track, features: FloatArray, targets: FloatArray) ->
 
 @dataclass
 class _Front:
-    """The vertices that the rows of a block have reached, one a row."""
+    """The vertices that the rows of a block have reached, one per row."""
 
     rows: IntArray  # of the block, still under way
     z: FloatArray  # (a, d)

@@ -169,7 +169,7 @@ SLACK = 1e-9  # of a row's weight: a dual beyond its bound by less is at its bou
 INDEPENDENT = 1e-9  # of the largest pivot: smaller ones are rounding
 REFRESH = 50  # pivots after which rounding in the updated inverse is swept away
 MAX_PIVOTS = 100_000
-THINNED = 10_000  # rows that tell where to start, and whose signs are then in doubt
+THINNED = 10_000  # rows that give the start, and whose signs are then in doubt
 
 
 def fit_vertex(
@@ -192,13 +192,13 @@ def fit_vertex(
 
 
 def near_basis_of_few(vertex: Vertex, residuals: FloatArray) -> IntArray:
-    """Best basis if only rows near the start may change sides: few to look at in each pivot."""
+    """Best basis if only rows near the start may change sides: few to scan in each pivot."""
     near = np.argpartition(np.abs(residuals), THINNED)[:THINNED]
     rows = np.union1d(vertex.basis, near)
     part = restricted(vertex.program, rows, residuals)
     try:
         return rows[descend(vertex_at(part, np.searchsorted(rows, vertex.basis))).basis]
-    except ProgramError:  # an edge left the rows in doubt: all rows will tell
+    except ProgramError:  # an edge left the rows in doubt: use all rows
         return vertex.basis
 
 

@@ -134,7 +134,7 @@ def merge_small(masses: FloatArray, alpha: float) -> IntArray:
 
     A group is expected to hold three times the ⌈1/alpha⌉ - 1 points a finite conformal quantile
     needs; a smaller one joins its smaller neighbour. ``masses`` are expected counts, which do not
-    look at the calibration rows: so an exact guarantee stays exact.
+    depend on the calibration rows: so an exact guarantee stays exact.
 
     Examples
     --------
@@ -417,9 +417,9 @@ def fit_shared(
     Groups keep the numbers they were learned with, and are large enough for every alpha that has
     a finite threshold at all.
     """
-    teacher = rule._rule_at(alphas[0]).set_params(random_state=one_seed(rule.random_state))
-    pairs = teacher._pairs(X, scores, weights)
-    if teacher.calibration == "joint":
+    learner = rule._rule_at(alphas[0]).set_params(random_state=one_seed(rule.random_state))
+    pairs = learner._pairs(X, scores, weights)
+    if learner.calibration == "joint":
         raise ValueError(
             'calibration="joint" reads thresholds off the descent itself, which is at one alpha: '
             'choose "cross" or "split", or share_partition=False'
@@ -430,19 +430,19 @@ def fit_shared(
         if np.isfinite(conformal_quantile(pairs.scores, alpha, pairs.weights))
     ]
     if not finite:
-        rules = [teacher._rule_at(alpha) for alpha in alphas]
+        rules = [learner._rule_at(alpha) for alpha in alphas]
         for each in rules:
             each._fit(X, scores, weights)
         return rules
-    teacher.set_params(alpha=middle_alpha(finite))
-    rng = check_random_state(teacher.random_state)
-    template = teacher._begin(pairs.scores.min(), rng)
-    learned = learn(teacher, seeded(template, rng), pairs, teacher._follow, rng)
+    learner.set_params(alpha=middle_alpha(finite))
+    rng = check_random_state(learner.random_state)
+    template = learner._begin(pairs.scores.min(), rng)
+    learned = learn(learner, seeded(template, rng), pairs, learner._follow, rng)
     partition, _, training, calibration = learned
     share = len(calibration.scores) / len(training.scores)
     # the smallest alpha needs the largest groups
-    owner = join_small(teacher, partition, training, share, min(finite))
-    rules = [_at_alpha(teacher, alpha, learned, owner) for alpha in alphas]
+    owner = join_small(learner, partition, training, share, min(finite))
+    rules = [_at_alpha(learner, alpha, learned, owner) for alpha in alphas]
     rules[0]._warn_if_one_group_serves_all(template, pairs)
     return rules
 
@@ -479,11 +479,11 @@ def factor_between(predicted: FloatArray, scores: FloatArray, weights: Any, alph
     return quantile_at(scores / predicted, weights, 1 - alpha)
 
 
-def _at_alpha(teacher: Any, alpha: float, learned: Learned, owner: IntArray) -> Any:
+def _at_alpha(learner: Any, alpha: float, learned: Learned, owner: IntArray) -> Any:
     """Return a copy of the rule that learned the partition, calibrated at another alpha."""
-    rule = copy(teacher).set_params(alpha=alpha)
+    rule = copy(learner).set_params(alpha=alpha)
     partition, history, training, calibration = learned
-    if rule._follow and alpha != teacher.alpha:
+    if rule._follow and alpha != learner.alpha:
         # of training rows: a factor of calibration rows would undo a guarantee
         known = training.predicted, training.scores, training.weights
         rule._factor = factor_between(*known, alpha)

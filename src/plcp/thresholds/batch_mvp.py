@@ -28,7 +28,7 @@ class BatchMVP(GivenGroupsRule):
 
     on the calibration points, the cell (g, v) of the largest term is patched: its points move to
     the level whose coverage among them is nearest 1 - alpha. New points go through the same
-    patches. Everybody is a group, too.
+    patches. All rows together are a group, too.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ class BatchMVP(GivenGroupsRule):
     levels_ : ndarray of shape (m,)
         The grid, rising.
     start_ : int
-        Level that everybody starts from.
+        Value of the grid that all rows start from.
     patches_ : ndarray of int, shape (number of patches, 3)
-        Group (0 is everybody), old level, new level.
+        Group (0 is all rows), old and new place in the grid.
     error_ : float
         Largest sum above that is left, over all groups.
     groups_ : list of str
@@ -107,7 +107,7 @@ class BatchMVP(GivenGroupsRule):
         counts = np.ones(len(scores)) if weights is None else weights
         self.levels_ = grid(scores, counts, int(self.n_levels))
         ranks = np.searchsorted(self.levels_, scores)
-        cells = Cells(_with_everybody(members), ranks, counts, len(self.levels_), 1 - alpha)
+        cells = Cells(_with_all_rows(members), ranks, counts, len(self.levels_), 1 - alpha)
         self.start_ = cells.nearest(np.ones(len(scores), dtype=bool), 0)
         levels, self.patches_, errors = patched(cells, self.start_, self.tol, self.max_patches)
         self.error_ = float(errors.sum(axis=1).max())
@@ -120,7 +120,7 @@ class BatchMVP(GivenGroupsRule):
         self.guarantee_ = _guarantee(alpha, len(self.groups_), self.error_)
 
     def _predict(self, X: Any, groups: Any = None) -> FloatArray:
-        members = _with_everybody(self._groups.transform(X, given=groups)) > 0
+        members = _with_all_rows(self._groups.transform(X, given=groups)) > 0
         levels = np.full(len(members), self.start_)
         for group, old, new in self.patches_:
             levels[members[:, group] & (levels == old)] = new
@@ -220,15 +220,15 @@ def grid(scores: FloatArray, counts: FloatArray, n_levels: int) -> FloatArray:
     return np.unique(scores[order[places]])
 
 
-def _with_everybody(members: FloatArray) -> FloatArray:
+def _with_all_rows(members: FloatArray) -> FloatArray:
     return np.column_stack([np.ones(len(members)), members])
 
 
 def _guarantee(alpha: float, k: int, error: float) -> str:
     return (
         f"Approximate: P(covered | group, threshold) is about {1 - alpha:g} for each of the {k} "
-        "given groups, which may overlap, for everybody, and at every value of the threshold. In "
-        "the sample, the mean squared gap over thresholds, times the group's share of all points, "
-        f"is at most {error:.2g}; for new points it is larger by a term that falls with the number "
-        "of calibration points, with high probability."
+        "given groups, which may overlap, for all rows together, and at every value of the "
+        "threshold. In the sample, the mean squared gap over thresholds, times the group's share "
+        f"of all points, is at most {error:.2g}; for new points it is larger by a term that falls "
+        "with the number of calibration points, with high probability."
     )

@@ -1,4 +1,4 @@
-"""Which coverage a fitted PLCP or conditional calibration has, in a sentence."""
+"""Sentences that state which coverage a fitted PLCP or conditional calibration has."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> str:
     target, each = f"{1 - rule.alpha:g}", _each(rule.n_groups_)
     if rule.calibration == "joint":
         return (
-            "No finite-sample guarantee: thresholds were read off the rows that taught the "
-            f"partition, and tend to cover less than {target} until n is large (Theorem 3.11)."
+            "No finite-sample guarantee: thresholds were read off the training rows of "
+            f"the partition, and tend to cover less than {target} until n is large (Theorem 3.11)."
         )
     if rule.assignment == "mean" and not isinstance(rule.partition_, OrderedPartition):
         return (
@@ -71,13 +71,13 @@ def _in_the_sample(alpha: float, n: int) -> str:
 
 
 def conditional_guarantee(rule: Any, exact: bool) -> str:
-    """Sentence for conditional calibration, exact or as its rows had a say in the class."""
+    """Sentence for conditional calibration, exact unless its rows chose the class."""
     target, k = f"{1 - rule.alpha:g}", rule.n_columns_
     d = "a constant" if k == 1 else f"{k} columns"
     if not exact:
         return (
             f"Approximate: coverage is about {target} under every shift in the span of {d}, "
-            "as rows were weighted, or settled the kernel they are seen through."
+            "as rows were weighted, or settled the kernel that compares them."
         )
     relation = "=" if rule.randomized else ">="
     which = "every shift" if rule.randomized else "every nonnegative shift"

@@ -1,4 +1,4 @@
-"""What local rules share: rows that settle a space, and the others in the order of their scores."""
+"""Local rules: quantiles of the scores weighted around x, calibrated (LocalCP) or drawn (RLCP)."""
 
 from abc import abstractmethod
 from bisect import bisect_left
@@ -81,7 +81,7 @@ class WeightedRule(ThresholdRule):
         drawn = self._drawn(X, points)
         if drawn.shape != points.shape or not np.isfinite(drawn).all():
             raise ValueError(
-                f"kernel.draw(X, rng) must give one finite point a row, shape {points.shape}, "
+                f"kernel.draw(X, rng) must give one finite point per row, shape {points.shape}, "
                 f"got shape {drawn.shape}"
             )
         weights_of = weights_around_draws(self.kernel_, self._X)
@@ -355,7 +355,7 @@ class LocalCP(LocalRule):
         """
         ranks = np.column_stack([np.zeros(len(own)), np.cumsum(around, axis=1)])
         ranks /= np.maximum(ranks[:, -1] + own, TINY)[:, None]
-        # Ranks equal but for rounding are equal: else copies of one point would be told apart.
+        # Ranks equal but for rounding are equal: else copies of one point would differ.
         ranks -= 4 * EPS * around.shape[1] + ROUNDING
         total = np.maximum(self._total + to_point, TINY)
         low, high = self._below / total, (self._below + to_point) / total
@@ -417,7 +417,7 @@ class RLCP(LocalRule):
     ----------
     kernel : {"gaussian", "box"} or object, default="gaussian"
         How points count around X̃. An object has ``__call__(X, Z)``, weights H(x, z) of shape
-        (n, m), and ``draw(X, rng)``, one draw a row from the density H(x, ·), which the weights
+        (n, m), and ``draw(X, rng)``, one draw per row from the density H(x, ·), which the weights
         may exceed by a factor, but the same for every x; in ``predict`` it is called once per row,
         with a ``numpy.random.Generator`` of that row. It sees X in its own units, and all rows
         calibrate.

@@ -1,4 +1,4 @@
-"""Labels of groups known in advance: that of each row, and the distinct ones of many blocks."""
+"""Mondrian conformal prediction: one threshold for each of some given, disjoint groups."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -48,7 +48,7 @@ def check_groups(source: Source | None, given: Any) -> None:
 
 
 def labels_of(source: Source | None, X: Any, given: ArrayLike | None = None) -> NDArray[Any]:
-    """One label a row, from the array given or from X.
+    """One label per row, from the array given or from X.
 
     Examples
     --------
@@ -58,14 +58,14 @@ def labels_of(source: Source | None, X: Any, given: ArrayLike | None = None) -> 
     check_groups(source, given)
     check_same_rows(X, groups=given)
     if given is not None:
-        labels = _one_a_row(given, count(X))
+        labels = _one_per_row(given, count(X))
     elif callable(source):
-        labels = _one_a_row(source(X), count(X))
+        labels = _one_per_row(source(X), count(X))
     else:
         labels = _column_labels(X, source)
     if labels.shape != (count(X),):
         raise ValueError(
-            f"groups must give one label a row, shape ({count(X)},), got {labels.shape}"
+            f"groups must give one label per row, shape ({count(X)},), got {labels.shape}"
         )
     check_present(labels, "")
     check_sortable(labels)
@@ -101,7 +101,7 @@ def distinct(labels: ArrayLike, scores: Any) -> Distinct:
     return Distinct(np.unique(labels))
 
 
-def _one_a_row(values: Any, n: int) -> NDArray[Any]:
+def _one_per_row(values: Any, n: int) -> NDArray[Any]:
     """Labels as they are, or the column that is True in a boolean matrix."""
     if np.ndim(values) != 2:
         return np.asarray(plain(values))
@@ -153,8 +153,8 @@ class Mondrian(GivenGroupsRule):
     groups : column name or position, list of them, callable, or None
         Where a row's group stands: a column of X (several columns: each combination is a group,
         commas within a label marked by a backslash), or a function that takes X and gives one
-        label a row. None: labels are handed to ``fit`` and ``predict`` as an array. Labels may be
-        a boolean matrix with one True a row; groups that overlap are for ``BatchGCP``.
+        label per row. None: labels are handed to ``fit`` and ``predict`` as an array. Labels may be
+        a boolean matrix with one True per row; groups that overlap are for ``BatchGCP``.
     alpha : float or list of float, default=0.1
         Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
 

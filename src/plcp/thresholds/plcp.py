@@ -67,7 +67,7 @@ WITHIN = ("auto", "constant", "regressor")
 
 
 def check_options(rule: Any) -> None:
-    """Refuse options that mean nothing, before any row is looked at."""
+    """Refuse options that mean nothing, before rows are read."""
     check_option("calibration", rule.calibration, CALIBRATIONS)
     check_option("assignment", rule.assignment, ASSIGNMENTS)
     check_option("within", rule.within, WITHIN)
@@ -275,18 +275,18 @@ class PLCP(LearnedGroups):
         Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
     calibration : {"cross", "split", "joint"}, default="cross"
         Where thresholds are read off: out of fold, all rows used twice; held-out rows, exact in
-        finite samples in every learned group; the very rows that taught the partition (the paper).
+        finite samples in every learned group; the training rows of the partition (the paper).
     assignment : {"mode", "sample", "mean"}, default="mode"
         Group of a row: the likeliest, one drawn from h(x) (the paper), or the mean of all
         thresholds weighted by h(x). All the same for ordered partitions, which leave no doubt.
     within : {"auto", "constant", "regressor"}, default="auto"
         Thresholds within a group: one constant (the paper), or the partition's regressor plus one
-        correction a group. "auto": "regressor" for ordered partitions unless calibrated jointly.
+        correction per group. "auto": "regressor" for ordered partitions unless calibrated jointly.
     share_partition : bool, default=False
-        Of several levels: whether one partition serves all. False: each learns its own, and gives
-        the thresholds it would give alone. True: the level in the middle teaches, groups are the
-        same at every level, and fit and predict take as long as one does; where scores are no law
-        times a scale, levels far from it are less sharp.
+        Of several alphas: whether one partition serves all. False: each learns its own, and gives
+        the thresholds it would give alone. True: the partition is learned at the alpha in the
+        middle, groups are the same at every alpha, and fit and predict take as long as one does;
+        where scores are no law times a scale, alphas far from it are less sharp.
     calibration_size : float, default=0.5
         Share of rows held out with ``calibration="split"``.
     cv : int, splitter of scikit-learn or iterable of (learn, hold) rows, default=3
@@ -308,16 +308,18 @@ class PLCP(LearnedGroups):
     ----------
     partition_ : Partition
         The fitted partition.
-    thresholds_ : ndarray of shape (n_groups_,), or (levels, n_groups_) with ``share_partition``
+    thresholds_ : ndarray of shape (n_groups_,), or (alphas, n_groups_) with ``share_partition``
         Threshold of each group; with ``within="regressor"`` the one of its median row. They rise,
         except that ``calibration="split"`` keeps the order in which the groups were learned:
-        numbers given after a look at the calibration scores would undo its guarantee.
+        numbers that depend on the calibration scores would undo its guarantee.
+    corrections_ : ndarray of shape (n_groups_,)
+        What is added to the prediction in each group; the threshold itself where it is constant.
     n_groups_, group_sizes_ : int, ndarray
         Number of groups, and calibration mass of each.
     history_ : list of dict
         Steps of the descent and of the choice of ``n_groups``.
     rules_ : list of PLCP
-        One fitted rule a level, where ``alpha`` lists several; without ``share_partition`` all
+        One fitted rule per alpha, where ``alpha`` lists several; without ``share_partition`` all
         that speaks of groups is there.
     guarantee_ : str
         What holds, and when.
@@ -408,7 +410,7 @@ class PLCP(LearnedGroups):
         folds = listed_folds(self, X, scores, weights)
         pairs = Pairs(*drop_weightless(X, scores, weights), folds)
         if len(pairs.scores) == 1:
-            raise ValueError("n_samples=1: one row teaches no partition, use SplitConformal")
+            raise ValueError("n_samples=1: one row is too few for a partition, use SplitConformal")
         if self.n_groups != "auto":
             check_group_count(self.n_groups, len(pairs.scores))
         return pairs
@@ -420,7 +422,7 @@ class PLCP(LearnedGroups):
         return self.assignment == "sample" and not ordered
 
     def _check_options(self) -> None:
-        """Refuse options that mean nothing, before any row is looked at."""
+        """Refuse options that mean nothing, before rows are read."""
         check_options(self)
 
     def __sklearn_tags__(self) -> Any:
@@ -456,7 +458,7 @@ def with_regressor(rule: PLCP, regressor: Any) -> PLCP:
     partition = rule._begin(0.0, check_random_state(rule.random_state))
     if rule.n_groups == "auto" and not rule._follow:
         raise ValueError(
-            'n_groups="auto" with within="constant" looks for the best number of groups, which '
+            'n_groups="auto" with within="constant" searches the best number of groups, which '
             "needs a regressor that learns in memory: give a number"
         )
     partition.regressor_ = regressor

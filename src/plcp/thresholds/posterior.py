@@ -20,7 +20,7 @@ from plcp.thresholds.base import Alpha
 from plcp.thresholds.local import LARGEST_SEED, WeightedRule, target_size
 
 DEFAULT_GROUPS = 4
-LEAST = 1e-12  # membership below which groups are not told apart: its logarithm must be finite
+LEAST = 1e-12  # membership below which groups are not distinguished: its logarithm must be finite
 
 
 class PosteriorConformal(WeightedRule):
@@ -48,7 +48,7 @@ class PosteriorConformal(WeightedRule):
     alpha : float or list of float, default=0.1
         Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
     learning_size : float, default=0.5
-        Share of the rows that teach the memberships and the precision, and calibrate nothing.
+        Share of the rows that memberships and precision are learned from; the others calibrate.
     effective_size : float or "auto", default="auto"
         Number of points (Σw)² / Σw² that are to count. "auto": 10 / alpha, so that ten of them
         are beyond the threshold; at most half of the points, at least 2 / alpha.
@@ -112,7 +112,7 @@ class PosteriorConformal(WeightedRule):
         X, scores, weights = drop_weightless(X, scores, weights)
         n = len(scores)
         if n < 4:
-            raise ValueError(f"n_samples={n}: so few rows teach no groups, use SplitConformal")
+            raise ValueError(f"n_samples={n}: too few rows to learn groups, use SplitConformal")
         rng = check_random_state(self.random_state)
         sets = row_sets(X, scores)
         every = np.unique(sets)
@@ -120,9 +120,9 @@ class PosteriorConformal(WeightedRule):
         learning, rows = (
             rows_of(part, sets) for part in np.split(rng.permutation(every), [n_learning])
         )
-        taught = None if weights is None else weights[learning]
+        own = None if weights is None else weights[learning]
         partition = seeded(self._template(len(learning)), rng)
-        self.partition_ = partition.fit(take(X, learning), scores[learning], taught)
+        self.partition_ = partition.fit(take(X, learning), scores[learning], own)
         rows = rows[np.argsort(scores[rows], kind="stable")]
         self.scores_, self._X = scores[rows], self._memberships(take(X, rows))
         self._weights = None if weights is None else weights[rows]
@@ -143,7 +143,7 @@ class PosteriorConformal(WeightedRule):
 
     def _template(self, n: int) -> Partition:
         """Return the unfitted partition at this alpha."""
-        if self.partition is None:  # of at least two rows a group
+        if self.partition is None:  # of at least two rows per group
             return SoftmaxPartition(min(DEFAULT_GROUPS, n // 2), alpha=self.alpha)
         partition: Partition = clone(self.partition).set_params(alpha=self.alpha)
         return partition

@@ -38,7 +38,7 @@ LEAST = float(np.finfo(float).tiny)  # the same for a frozen model, which is not
 class Rectified(ThresholdRule):
     """q(x) = τ(x) c or τ(x) + c: a learned quantile of the score, times or plus a constant.
 
-    One part of the rows teaches a model τ(x) of the (1 - alpha)-quantile of the score, the other
+    One part of the rows trains a model τ(x) of the (1 - alpha)-quantile of the score, the other
     gives c, the conformal quantile of s / τ(x) or s - τ(x). Coverage is exact on average over x,
     and the better the model, the closer to exact at each x.
 
@@ -141,7 +141,7 @@ class Rectified(ThresholdRule):
             self.regressor_, self.floor_ = self.regressor, LEAST
             return pairs
         if len(pairs.scores) == 1:
-            raise ValueError("n_samples=1: one row cannot both teach and calibrate, use two")
+            raise ValueError("n_samples=1: one row cannot both train and calibrate, use two")
         rng = check_random_state(self.random_state)
         learn, held = pairs.cut(self.calibration_size, rng)
         regressor = seeded(at_level(self._template(), 1 - alpha), rng)
