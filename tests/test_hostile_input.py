@@ -597,8 +597,12 @@ ELSEWHERE = {
     "groups": "KernelShifts",
     "partitions": "embed mlp one_conv small_cnn to_device",
     "test_sets": "NestedSets",
-    "theory": "best_m *_coverage *_excess *_msce *learning_error log_* msce_bound sharp_*"
-    " quantisation_bits",
+    "theory": "best_m calibrated_coverage fallback_coverage finite_coverage finite_excess "
+    "finite_msce learning_error log_covering_network log_covering_ordered log_covering_softmax "
+    "log_growth_ordered msce_bound population_coverage population_excess population_msce "
+    "quantisation_bits sharp_best_m sharp_finite_excess sharp_finite_msce sharp_learning_error "
+    "sharp_population_excess sharp_population_msce sharp_quantisation_bits",
+    "thresholds": "ThresholdRule",
 }
 # internal, or commands of their own
 NOT_PUBLIC = {"cli", "experiments", "out_of_core"}
