@@ -596,7 +596,7 @@ ELSEWHERE = {
     "metrics": "compare improvement",
     "groups": "KernelShifts",
     "partitions": "embed mlp one_conv small_cnn to_device",
-    "test_sets": "NestedSets",
+    "test_several_alphas": "NestedSets",
     "theory": "best_m calibrated_coverage fallback_coverage finite_coverage finite_excess "
     "finite_msce learning_error log_covering_network log_covering_ordered log_covering_softmax "
     "log_growth_ordered msce_bound population_coverage population_excess population_msce "
