@@ -602,6 +602,7 @@ ELSEWHERE = {
     "log_growth_ordered msce_bound population_coverage population_excess population_msce "
     "quantisation_bits sharp_best_m sharp_finite_excess sharp_finite_msce sharp_learning_error "
     "sharp_population_excess sharp_population_msce sharp_quantisation_bits",
+    "storage": "data_digest",
     "thresholds": "ThresholdRule",
 }
 # internal, or commands of their own

@@ -141,7 +141,7 @@ def test_sets_at_each_alpha_are_clipped(rng):
 def test_metrics_take_one_alpha_at_a_time(rng):
     X, y = rows(rng)
     sets = regressor(X, y, "split").predict_set(X)
-    with pytest.raises(ValueError, match=r"one level at a time, got \(400, 3\).*sets\[alpha\]"):
+    with pytest.raises(ValueError, match=r"one alpha at a time, got \(400, 3\).*sets\[alpha\]"):
         coverage(sets.contains(y))
     assert float(coverage(sets[0.2].contains(y))) == sets.contains(y)[:, 2].mean()
 
