@@ -116,7 +116,8 @@ def polars(values):
 
 EMPTY = r"0 sample\(s\)|empty|0 rows|at least one row|n at least 1|shape"
 MASKED = r"masked.*filled"
-NO_TEXT = r"text|numbers|strings|type"
+# a model that reads the rows itself is named with its own error
+NO_TEXT = r"text|numbers|strings|type|on these rows: could not convert string"
 SHAPE = r"[1-2][dD]|dimension|shape|array|inconsistent|rows"
 ONE_ROW = (
     r"n_samples ?= ?1|1 sample|one row|1 rows|at most|so few|hold no calibration point|sums to zero"
@@ -144,7 +145,10 @@ ROWS = SAME_ARRAY | {
     "None": refused(given(None), "None|" + SHAPE),
     "a string": refused(given("X"), "str|" + SHAPE),
     "a dict": refused(lambda X: {"a": X[:, 0]}, "dict|" + SHAPE),
-    "ragged list": refused(lambda X: [*X.tolist()[:-1], [1.0]], "rows of one length"),
+    "ragged list": refused(
+        lambda X: [*X.tolist()[:-1], [1.0]],
+        "rows of one length|on these rows: setting an array element",
+    ),
     "text": refused(text, NO_TEXT),
     "object text": refused(put((3, 1), "high", object), NO_TEXT),
     "complex": refused(lambda X: X + 0j, "[Cc]omplex"),
