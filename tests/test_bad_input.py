@@ -185,14 +185,14 @@ def test_a_regressor_without_weights(data):
 
 @over(["split", "mondrian"])
 def test_one_row_has_an_infinite_threshold(name):
-    with pytest.warns(InfiniteThresholdWarning, match="the only honest threshold is infinite"):
+    with pytest.warns(InfiniteThresholdWarning, match="the only valid threshold is infinite"):
         rule = make(name).fit([[1.0, 2.0]], [3.0])
     assert_array_equal(rule.predict([[1.0, 2.0]]), [np.inf])
 
 
 @over(["plcp", *PLCPS])
 def test_one_row_is_too_few_for_a_partition(name):
-    with pytest.raises(ValueError, match="n_samples=1: one row teaches no partition"):
+    with pytest.raises(ValueError, match="n_samples=1: one row is too few for a partition"):
         make(name, n_groups=1).fit([[1.0, 2.0]], [3.0])
 
 

@@ -7,6 +7,7 @@ from unicodedata import combining, east_asian_width
 from plcp._files import printable
 
 WIDTH = 100
+HANGING = "  "  # before each line of a text but its first
 
 
 def clean(text: str) -> str:
@@ -34,20 +35,24 @@ def room(text: str) -> int:
 def fold(text: str, width: int = WIDTH, indent: str = "") -> list[str]:
     """Return lines of at most ``width`` columns, broken between words where possible.
 
+    Lines after the first are indented: no word of a name or value begins a line of its own.
+
     Examples
     --------
     >>> fold("a long rule in words", 10, indent="  ")
-    ['  a long', '  rule in', '  words']
+    ['  a long', '    rule', '    in', '    words']
     """
-    lines = [""]
+    lines, start = [""], indent
     for word in re.split(r"(?<![≤≥<>=]) ", clean(text)):  # "≥ 23" stays together
-        for piece in _pieces(word, width - len(indent)):
+        fits = not lines[-1] and room(start + word) <= width
+        for piece in [word] if fits else _pieces(word, width - len(indent + HANGING)):
             longer = f"{lines[-1]} {piece}" if lines[-1] else piece
-            if room(indent + longer) <= width:
+            if room(start + longer) <= width:
                 lines[-1] = longer
             else:
                 lines.append(piece)
-    return [indent + line for line in lines]
+                start = indent + HANGING
+    return [indent + (HANGING if i else "") + line for i, line in enumerate(lines)]
 
 
 def _pieces(word: str, width: int) -> list[str]:

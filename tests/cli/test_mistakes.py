@@ -113,7 +113,7 @@ MISTAKES = {
     "table as model": (("apply", "cal.csv", "cal.csv", "-o", "new.csv"), "cal.csv cannot be read"),
     "model and table swapped": (("apply", "cal.csv", "m.plcp", "-o", "new.csv"),
                                 "m.plcp: the end of a table"),
-    "cut model": (("apply", "cut.plcp", "cal.csv", "-o", "new.csv"), "no model, or not a whole"),
+    "cut model": (("apply", "cut.plcp", "cal.csv", "-o", "new.csv"), "no model, or not a complete"),
     "missing column": (("apply", "m.plcp", "no-age.csv", "-o", "new.csv"), "no column 'age' in no"),
     "other kind": (("apply", "m.plcp", "age-in-words.csv", "-o", "new.csv"),
                    "in CSV one word makes text of all"),

@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 from scipy.stats import binomtest
 
 from plcp.evaluation import By, Described, GroupList, Outcome, parse_by, summarise
-from plcp.evaluation.columns import check_by
 from plcp.evaluation.groups import group_by
+from plcp.evaluation.roles import check_by
 from strategies import alphas, few
 
 NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"

@@ -373,7 +373,7 @@ def audit(
     from plcp._files import check_output, find_column, match_columns
     from plcp._options import check_rate, check_share
     from plcp.evaluation import parse_by
-    from plcp.evaluation.columns import audited_columns
+    from plcp.evaluation.roles import audited_columns
     from plcp.tables.io import check_input_table, open_table
 
     if out is not None:

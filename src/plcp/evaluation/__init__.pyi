@@ -8,9 +8,7 @@ from .certificate import (
     certify as certify,
 )
 from .columns import (
-    By as By,
     choose_features as choose_features,
-    parse_by as parse_by,
 )
 from .groups import (
     Described as Described,
@@ -22,6 +20,10 @@ from .outcome import (
 )
 from .report import (
     CoverageReport as CoverageReport,
+)
+from .roles import (
+    By as By,
+    parse_by as parse_by,
 )
 from .summary import (
     choice_of as choice_of,

@@ -13,18 +13,12 @@ from plcp._files import find_column
 from plcp._options import check_alpha, check_count, check_share
 from plcp._validation import check_lengths
 from plcp._verdict import MOST_ROWS, rows_to_decide
-from plcp.evaluation.columns import (
-    By,
-    as_pandas,
-    audited_columns,
-    choose_features,
-    holds_lists,
-    parse_by,
-)
+from plcp.evaluation.columns import as_pandas, choose_features, holds_lists
 from plcp.evaluation.formatting import exact_percent, rows, rows as rows_text
 from plcp.evaluation.groups import LABELS, Described, GroupList
 from plcp.evaluation.outcome import Outcome, judge_covered, judge_intervals, judge_sets
 from plcp.evaluation.report import CoverageReport
+from plcp.evaluation.roles import By, audited_columns, parse_by
 from plcp.evaluation.summary import summarise
 from plcp.explain import RuleTree
 from plcp.metrics import ert

@@ -11,9 +11,10 @@ import numpy as np
 
 from plcp._files import find_column
 from plcp._verdict import verdict_of
-from plcp.evaluation.columns import By, Scale, holds_lists, scale_of
+from plcp.evaluation.columns import Scale, holds_lists, scale_of
 from plcp.evaluation.formatting import label
 from plcp.evaluation.outcome import Outcome
+from plcp.evaluation.roles import By
 from plcp.metrics import GroupCoverage, Grouping, coverage_by_group
 from plcp.quantiles import IntArray
 

@@ -11,7 +11,7 @@ import numpy as np
 from plcp._options import check_alpha, check_share
 from plcp._validation import check_lengths
 from plcp._verdict import Verdict, explain_verdicts
-from plcp.evaluation.columns import By, as_pandas, check_by
+from plcp.evaluation.columns import as_pandas
 from plcp.evaluation.formatting import between, exact_percent, percent, rows
 from plcp.evaluation.groups import (
     LABELS,
@@ -22,6 +22,7 @@ from plcp.evaluation.groups import (
     number,
 )
 from plcp.evaluation.outcome import Outcome
+from plcp.evaluation.roles import By, check_by
 from plcp.metrics.binomial import clopper_pearson
 from plcp.quantiles import FloatArray
 
