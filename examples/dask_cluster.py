@@ -40,7 +40,7 @@ def readings(seed, rows):
 
 
 def turbines(parts, rows):
-    """Parts that exist only once somebody computes them."""
+    """Parts that exist only once they are computed."""
     return dd.from_map(readings, parts, rows=rows, meta=readings(0, 0))
 
 

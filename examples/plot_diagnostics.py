@@ -35,7 +35,7 @@ ALPHA = 0.1
 # %%
 # Two conformal regressors
 # ------------------------
-# The noise depends on x, and nobody says how.
+# The noise depends on x, and the rule is not given how.
 
 train, cal, test = (make_nonlinear(n, random_state=n) for n in (4_000, 5_000, 20_000))
 model = FrozenEstimator(HistGradientBoostingRegressor(random_state=0).fit(train.X, train.y))
@@ -50,7 +50,7 @@ covered = {name: intervals.contains(test.y) for name, intervals in sets.items()}
 # %%
 # Groups that we can name
 # -----------------------
-# Exact bounds for each group and for all at once, and an exact test of who falls short of 0.9.
+# Exact bounds for each group and for all at once, and an exact test of which groups are below 0.9.
 # Groups may be labels, masks that overlap, columns of a frame, or learned.
 
 noise = metrics.quantile_bins(test.sigma, 8)

@@ -3,7 +3,7 @@ Images: the digits that a network finds hard
 ============================================
 
 A network learns to read sharp digits, and is then shown blurred ones. How blurred each of them is,
-nobody says. One threshold for all images covers too many of the sharp and too few of the blurred;
+the rule is not given. One threshold covers too many of the sharp and too few of the blurred;
 ``PLCP`` learns groups of images that are alike in uncertainty, and we shall look at them::
 
     python examples/plot_images.py [--data-dir DIR] [--images N] [--output DIR]
@@ -98,7 +98,7 @@ def predict_proba(X):
 
 
 # %%
-# Blur that nobody tells the rule of
+# Blur that the rule is not given
 # ----------------------------------
 # Each calibration image gets one of five levels of blur at random. To measure coverage at every
 # level, each test image is shown at all five.
@@ -120,7 +120,7 @@ p_cal, p_test = predict_proba(X_cal), predict_proba(X_test)
 # -----------
 # A score says how badly a label fits: here, the probability that it lacks. Split conformal has one
 # threshold. ``PLCP`` trains a small network to predict the 90 % quantile of the score from the
-# image, and cuts this index into groups; five are few enough to look at each. The oracle is told
+# image, and cuts its prediction into groups; five are few enough to look at each. The oracle knows
 # the level of blur, and has one threshold for each.
 
 score = LabelProbability()

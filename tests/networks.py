@@ -9,7 +9,7 @@ from torch.utils.data import Dataset
 
 
 def draw(rng, n=200, factor=20.0):
-    """Vectors of two kinds, told apart by their first column, and scores ``factor`` apart."""
+    """Vectors of two kinds, distinct in their first column, and scores ``factor`` apart."""
     X = rng.uniform(-1, 1, size=(n, 2))
     return X, np.where(X[:, 0] > 0, factor, 1.0) * rng.exponential(size=n)
 

@@ -69,14 +69,14 @@ def test_runs_that_overlap_leave_the_threads_of_matrices_as_they_were():
 
     (before,) = blas_threads()
     set_blas_threads(2)
-    told = blas_threads()
-    assert 2 in told  # not every library that is loaded lets others set it
+    expected = blas_threads()
+    assert 2 in expected  # not every library that is loaded lets others set it
     try:
         with ThreadPoolExecutor(2) as pool:
             pool.submit(first)
             assert first_runs.wait(TIMEOUT)
             assert pool.submit(in_threads, [second, int], 2, False, "").result() == [True, 0]
-        assert blas_threads() == told
+        assert blas_threads() == expected
     finally:
         set_blas_threads(before)
 
@@ -102,7 +102,7 @@ def test_jobs_know_the_options_of_scikit_learn(n_jobs):
 
 
 class Others(BaseEstimator):
-    """Somebody else's, of which nobody knows how it uses threads."""
+    """A third-party model: how it uses threads is not known."""
 
 
 @pytest.mark.parametrize(

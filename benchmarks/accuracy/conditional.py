@@ -2,7 +2,7 @@
 
 Four parts, each kept in results/conditional.json: ``synthetic`` (exact MSCE, ten seeds), ``real``
 (ERT, coverage and length of absolute residuals, three seeds), ``cqr`` (the same on the signed
-scores of conformalised quantile regression) and ``census`` (coverage of people nobody named to the
+scores of conformalised quantile regression) and ``census`` (coverage of groups not given to the
 rule). The last three read the data directory.
 
     python -m benchmarks.accuracy.conditional [synthetic real cqr census] [--data-dir DIR]

@@ -131,7 +131,7 @@ def contenders(seed: int) -> dict[str, tuple[Any, str]]:
         "conditional, kernel": (ConditionalCalibration(kernel=KernelShifts(), **same), "kernel"),
         "LOCART": (PLCP(TreePartition(), calibration="split", **same), "X"),
         "rectified": (Rectified(boosted(1 - ALPHA, seed), **same), "X"),
-        "rectified, our index": (Rectified(**same), "X"),
+        "rectified, our regressor": (Rectified(**same), "X"),
         "CPCP": (Rectified(ColorfulQuantile(delta=0.02), adjustment="difference", **same), "X"),
         "CPCP, levels apart": (Rectified(ColorfulQuantile(), **same), "X"),
         "PLCP, as published": (

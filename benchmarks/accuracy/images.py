@@ -140,7 +140,7 @@ def gas_network(seed: int) -> nn.Module:
 
 
 def train(network: nn.Module, X: np.ndarray, y: np.ndarray, epochs: int) -> tuple[nn.Module, float]:
-    """Network taught by Adam on the cross-entropy, and the seconds that took."""
+    """Network trained by Adam on the cross-entropy, and the seconds that took."""
     start = time.perf_counter()
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
     inputs, labels = torch.from_numpy(X), torch.from_numpy(y)

@@ -157,7 +157,7 @@ def foretold(X: np.ndarray, covered: np.ndarray, law: np.ndarray, loss: str, see
 
 
 def risk_of_law(p: np.ndarray, law: np.ndarray, loss: str) -> float:
-    """Excess risk of a classifier that foretells p of each kind."""
+    """Excess risk of a classifier that predicts p of each kind."""
     target = 1 - ALPHA
     if loss == "L1":
         return float(np.mean(np.sign(p - target) * (law - target)))

@@ -352,7 +352,11 @@ def results_page(
             lambda r: real(r, "mean_threshold"),
         ),
         (conditional["cqr"], "Real sets, scores of CQR", lambda r: real(r, "length")),
-        (conditional["census"], "Census: coverage (mean length) of people nobody named", census),
+        (
+            conditional["census"],
+            "Census: coverage (mean length) of groups not given to the rule",
+            census,
+        ),
         (neural["mnist"], "Networks: digits at five levels of blur", shifted),
         (neural["noise"], "Networks, not tuned on: digits at five levels of noise", shifted),
         (neural["gas"], "Networks, not tuned on: batches of drifting gas sensors", shifted),

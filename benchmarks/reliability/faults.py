@@ -69,7 +69,7 @@ def measure(quick: bool) -> dict[str, Any]:
 
 
 def stopped_at_lines(n: int, rng: np.random.Generator) -> Counts:
-    """Every estimator, fitted anew, and stopped at lines of its own code."""
+    """Every estimator, fitted again, and stopped at lines of its own code."""
     rows, other, X = make_rows(), make_rows(5), make_rows(1, 50)[0]
     counts: Counter[str] = Counter()
     for case in CASES.values():

@@ -1,7 +1,8 @@
 """Several levels from one fit: a partition for each level beside one that all share.
 
 Simulated tasks have an exact MSCE; of the census there are the pinball loss and the worst gap of
-people nobody named (``PLCP_DATA`` names the data directory). Both relative to Split's, but gaps.
+groups not given (``PLCP_DATA`` names the data directory). Both relative to Split's,
+but gaps.
 Seconds are the processor's, which other work on the machine does not change much.
 """
 

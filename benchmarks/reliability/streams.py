@@ -116,7 +116,7 @@ def false_alarms(sizes: Sizes) -> list[dict[str, Any]]:
 
 
 def rules(sizes: Sizes) -> list[dict[str, Any]]:
-    """Rules calibrated anew on 1,000 rows each time, and watched."""
+    """Rules calibrated again on 1,000 rows each time, and watched."""
     found = []
     for name, make in RULES.items():
         trials = sizes.few_trials if name in SLOW else sizes.trials

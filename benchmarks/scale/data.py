@@ -46,7 +46,7 @@ def units_in_a_block(n: int) -> int:
 
 
 def collections(n: int, together: int | None = None) -> tuple[da.Array, da.Array]:
-    """Features and scores as dask arrays of blocks of so many units, made anew at every pass."""
+    """Features and scores as dask arrays of blocks of so many units, made again at every pass."""
     units, step = units_of(n), together or units_in_a_block(n)
     X, y = [], []
     for start in range(0, len(units), step):

@@ -112,7 +112,7 @@ def results_page(results: Results) -> str:
         f"`benchmarks/scale/run.py` measured: rows of {FEATURES} features made block by block "
         "(`make_nonlinear`), two workers of one thread each, the best of three fits up to 10^6 "
         "rows and one fit above. Times leave out the start of the cluster and contain making the "
-        "rows anew at every pass. Peaks are high-water marks of whole processes, interpreter and "
+        "rows again at every pass. Peaks are high-water marks of whole processes, interpreter and "
         f"libraries included. MSCE is exact, on {N_TEST:,} common new rows.\n\n"
         f"{asked(results)}\n{PICTURE if results else ''}"
         f"## Fit\n\n{section(results, 'fit', fits, growths, tasks, formula)}\n"

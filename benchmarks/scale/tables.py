@@ -122,7 +122,7 @@ def peak_megabytes(runs: Records, rows: int, workers: int) -> float:
 
 
 def plan(records: Records) -> str:
-    """Sizes nobody measured: fixed costs and costs for each row, from those that were."""
+    """Sizes that were not measured: fixed costs and costs for each row, from those that were."""
     header = ["rows (extrapolated)", "workers", "rows in memory would be", "a block"]
     rules = unique(records, "rule")
     for rule in rules:

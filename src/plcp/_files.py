@@ -273,9 +273,9 @@ def told_when_full(
     except OSError as error:
         if error.errno not in FULL:
             raise
-        told = OSError(f"no room for {what}: {remedy}")
-        told.errno = error.errno
-        raise told from error
+        full = OSError(f"no room for {what}: {remedy}")
+        full.errno = error.errno
+        raise full from error
 
 
 def to_disk(path: Path) -> None:
@@ -290,7 +290,7 @@ def to_disk(path: Path) -> None:
 
 @contextmanager
 def stopped_by_signals() -> Iterator[None]:
-    """Let a ``kill`` unwind as Ctrl-C does, where nobody else has decided what it does."""
+    """Let a ``kill`` unwind as Ctrl-C does, where it has no handler yet."""
     kinds = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
     ours = [kind for kind in kinds if signal.getsignal(kind) == signal.SIG_DFL]
     if threading.current_thread() is not threading.main_thread():

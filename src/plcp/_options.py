@@ -193,13 +193,13 @@ def check_option(name: str, value: Any, options: tuple[str, ...]) -> str:
     return value
 
 
-class Told(NamedTuple):
-    """What plain values should be, and what had told it.
+class PlainValues(NamedTuple):
+    """What plain values should be, and what wrote them.
 
     Examples
     --------
-    >>> told = Told("certificate", "those of to_dict")
-    >>> told.check_keys({"alpha": 0.1}, {"alpha", "target"})
+    >>> values = PlainValues("certificate", "those of to_dict")
+    >>> values.check_keys({"alpha": 0.1}, {"alpha", "target"})
     Traceback (most recent call last):
     ValueError: no certificate but values without ['target']: give those of to_dict
     """

@@ -25,7 +25,7 @@ def is_frame(X: Any) -> bool:
 
 
 def is_dataset(X: Any) -> bool:
-    """Whether X is a ``torch.utils.data.Dataset``; whoever has one has imported torch already."""
+    """Whether X is a ``torch.utils.data.Dataset``; a caller who has one has imported torch."""
     torch = sys.modules.get("torch")
     if torch is None:
         return False
@@ -213,7 +213,7 @@ def by_value(column: Any) -> NDArray[Any]:
     values = np.asarray(_of_pandas(column) if hasattr(column, "factorize") else column)
     if values.dtype.kind in "mM":
         return _of_moments(values)
-    if values.dtype.kind in "biuf":  # unsigned ones are bits to whoever reads them
+    if values.dtype.kind in "biuf":  # unsigned ones are bits to any reader
         return values.astype(float) if values.dtype == np.uint64 else values
     return _of_objects(values.astype(object))
 

@@ -282,7 +282,7 @@ def is_sound(estimator: Any, X: Any) -> bool:
         and 0 < X.size <= FEW
         and X.dtype in FLOATS
         and X.shape[1] == getattr(estimator, "n_features_in_", None)
-        and not hasattr(estimator, "feature_names_in_")  # whose absence is to be told
+        and not hasattr(estimator, "feature_names_in_")  # whose absence is an error
         and bool(np.isfinite(X).all())
     )
 
@@ -308,7 +308,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, allow_nan: bool = False)
 
 
 def check_dataset(X: Any, readable: bool) -> Any:
-    """X if its rows can be counted and asked for one by one, by somebody who knows how."""
+    """X if its rows can be counted and requested one by one."""
     if not readable:
         raise ValueError(
             f"only networks read a {type(X).__name__} row by row: use TorchPartition, or give an "
@@ -396,14 +396,14 @@ def naming_the_boosted_regressor(is_table: bool = True) -> Iterator[None]:
         raise kind(f"{error}\n{remedy}") from error
 
 
-def _remedy(told: str) -> str | None:
+def _remedy(message: str) -> str | None:
     """What to do about a complaint, unless it says so itself."""
-    missing = "contains NaN" in told or "got NaN" in told
-    if missing and "y contains NaN" not in told:
-        return None if NAN_REMEDY in told else NAN_REMEDY
+    missing = "contains NaN" in message or "got NaN" in message
+    if missing and "y contains NaN" not in message:
+        return None if NAN_REMEDY in message else NAN_REMEDY
     for complaint, remedy in REMEDIES.items():
-        if complaint in told:
-            return None if remedy in told else remedy
+        if complaint in message:
+            return None if remedy in message else remedy
     return None
 
 

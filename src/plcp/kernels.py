@@ -400,7 +400,7 @@ def weights_from(kernel: Any, X: FloatArray, Z: FloatArray) -> FloatArray:
 def weights_around_draws(kernel: Any, X: FloatArray) -> WeightsAroundDraws:
     """Weights as a function of points p and draws z: H(x_i, z_j), a row a draw, and H(p_j, z_j).
 
-    They have a factor of each row, chosen so that weights too small for a float are told apart.
+    They have a factor of each row, chosen so that weights too small for a float are kept apart.
     """
     if not hasattr(kernel, "logs_to"):
         return lambda points, drawn: (
@@ -422,7 +422,7 @@ def weights_around_draws(kernel: Any, X: FloatArray) -> WeightsAroundDraws:
 
 
 def checked(weights: Any, shape: tuple[int, int]) -> FloatArray:
-    """Weights of somebody's own kernel: the right shape, no NaN, nothing negative."""
+    """Weights of a kernel given by the user: the right shape, no NaN, nothing negative."""
     weights = np.asarray(weights, dtype=float)
     if weights.shape != shape:
         raise ValueError(

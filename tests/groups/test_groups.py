@@ -111,8 +111,10 @@ def test_a_value_never_seen_is_in_none_of_its_columns_groups():
         found = groups.transform(new)
     assert_array_equal(found, [[0, 0, 0, 1, 0], [1, 0, 0, 0, 0]])
     fate = "of {!r} that fit never saw ({!r}: 1): they belong to no group of that column"
-    told = [fate.format("sex", "3"), fate.format("town", "z")]
-    assert [str(w.message) for w in caught] == [f"1 row holds a value {which}" for which in told]
+    expected = [fate.format("sex", "3"), fate.format("town", "z")]
+    assert [str(w.message) for w in caught] == [
+        f"1 row holds a value {which}" for which in expected
+    ]
 
 
 def test_nothing_of_the_first_fit_remains():

@@ -1,4 +1,4 @@
-"""When an alarm comes, since when, and what is told of the rows since then."""
+"""When an alarm comes, since when, and what is known of the rows since then."""
 
 import math
 from datetime import date, datetime
@@ -58,7 +58,7 @@ def test_an_alarm_is_at_the_first_row_that_reaches_the_bar_since_the_likeliest(b
 
 @pytest.mark.parametrize("batch", [1, 20, 70])
 def test_rows_that_could_not_miss_are_before_the_drift(batch):
-    """Any of the fifty is as likely as the first row that misses: the last of them is told."""
+    """Any of the fifty is as likely as the first row that misses: the last of them is reported."""
     missed = np.arange(70) >= 50
     chances = np.where(missed, 0.1, 0.0)
     stream = Stream.start()
@@ -94,5 +94,5 @@ def test_evidence_beyond_the_largest_number_is_told_as_a_finite_one():
 
 def test_times_are_told_as_the_standard_writes_them():
     moments = [datetime(2026, 5, 1, 12), date(2026, 5, 1), np.datetime64("2026-05-01"), 3, None]
-    told = ["2026-05-01T12:00:00", "2026-05-01", "2026-05-01", "3", None]
-    assert stamps_of(moments, 5).tolist() == told
+    expected = ["2026-05-01T12:00:00", "2026-05-01", "2026-05-01", "3", None]
+    assert stamps_of(moments, 5).tolist() == expected

@@ -88,7 +88,7 @@ def test_the_urn_of_a_threshold_holds_one_ball_a_gap_among_the_scores(n, alpha):
 
 @pytest.mark.parametrize("size", [0.3, 0.5])
 def test_only_rows_that_were_held_out_are_in_the_urn(size, rng):
-    """Those that taught the regressor say nothing of how far the threshold may be off."""
+    """Training rows of the regressor say nothing of how far the threshold may be off."""
     X, scores = pairs(rng, 200)
     (watch,) = watches_of(Rectified(LinearQuantile(), calibration_size=size).fit(X, scores))
     assert watch.all_rows == Urn.of(round(200 * size), 0.1)

@@ -50,19 +50,19 @@ def probability(missed):
 
 @pytest.mark.parametrize("rate", [0.9, 0.6, 0.3])
 def test_the_probability_of_any_alarm_is_at_most_the_rate(rate):
-    everybody = by_group = anybody = total = 0.0
+    overall = by_group = anybody = total = 0.0
     for path in product((False, True), repeat=len(CODES)):
         missed = np.array(path)
         watch = Monitor(TwoGroups(), rate).update(np.zeros((len(CODES), 1)), missed)
-        groups = json.loads(watch.to_json())["groups"]  # sooner told than a report
+        groups = json.loads(watch.to_json())["groups"]  # sooner than a report
         drifting = [name for name, group in groups.items() if group["alarm"] is not None]
         p = probability(missed)
         total += p
-        everybody += p * ("all" in drifting)
+        overall += p * ("all" in drifting)
         by_group += p * bool({"a", "b"} & {*drifting})
         anybody += p * bool(drifting)
     assert total == pytest.approx(1)
-    assert everybody <= rate / 3
+    assert overall <= rate / 3
     assert by_group <= 2 * rate / 3
     assert 0 < anybody <= rate
 

@@ -148,8 +148,8 @@ def test_a_drift_is_told_with_times_and_coverage_since(rng, split):
     assert f"drifting since row {drift.since_row:,}" in str(report)
     assert str(report).startswith("3,000 rows seen: 1 of 1 groups drifts: all\n")
     many = replace(report, groups=report.groups * 7)
-    told = "3,000 rows seen: 7 of 7 groups drift: all, all, all, all, all and 2 more\n"
-    assert str(many).startswith(told)
+    message = "3,000 rows seen: 7 of 7 groups drift: all, all, all, all, all and 2 more\n"
+    assert str(many).startswith(message)
 
 
 def test_an_alarm_stays_when_the_drift_has_passed(rng, split):
@@ -195,8 +195,8 @@ def test_rows_of_a_group_never_seen_count_among_all_and_are_no_evidence(rng):
     monitor = rule.monitor()
     with pytest.warns(InfiniteThresholdWarning):
         monitor.update(np.full((500, 1), 2.0), np.full(500, 1e9))
-    everybody, *groups = monitor.report().groups
-    assert (everybody.n, everybody.coverage, everybody.p_value) == (500, 1.0, 1.0)
+    overall, *groups = monitor.report().groups
+    assert (overall.n, overall.coverage, overall.p_value) == (500, 1.0, 1.0)
     assert [group.n for group in groups] == [0, 0]
 
 
@@ -251,9 +251,9 @@ def model(rng, score, rule):
 
 def test_a_regressor_is_watched_by_its_labels(rng):
     fitted, X, y = model(rng, AbsoluteResidual(), Mondrian(lambda X: X[:, 0] > 0.5))
-    everybody, *groups = fitted.monitor().update(X, y).report().groups
+    overall, *groups = fitted.monitor().update(X, y).report().groups
     covered = fitted.predict_set(X).contains(y)
-    assert everybody.hits == covered.sum()
+    assert overall.hits == covered.sum()
     assert [group.hits for group in groups] == [
         covered[rows].sum() for rows in fitted.members(X).values()
     ]

@@ -1,6 +1,6 @@
-"""Scores that tie: misses are rarer than the urn foretells, and alarms keep to the rate.
+"""Scores that tie: misses are rarer than the urn predicts, and alarms keep to the rate.
 
-A threshold that nobody ties with is missed at a rate r of the urn's law Beta(misses, hits). Ties
+A threshold without ties is missed at a rate r of the urn's law Beta(misses, hits). Ties
 broken at random are such a threshold, and leave at most its misses: their rate is some g(r) ≤ r,
 which rises with r. So the probability of an alarm is at most the mean, over the law of r, of the
 largest probability of an alarm at any rate up to r.

@@ -52,16 +52,16 @@ def on_a_cut(rule, X):
 def assert_served(rule, X, served=None):
     """Thresholds as close as promised, and the same group for all rows not on a cut."""
     served = Served(rule) if served is None else served
-    found, told = served(X), rule.assign(X)
+    found, expected = served(X), rule.assign(X)
     open_rows = on_a_cut(rule, X) if hasattr(rule, "partition_") else np.zeros(len(X), dtype=bool)
     np.testing.assert_allclose(
-        found["threshold"][~open_rows], told.thresholds[~open_rows], rtol=CLOSE, atol=0
+        found["threshold"][~open_rows], expected.thresholds[~open_rows], rtol=CLOSE, atol=0
     )
-    assert found["threshold"].shape == told.thresholds.shape
-    if told.groups is None:
+    assert found["threshold"].shape == expected.thresholds.shape
+    if expected.groups is None:
         assert "group" not in found
     else:
-        np.testing.assert_array_equal(found["group"][~open_rows], told.groups[~open_rows])
+        np.testing.assert_array_equal(found["group"][~open_rows], expected.groups[~open_rows])
         assert found["group"].dtype == np.int64
     assert open_rows.mean() < 0.5  # or next to nothing was compared
     return served

@@ -73,11 +73,11 @@ def assert_intervals(model, X, **given):
     """Ends within what thresholds and predictions are promised to be."""
     served = Served(model)
     found = served(X, **given)
-    told = model.predict_set(X)
+    expected = model.predict_set(X)
     thresholds = np.column_stack([rule.predict(X) for rule in model.thresholds_])
     size = np.abs(model.predict(X)) + np.abs(thresholds).max(axis=1)
     for name in ("lower", "upper"):
-        ends = getattr(told, name)
+        ends = getattr(expected, name)
         finite = np.isfinite(ends)
         np.testing.assert_array_equal(found[name][~finite], ends[~finite])
         assert (np.abs(found[name][finite] - ends[finite]) <= CLOSE * size[finite]).all()
@@ -115,16 +115,16 @@ def test_ends_differ_from_those_of_python_by_two_roundings_at_most(rng):
     model = ConformalRegressor(FrozenEstimator(NEAREST.fit(X, y)), threshold=SplitConformal())
     model.fit(X, y)
     prediction = model.predict(X)
-    found, told = Served(model)(X, prediction=prediction), model.predict_set(X)
+    found, expected = Served(model)(X, prediction=prediction), model.predict_set(X)
     threshold = model.thresholds_[0].threshold_
     np.testing.assert_array_equal(found["threshold"], threshold)
     # the graph has p + t, Python may have p + nextafter(t): a step of t and one of the sum
     step = 2 * np.spacing(np.abs(prediction) + threshold)
-    assert (np.abs(found["lower"] - told.lower) <= step).all()
-    assert (np.abs(found["upper"] - told.upper) <= step).all()
+    assert (np.abs(found["lower"] - expected.lower) <= step).all()
+    assert (np.abs(found["upper"] - expected.upper) <= step).all()
     inside = (found["lower"] <= y) & (y <= found["upper"])
-    differ = inside != told.contains(y)
-    edge = np.minimum(np.abs(y - told.lower), np.abs(y - told.upper)) <= step
+    differ = inside != expected.contains(y)
+    edge = np.minimum(np.abs(y - expected.lower), np.abs(y - expected.upper)) <= step
     assert not (differ & ~edge).any()
 
 
@@ -193,10 +193,10 @@ def test_several_alphas_are_nested_columns(rng):
     model = ConformalRegressor(LinearRegression(), threshold=rule, random_state=0).fit(X, y)
     served = Served(model)
     found = served(X)
-    told = model.predict_interval(X)
-    size = np.abs(told).max()
-    np.testing.assert_allclose(found["lower"], told[:, 0], rtol=0, atol=CLOSE * size)
-    np.testing.assert_allclose(found["upper"], told[:, 1], rtol=0, atol=CLOSE * size)
+    expected = model.predict_interval(X)
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(found["lower"], expected[:, 0], rtol=0, atol=CLOSE * size)
+    np.testing.assert_allclose(found["upper"], expected[:, 1], rtol=0, atol=CLOSE * size)
     facts = {entry.key: entry.value for entry in served.graph.metadata_props}
     assert json.loads(facts["alpha"]) == [0.3, 0.1]
 
@@ -206,10 +206,10 @@ def test_several_alphas_of_both_sides_are_served(rng):
     model = ConformalRegressor(
         LinearRegression(), SignedResidual("both"), SplitConformal([0.1, 0.4]), random_state=0
     ).fit(X, y)
-    found, told = Served(model)(X), model.predict_interval(X)
-    size = np.abs(told).max()
-    np.testing.assert_allclose(found["lower"], told[:, 0], rtol=0, atol=CLOSE * size)
-    np.testing.assert_allclose(found["upper"], told[:, 1], rtol=0, atol=CLOSE * size)
+    found, expected = Served(model)(X), model.predict_interval(X)
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(found["lower"], expected[:, 0], rtol=0, atol=CLOSE * size)
+    np.testing.assert_allclose(found["upper"], expected[:, 1], rtol=0, atol=CLOSE * size)
     assert found["threshold"].shape == (len(X), 4)
 
 

@@ -49,8 +49,8 @@ def test_images_are_predicted_alike(module, rng):
     images, scores = draw_images(rng)
     rule = rule_of(module).fit(images / 255, scores)
     served = assert_served(rule, draw_images(rng)[0] / 255)
-    (told,) = served.session.get_inputs()
-    assert told.shape == ["n", 1, 6, 6]
+    (expected,) = served.session.get_inputs()
+    assert expected.shape == ["n", 1, 6, 6]
 
 
 def test_bytes_of_images_are_served_as_shares(rng):

@@ -228,12 +228,12 @@ def test_alphas_that_share_a_partition_share_its_graph(partition, rng):
     options = {"n_groups": 3, "share_partition": True, "within": "regressor", "random_state": 0}
     rule = PLCP(partition, alpha=[0.2, 0.05, 0.1], **options).fit(X, scores)
     served = Served(rule)
-    found, told = served(X), rule.assign(X)
+    found, expected = served(X), rule.assign(X)
     kept = ~on_a_cut(rule, X)
-    np.testing.assert_allclose(found["threshold"][kept], told.thresholds[kept], rtol=CLOSE)
-    np.testing.assert_array_equal(found["group"][kept], told.groups[kept])
+    np.testing.assert_allclose(found["threshold"][kept], expected.thresholds[kept], rtol=CLOSE)
+    np.testing.assert_array_equal(found["group"][kept], expected.groups[kept])
     kinds = [node.op_type for node in served.graph.graph.node]
-    assert kinds.count("TreeEnsemble") + kinds.count("Softmax") in (1, 3)  # or one a fold
+    assert kinds.count("TreeEnsemble") + kinds.count("Softmax") in (1, 3)  # or one per fold
 
 
 @pytest.mark.parametrize("name", ["linear", "boosted", "light", "softmax", "tree", "mixed"])
@@ -274,11 +274,11 @@ def test_any_row_is_predicted_alike_or_given_every_label(two_ways, rows):
         assert np.isposinf(found["threshold"][~known]).all()
         assert (found["group"][~known] == -1).all()
         if known.any():
-            told = rule.assign(X[known])
+            expected = rule.assign(X[known])
             sure = ~on_a_cut(rule, X[known])
             thresholds, groups = found["threshold"][known], found["group"][known]
-            np.testing.assert_allclose(thresholds[sure], told.thresholds[sure], rtol=CLOSE)
-            np.testing.assert_array_equal(groups[sure], told.groups[sure])
+            np.testing.assert_allclose(thresholds[sure], expected.thresholds[sure], rtol=CLOSE)
+            np.testing.assert_array_equal(groups[sure], expected.groups[sure])
 
 
 def test_a_lone_group_of_a_classifier_is_served(rng):

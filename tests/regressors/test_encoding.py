@@ -309,24 +309,24 @@ def test_new_rows_get_the_means_of_all_rows(rng):
 
     known = [mean_of(c == CODES) for c in (0, 1, 3)]
     expected = [*known, mean_of(np.isnan(CODES)), scores.mean(), scores.mean()]
-    told = regressor.predict(np.column_stack([new, new]))
-    np.testing.assert_allclose(told, expected)
+    wanted = regressor.predict(np.column_stack([new, new]))
+    np.testing.assert_allclose(wanted, expected)
 
 
 def test_no_training_row_sees_its_own_score(rng):
     scores = rng.uniform(size=10)
-    told = shown(CODES, scores).regressor_.X_
+    wanted = shown(CODES, scores).regressor_.X_
     for row in range(10):
         other = shown(CODES, np.where(np.arange(10) == row, 50.0, scores)).regressor_.X_
-        assert other[row, 0] == told[row, 0]
-        assert (other[:, 0] != told[:, 0]).any()
+        assert other[row, 0] == wanted[row, 0]
+        assert (other[:, 0] != wanted[:, 0]).any()
 
 
 def test_leave_one_out_means_are_those_of_all_other_rows(rng):
     scores, weights = rng.uniform(size=10), rng.uniform(size=10)
-    told = shown(CODES, scores, weights, cv=10).regressor_.X_[:, 0]
+    wanted = shown(CODES, scores, weights, cv=10).regressor_.X_[:, 0]
     places = np.where(np.isnan(CODES), 0, CODES + 1).astype(int)
-    for row, value in enumerate(told):
+    for row, value in enumerate(wanted):
         others = np.arange(10) != row
         means = category_means(places[others], scores[others], weights[others])
         alike = places[others] == places[row]  # none: the place is empty, or beyond the last

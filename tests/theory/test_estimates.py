@@ -13,7 +13,7 @@ CONSTANT = DummyRegressor(strategy="quantile", quantile=0.9)
 
 
 class FirstColumn(RegressorMixin, BaseEstimator):
-    """A regressor that is told the conditional quantile."""
+    """A regressor that is given the conditional quantile."""
 
     def fit(self, X, y):
         return self

@@ -19,7 +19,7 @@ def with_constant(X):
 
 
 def thresholds(X, scores, new, alpha, targets):
-    """Thresholds of each new row (one a line) at each target of its dual."""
+    """Thresholds of each new row (one per line) at each target of its dual."""
     from conditionalconformal import CondConf  # here, as the tests' environment has none
 
     package = CondConf(lambda X, y: y, with_constant)

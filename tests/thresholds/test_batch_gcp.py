@@ -26,7 +26,7 @@ from plcp.quantiles import pinball_loss, weighted_quantiles
 from plcp.thresholds import batch_gcp
 from strategies import alphas, few, scores_with_groups
 
-# Random worlds of few rows: groups too small to rely on are told in tests of their own.
+# Random worlds of few rows: groups too small to rely on have tests of their own.
 pytestmark = pytest.mark.filterwarnings("ignore::plcp.exceptions.SmallGroupWarning")
 
 HIGHS = 1e-7  # the tolerance HiGHS solves to

@@ -15,7 +15,7 @@ from plcp import BatchMVP
 from plcp.exceptions import ProgramError
 from strategies import alphas, few
 
-# Random worlds of few rows: groups too small to rely on are told in tests of their own.
+# Random worlds of few rows: groups too small to rely on have tests of their own.
 pytestmark = pytest.mark.filterwarnings("ignore::plcp.exceptions.SmallGroupWarning")
 
 n_levels = st.sampled_from([1, 2, 3, 7, 100])
@@ -45,7 +45,7 @@ def gap(scores, rows, level, target):
 
 
 def plain_cells(scores, members, q, target):
-    """Error of every cell (group, threshold) that holds a point, everybody being group 0."""
+    """Error of every cell (group, threshold) that holds a point, all rows being group 0."""
     groups = np.column_stack([np.ones(len(scores), dtype=bool), members])
     cells = {}
     for g in range(groups.shape[1]):
@@ -70,8 +70,8 @@ def plain_sums(cells):
 def plain_fit(scores, members, alpha, m, tol, max_patches):
     """The algorithm in loops: thresholds of the rows, or None where it must fail."""
     target, levels = 1 - alpha, plain_grid(scores, m)
-    everybody = range(len(scores))
-    start = plain_move(scores, everybody, levels[0], levels, target)
+    all_rows = range(len(scores))
+    start = plain_move(scores, all_rows, levels[0], levels, target)
     q = [start] * len(scores)
     least = 4 * target * (1 - target) / len(scores) if tol is None else 0
     for patches in range(max_patches + 1):

@@ -83,8 +83,8 @@ def test_draws_are_uniform_over_the_range_of_a_dual():
     Together they cover a sixth score with (0.8 * 5 + 0.2 * 4) / 6 = 0.8, to the last digit.
     """
     X, scores = np.zeros((5, 1)), np.arange(1.0, 6.0)
-    everybody = {"groups": lambda X: np.ones(len(X), dtype=bool)}  # whatever X holds
-    rule = ConditionalCalibration(**everybody, alpha=0.2, randomized=True, random_state=0)
+    all_rows = {"groups": lambda X: np.ones(len(X), dtype=bool)}  # whatever X holds
+    rule = ConditionalCalibration(**all_rows, alpha=0.2, randomized=True, random_state=0)
     q = rule.fit(X, scores).predict(np.arange(20_000.0)[:, None])
     assert set(q) == {4.0, 5.0}
     low, high = binomial_band(len(q), 0.8)

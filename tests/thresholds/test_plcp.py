@@ -40,7 +40,7 @@ CALIBRATIONS = ["joint", "split", "cross"]
 
 
 class Column(RegressorMixin, BaseEstimator):
-    """A regressor that is known beforehand: a column, negated if told so."""
+    """A regressor that is known beforehand: a column, negated on request."""
 
     def __init__(self, sign=1.0):
         self.sign = sign

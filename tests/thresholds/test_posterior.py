@@ -148,7 +148,7 @@ def test_weights_and_the_guarantee(rng):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"precision": -1}, "precision must be a whole number, at least 0, got -1"),
         ({"precision": 2.5}, "got 2.5"),
@@ -158,8 +158,8 @@ def test_weights_and_the_guarantee(rng):
         ({"effective_size": 0.5}, "effective_size must be at least 1, got 0.5"),
     ],
 )
-def test_options_that_make_no_sense(rng, options, told):
-    with pytest.raises(ValueError, match=told):
+def test_options_that_make_no_sense(rng, options, message):
+    with pytest.raises(ValueError, match=message):
         PosteriorConformal(**options).fit(rng.normal(size=(50, 2)), rng.exponential(size=50))
 
 

@@ -107,7 +107,7 @@ def test_gaps_are_named(rule):
 
 @both
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"bandwidth": 0}, "bandwidth must be a positive number.*got 0"),
         ({"bandwidth": -1.0}, "got -1.0"),
@@ -126,27 +126,27 @@ def test_gaps_are_named(rule):
         ({"alpha": 1.2}, "alpha must lie in"),
     ],
 )
-def test_options_that_make_no_sense(rng, rule, options, told):
-    with pytest.raises(ValueError, match=told):
+def test_options_that_make_no_sense(rng, rule, options, message):
+    with pytest.raises(ValueError, match=message):
         rule(**options).fit(*draw(rng))
 
 
 @both
 @pytest.mark.parametrize(
-    ("weights", "told"),
+    ("weights", "message"),
     [
         (lambda X, Z: np.full((len(X), len(Z)), np.nan), "finite weights .* got nan"),
         (lambda X, Z: -np.ones((len(X), len(Z))), "not negative, got -1.0"),
         (lambda X, Z: np.ones(len(X)), r"shape \(300, 300\)|shape \(300, \d+\), got \(300,\)"),
     ],
 )
-def test_a_kernel_with_wrong_weights(rng, rule, weights, told):
+def test_a_kernel_with_wrong_weights(rng, rule, weights, message):
     class Wrong:
         draw = staticmethod(lambda X, rng: X)
         __call__ = staticmethod(weights)
 
     X, scores = draw(rng)
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         rule(Wrong()).fit(X, scores).predict(X)
 
 

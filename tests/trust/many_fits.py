@@ -33,16 +33,16 @@ def held(n_fits):
     X, scores, _ = make_rows(n=120)
     new, kept = make_rows(1, 20)[0], {name: clone(RULES[name]) for name in QUICK}
     n_windows = n_fits // A_WINDOW
-    told = np.zeros((n_windows, 3), dtype=np.int64)  # a list would itself grow
+    expected = np.zeros((n_windows, 3), dtype=np.int64)  # a list would itself grow
     gc.freeze()  # what was imported stays: looking through it took most of the time
     for window in range(n_windows):
         for name, rule in kept.items():
-            rule.fit(X, scores).predict(new)  # a rule that stays, and is fitted anew
+            rule.fit(X, scores).predict(new)  # a rule that stays, and is fitted again
             clone(RULES[name]).fit(X, scores).predict(new)  # a rule that goes
         gc.collect()
         resident = psutil.Process().memory_info().rss
-        told[window] = len(gc.get_objects()), sys.getallocatedblocks(), resident
-    second = told[n_windows // 2 :]  # what is cached is cached by now
+        expected[window] = len(gc.get_objects()), sys.getallocatedblocks(), resident
+    second = expected[n_windows // 2 :]  # what is cached is cached by now
     return dict(zip(("objects", "blocks", "resident"), second.T.tolist(), strict=True))
 
 

@@ -7,7 +7,7 @@ import sys
 import time
 from contextlib import contextmanager
 
-# saves two models in turn, until somebody ends it
+# saves two models in turn, until it is ended
 SAVING = """
 import sys
 import plcp

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin
-from told_answers import told
+from told_answers import message
 
 from estimators import CASES, N_ROWS, answer, make_rows
 from plcp import PLCP, LinearQuantile, OrderedPartition, TreePartition
@@ -38,7 +38,7 @@ def test_other_hashes_and_other_numbers_of_threads_change_nothing():
         check=True,
     )
     there = json.loads(done.stdout)
-    here = told(names, N_ROWS)
+    here = message(names, N_ROWS)
     assert [name for name in names if there[name] != here[name]] == []
 
 

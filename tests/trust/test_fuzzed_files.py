@@ -28,10 +28,10 @@ def test_damaged_files_are_refused_or_loaded():
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["megabytes"] < MOST_MEGABYTES
+    expected = json.loads(done.stdout.splitlines()[-1])
+    assert expected["megabytes"] < MOST_MEGABYTES
     # some damage is to numbers alone, or to nothing that counts; most of it is noticed
-    assert told["refused"] > told["loaded"] > 0
+    assert expected["refused"] > expected["loaded"] > 0
 
 
 def test_well_formed_files_with_altered_values(tmp_path):

@@ -10,8 +10,8 @@ from torch import nn
 from estimators import CASES
 from plcp.partitions.torch import embed
 
-MOMENT = 0.3  # seconds to wait for somebody who must not come
-TIMEOUT = 1800  # seconds to wait for somebody who must
+MOMENT = 0.3  # seconds to wait for a thread that must not come
+TIMEOUT = 1800  # seconds to wait for one that must
 
 
 class Meeting(nn.Module):

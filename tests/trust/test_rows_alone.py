@@ -34,14 +34,14 @@ def test_a_row_alone_is_answered_as_among_others(name):
 def test_few_rows_are_refused_in_the_words_that_many_are(n):
     X, scores, _ = make_rows()
     fitted, new = CASES["plcp, joint"].fit((X, scores, None)), make_rows(1, n)[0]
-    for wrong, told in [
+    for wrong, expected in [
         (np.where(np.arange(new.shape[1]) == 0, np.nan, new), "contains NaN"),
         (np.where(np.arange(new.shape[1]) == 0, np.inf, new), "contains infinity"),
         (new[:, 1:], "features"),
         (new[:0], "0 sample"),
         (new[0], "Expected 2D array"),
     ]:
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=expected):
             fitted.predict(wrong)
 
 

@@ -11,7 +11,7 @@ import warnings
 from estimators import CASES, answer, make_rows
 
 
-def told(names, n):
+def expected(names, n):
     """Digest of the answers of each estimator, by its name."""
     rows, X = make_rows(0, n), make_rows(1, 100)[0]
     answers = {name: answer(CASES[name].fit(rows), X) for name in names}
@@ -20,4 +20,4 @@ def told(names, n):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    print(json.dumps(told(sys.argv[2:] or list(CASES), int(sys.argv[1]))))
+    print(json.dumps(expected(sys.argv[2:] or list(CASES), int(sys.argv[1]))))

@@ -26,7 +26,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from plcp._formatting import WIDTH, text_table
-from plcp._options import Told, check_share
+from plcp._options import PlainValues, check_share
 from plcp._rows import count, is_dataset, is_frame, is_missing, plain
 from plcp._verdict import (
     CHANCE,
@@ -387,8 +387,8 @@ def _item(text: str) -> list[str]:
 
 
 FORMAT = "plcp certificate 1"
-DICT = Told("certificate", "those of to_dict")
-JSON = Told("certificate", "what to_json wrote")
+DICT = PlainValues("certificate", "those of to_dict")
+JSON = PlainValues("certificate", "what to_json wrote")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from plcp.explain.columns import Column, read_columns
 from plcp.explain.profile import Difference
 from plcp.quantiles import FloatArray, IntArray
 
-EVERYBODY = "all rows"
+ALL_ROWS = "all rows"
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Rule:
     @property
     def text(self) -> str:
         """The rule in words."""
-        return " and ".join(condition.text for condition in self.conditions) or EVERYBODY
+        return " and ".join(condition.text for condition in self.conditions) or ALL_ROWS
 
     def __str__(self) -> str:
         return self.text

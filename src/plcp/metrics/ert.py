@@ -48,7 +48,7 @@ def predict_coverage(
     cv: int = 5,
     random_state: int | None = 0,
 ) -> PredictedCoverage:
-    """Foretell the coverage of two thirds of the rows, shuffled, in ``cv`` blocks.
+    """Predict the coverage of two thirds of the rows, shuffled, in ``cv`` blocks.
 
     Each block is predicted by a classifier that learned from all rows before it. What is then
     measured on the blocks is a sum of martingale differences, and its standard error is that of

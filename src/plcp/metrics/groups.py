@@ -500,7 +500,7 @@ def coverage_by_group(
     size : array of shape (n,), optional
         Size of each set: ``sets.size``. None: the table has no sizes, NaN in their place.
     alpha : float, default=0.1
-        Miscoverage rate the sets were made for: tests find who falls short of 1 - alpha.
+        Miscoverage rate the sets were made for: tests find what is below 1 - alpha.
     confidence : float, default=0.95
         Probability with which the bounds hold, at least.
     sample_weight : array of shape (n,), optional

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from plcp._options import Told, check_share
+from plcp._options import PlainValues, check_share
 from plcp._rows import count
 from plcp.conformal import Conformal
 from plcp.monitoring.martingale import TILTS, Alarm, Evidence, Origins, Rows, Stream, stamps_of
@@ -19,7 +19,7 @@ from plcp.monitoring.watches import Misses, Watch, misses_of, watches_of
 from plcp.quantiles import FloatArray, IntArray
 from plcp.thresholds.base import ThresholdRule
 
-STATE = Told("state of a monitor", "what to_json wrote")
+STATE = PlainValues("state of a monitor", "what to_json wrote")
 MOST = 2**53  # rows that a float can count
 KEYS = {"n", "misses", "height", "growth", "starts", "origins", "alarm"}
 ORIGINS = {"growth": float, "n": int, "misses": int, "row": int, "stamp": str}

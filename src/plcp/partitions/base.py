@@ -29,7 +29,7 @@ class Partition(Estimator, ABC):
     ----------
     thresholds_ : ndarray of shape (n_groups_,)
         Threshold of each group on the data it was learned from, rising. They flatter themselves:
-        ``PLCP`` reads its own off other data unless told ``calibration="joint"``.
+        ``PLCP`` reads its own off other data unless ``calibration="joint"``.
     group_sizes_ : ndarray of shape (n_groups_,)
         Membership mass of each group in the data.
     history_ : list of dict
@@ -162,7 +162,7 @@ def one_hot(groups: IntArray, n_groups: int) -> FloatArray:
 def warn_if_collapsed(
     masses: FloatArray, n_groups: int, remedy: str = "try more restarts or OrderedPartition()"
 ) -> None:
-    """Say it when several groups were asked for and one holds nearly everybody."""
+    """Warn when several groups were requested and one holds nearly all rows."""
     share = masses.max() / masses.sum()
     if n_groups > 1 and share > COLLAPSE_SHARE:
         warnings.warn(

@@ -46,7 +46,7 @@ class HistoryDisplay(Display):
         Loss of each member, its weight in the label.
     ax_, figure_ : matplotlib Axes and Figure
     lines_ : dict of label to Line2D
-        One a curve.
+        One per curve.
     points_ : Line2D or None
         The members.
 

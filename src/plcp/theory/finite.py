@@ -51,7 +51,7 @@ def learning_error(
       partitions with infinitely many members has no finite net, and the theorem does not apply
       to it. It holds with the logarithm of the growth function (``log_growth_ordered``) in place of
       ln N(H, d, 1/n), for every n: ``sharp_learning_error(..., hard=True)`` is smaller.
-    - h*, q* are exact minimisers of the empirical loss; what an algorithm falls short of the
+    - h*, q* are exact minimisers of the empirical loss; what an algorithm misses of the
       minimum by adds to the bound as it is.
 
     Examples

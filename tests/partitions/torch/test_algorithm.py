@@ -174,7 +174,7 @@ def test_the_term_for_equal_shares_fades_to_nothing(rng):
 
 
 def test_bins_are_taught_by_score_not_by_row(rng):
-    """Half of the scores lie below the median: rows there are told to be in the first of two."""
+    """Half of the scores lie below the median: these rows are in the first of two bins."""
     X, scores = draw(rng, 400)
     sample = Sample.of(X, scores, np.ones(400))
     plan = Training.of(TorchPartition(learning_rate=0.5, batch_size=400, early_stopping=False))

@@ -1,4 +1,4 @@
-"""What a run keeps: the best epoch, whatever ends it; and that a fit disturbs nobody."""
+"""What a run keeps: the best epoch, whatever ends it; and that a fit disturbs no other."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Devices that are there, those that are not, and names nobody knows."""
+"""Devices that are there, those that are not, and unknown names."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from plcp.partitions.torch.training import find_device
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine with the devices it is told to have."""
+    """A machine with the devices it is given."""
 
     def have(*kinds, cudas=1):
         monkeypatch.setattr(devices, "is_there", lambda kind: kind in {"cpu", *kinds})

@@ -210,17 +210,17 @@ def test_too_few_rows_of_a_data_set(structure, rng):
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "expected"),
     [
         (np.asarray, r"Found array with dim 4.* while dim <= 2 is required"),
         (torch.tensor, r"Found array with dim 4.* while dim <= 2 is required"),
         (Items, r"only networks read a Items row by row: use TorchPartition"),
     ],
 )
-def test_trees_and_lines_refuse_images(kind, told, rng):
+def test_trees_and_lines_refuse_images(kind, expected, rng):
     images, scores = draw_images(rng)
     for given in (PLCP(), PLCP(calibration="split")):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=expected):
             given.fit(kind(images), scores)
 
 

@@ -80,7 +80,7 @@ def test_thresholds_are_the_q_step_on_all_rows(rng, ranks, weighted):
 @kinds
 @pytest.mark.parametrize("structure", ["ordered", "softmax"])
 def test_it_finds_the_two_kinds(rng, structure, make):
-    """Of fresh rows, more are told apart than guessing could."""
+    """Of fresh rows, more are predicted right than guessing could."""
     partition, _, _ = fitted(rng, n_groups=2, structure=structure, make=make)
     fresh, _ = make(rng, 500)
     kind = fresh[:, 0] > 0 if make is draw else fresh.min(axis=(1, 2, 3)) >= 128

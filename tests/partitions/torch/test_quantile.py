@@ -43,7 +43,7 @@ def assert_same(ours, theirs, X, Z=None):
 
 @pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
 def test_a_constant_learns_the_quantile(rng, level):
-    """One output for everybody, full batches: as near to Split's loss as plain steps must come.
+    """One output for all rows, full batches: as near to Split's loss as plain steps must come.
 
     T steps of length η down a convex function, with slopes of at most one and a start D away from
     the best, come within (D² + T η²) / (2 T η) of the least value.
@@ -277,7 +277,7 @@ def test_missing_values_of_a_data_set_are_found_by_the_loss(name, rng):
 @over
 def test_images_that_do_not_fit(name, rng):
     images, scores = draw_images(rng)
-    with pytest.raises(ValueError, match=r"images of torch.int64 have a range nobody knows"):
+    with pytest.raises(ValueError, match=r"images of torch.int64 have no known range"):
         make(name).fit(images.astype(int), scores)
     fitted = make(name, module=one_conv()).fit(images, scores)
     with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 1"):

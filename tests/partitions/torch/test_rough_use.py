@@ -1,4 +1,4 @@
-"""What users do that nobody planned: odd tensors, frozen parts, other shapes, huge numbers."""
+"""Unusual use: odd tensors, frozen parts, other shapes, huge numbers."""
 
 from typing import ClassVar
 

@@ -22,13 +22,13 @@ def test_groups_join_as_they_do_in_memory(n_seen, n_honest, some_join, follow, r
     partition = OrderedPartition(n_groups=10)
     partition.regressor_ = None
     cut = partition.cut(regressor[0], scores[0], None)
-    seen, honest = (
+    seen, calibration = (
         place_predicted(cut, values, Pairs(None, own, None))
         for values, own in zip(regressor, scores, strict=True)
     )
     rule = PLCP(calibration="split")
     rule._follow = follow
-    expected, owner = calibrate_groups(rule, cut, seen, honest)
+    expected, owner = calibrate_groups(rule, cut, seen, calibration)
     blocks = (Held([pair]) for pair in zip(regressor, scores, strict=True))
     _, found, joined, n = calibrate_by_counting(rule, OrderedPartition(), 10, *blocks)
     assert_array_equal(joined, owner)

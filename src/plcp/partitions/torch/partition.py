@@ -91,7 +91,7 @@ class Algorithm:
         return run(self.groups, descent.epochs, one_epoch, self.plan)
 
     def teach_bins(self) -> None:
-        """One epoch of telling which of m equal parts of all scores a row's score is in."""
+        """One epoch of predicting which of m equal parts of all scores a row's score is in."""
         scores, m = self.learn.array(), len(self.groups.thresholds)
         edges = np.quantile(scores, np.arange(1, m) / m)
         bins = torch.as_tensor(np.searchsorted(edges, scores, side="right"))
@@ -184,8 +184,8 @@ class TorchPartition(Partition):
     mean_j Σ_i h_i(x_j) ℓ_α(q_i, s_j) is descended in small batches on the network, with thresholds
     q set to exact weighted quantiles after each epoch ("alternating") or descended on too
     ("joint"). Taken at its word it may collapse, on images within some tens of steps: the group
-    whose threshold is best for everybody takes all rows, and no gradient is left. Two things keep
-    groups alive: an epoch of telling in which of m equal parts of all scores a row's score lies
+    whose threshold is best for all takes all rows, and no gradient is left. Two things keep
+    groups alive: an epoch of predicting in which of m equal parts of all scores a row's score lies
     (``start="bins"``), and a term for equal shares that is gone when descent ends (``balance``). A
     ``CollapseWarning`` tells when one group holds more than 95 %.
 
@@ -202,7 +202,7 @@ class TorchPartition(Partition):
     descent : {"alternating", "joint"}, default="alternating"
         How softmax groups and their thresholds are descended on.
     start : {"bins", "random"}, default="bins"
-        How the network of softmax groups starts: taught to tell bins of the score, or as drawn.
+        How the network of softmax groups starts: trained to predict bins of the score, or as drawn.
     balance : float, default=0.1
         Weight of the term for equal shares of softmax groups, relative to Split's loss.
     ranks : bool, default=True
@@ -340,7 +340,7 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
         return self
 
     def _on_device(self) -> OrderedPartition:
-        """Return the fitted ordered partition, told where to compute."""
+        """Return the fitted ordered partition, on the device to compute on."""
         self.partition_.regressor_.set_params(device=self.device)
         return self.partition_
 

@@ -169,7 +169,7 @@ class TorchQuantile(RegressorMixin, Estimator):
     array([0, 1])
     """
 
-    fold_repeats = 1  # a network is dear: folds are not drawn anew to average more of them
+    fold_repeats = 1  # a network is dear: folds are not drawn again to average more of them
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ def imbalance(logits: Tensor, weights: Tensor) -> Tensor:
     """KL divergence of the mean membership of a batch from equal shares: 0 where all are alike.
 
     Softmax groups die by a race on average cost: within some thirty steps the group whose threshold
-    is best for everybody takes all, and all gradients vanish. This term blocks that common way.
+    is best for all takes all, and all gradients vanish. This term blocks that common way.
     """
     mean = (logits.softmax(dim=1) * weights[:, None]).sum(dim=0) / weights.sum()
     return (mean * (len(mean) * mean + torch.finfo(mean.dtype).tiny).log()).sum()
@@ -126,7 +126,7 @@ def is_there(kind: str) -> bool:
 
 ROWS_TO_READ = 1024  # at once where nothing is learned,
 BYTES_TO_READ = 2**25  # and never more than this
-# held while a network is in another mode than its owner left it, as somebody else may be asking it
+# held while a network is in another mode than its owner left it, as another thread may be using it
 _MODES = RLock()
 
 
@@ -153,7 +153,7 @@ def read(X: Any, rows: IntArray) -> Tensor:
     """Return some rows as floats: of an array, or a data set.
 
     Items of a data set may be pairs (x, label), of which the label is left alone. Bytes of images
-    are scaled to [0, 1]; images of other integers are refused, since nobody knows their range.
+    are scaled to [0, 1]; images of other integers are refused, since their range is not known.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def as_floats(block: Tensor) -> Tensor:
     if block.ndim > 2 and not block.is_floating_point():
         if block.dtype != torch.uint8:
             raise ValueError(
-                f"images of {block.dtype} have a range nobody knows: give bytes (uint8), which are "
+                f"images of {block.dtype} have no known range: give bytes (uint8), which are "
                 "scaled to [0, 1], or floats"
             )
         return block.float() / 255
@@ -557,7 +557,7 @@ class Descent:
         return float(np.mean(losses)) if self._is_sound(X) else np.nan
 
     def _is_sound(self, X: Any) -> bool:
-        """Whether outputs are numbers after the last step too, whose loss nobody has seen."""
+        """Whether outputs are numbers after the last step too, whose loss is not known."""
         some = read(X, np.arange(self.batch_size)).to(self.device)
         self.network.eval()
         with torch.inference_mode():
