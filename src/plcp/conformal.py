@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from functools import wraps
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 
@@ -82,20 +83,27 @@ class _Inputs(NamedTuple):
     thresholds: FloatArray
 
 
+def suggests_alpha(init: Any) -> Any:
+    """Make a constructor refuse the name that other libraries have for 1 - alpha, and say ours."""
+
+    @wraps(init)
+    def checked(self: Any, *args: Any, **options: Any) -> None:
+        if "confidence_level" in options:
+            raise TypeError(
+                f"{type(self).__name__} has no parameter confidence_level: give alpha = 1 - "
+                "confidence_level, as in alpha=0.1 for sets that cover 90 %"
+            )
+        init(self, *args, **options)
+
+    return checked
+
+
 class Conformal(MetaEstimatorMixin, Estimator, ABC):
     """Base of both tasks: fit a model, score held-out rows, fit one threshold rule per tail."""
 
     _task: ClassVar[str]
 
-    def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Refuse the name that other libraries have for 1 - alpha, and say ours."""
-        if "confidence_level" in options:
-            raise TypeError(
-                f"{cls.__name__} has no parameter confidence_level: give alpha = 1 - "
-                "confidence_level, as in alpha=0.1 for sets that cover 90 %"
-            )
-        return super().__new__(cls)
-
+    @suggests_alpha
     def __init__(
         self,
         estimator: Any,
@@ -399,8 +407,8 @@ class ConformalRegressor(RegressorMixin, Conformal):
         What the rule reads of X: some columns (names or positions), or a function of X such as an
         embedding. None: all of it.
     calibration_size : float, default=0.3
-        Share of rows to calibrate on, for a model that is not frozen. Which ones depends on their
-        content and on the seed, not on their order, and equal rows stay together.
+        Share of rows to calibrate on, for a model that is not frozen. They are drawn by
+        ``random_state``, and equal rows stay together.
     random_state : int, RandomState or None
         Seed of that split, and of each ``random_state`` of the model, the score and the rule that
         is None. None: these are left as they are.

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from cases import random_program
 from numpy.testing import assert_allclose
-from programs.cases import random_program
 from scipy.optimize import linprog
 
 from plcp.exceptions import ProgramError

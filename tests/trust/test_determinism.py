@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from answer_digests import digests
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin
-from told_answers import message
 
 from estimators import CASES, N_ROWS, answer, make_rows
 from plcp import PLCP, LinearQuantile, OrderedPartition, TreePartition
@@ -29,7 +29,7 @@ SEEDS = range(10)
 @pytest.mark.slow
 def test_other_hashes_and_other_numbers_of_threads_change_nothing():
     names = [name for name in CASES if name not in NETWORKS]
-    script = Path(__file__).with_name("told_answers.py")
+    script = Path(__file__).with_name("answer_digests.py")
     done = subprocess.run(
         [sys.executable, script, str(N_ROWS), *names],
         env=os.environ | ELSEWHERE,
@@ -38,7 +38,7 @@ def test_other_hashes_and_other_numbers_of_threads_change_nothing():
         check=True,
     )
     there = json.loads(done.stdout)
-    here = message(names, N_ROWS)
+    here = digests(names, N_ROWS)
     assert [name for name in names if there[name] != here[name]] == []
 
 

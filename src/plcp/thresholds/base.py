@@ -336,7 +336,8 @@ class ThresholdRule(RegressorMixin, Estimator):
 
     def _count_blocks(self, n: float) -> None:
         """Note how many rows calibrated in blocks, of weight one each."""
-        self._n_calibration, self._weighted, self._group_rows = float(n), False, None
+        self._n_calibration, self._weighted = float(n), False
+        self.__dict__.pop("_group_rows", None)  # of an earlier fit, with weights
 
     @property
     def draws(self) -> bool:

@@ -1,6 +1,6 @@
-"""Fit estimators in a process of its own and tell a digest of what each answers.
+"""Fit estimators in a process of its own and print a digest of what each answers.
 
-python told_answers.py [rows] [name …]
+python answer_digests.py [rows] [name …]
 """
 
 import hashlib
@@ -11,7 +11,7 @@ import warnings
 from estimators import CASES, answer, make_rows
 
 
-def expected(names, n):
+def digests(names, n):
     """Digest of the answers of each estimator, by its name."""
     rows, X = make_rows(0, n), make_rows(1, 100)[0]
     answers = {name: answer(CASES[name].fit(rows), X) for name in names}
@@ -20,4 +20,4 @@ def expected(names, n):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    print(json.dumps(expected(sys.argv[2:] or list(CASES), int(sys.argv[1]))))
+    print(json.dumps(digests(sys.argv[2:] or list(CASES), int(sys.argv[1]))))

@@ -77,7 +77,7 @@ def test_lazy_layers_stay_lazy(make, rows, tmp_path):
 
 def test_a_network_of_the_users_own_comes_back_if_it_is_trusted(tmp_path):
     net = Net()
-    with pytest.raises(ValueError, match=r"names test_networks\.Net.*trusted=\[Net\]"):
+    with pytest.raises(ValueError, match=r"names test_stored_networks\.Net.*trusted=\[Net\]"):
         again(net, tmp_path)
     other = again(net, tmp_path, trusted=[Net])
     rows = torch.rand(5, 3)
