@@ -5,10 +5,18 @@ python answer_digests.py [rows] [name …]
 
 import hashlib
 import json
+import os
 import sys
 import warnings
+from pathlib import Path
 
 from estimators import CASES, answer, make_rows
+
+
+def with_tests():
+    """Environment in which a script finds the modules that tests share."""
+    folders = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
 
 
 def digests(names, n):

@@ -1,14 +1,13 @@
 """The same data and seed give the same answers: in any process, with any number of threads."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from answer_digests import digests
+from answer_digests import digests, with_tests
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin
 
@@ -32,7 +31,7 @@ def test_other_hashes_and_other_numbers_of_threads_change_nothing():
     script = Path(__file__).with_name("answer_digests.py")
     done = subprocess.run(
         [sys.executable, script, str(N_ROWS), *names],
-        env=os.environ | ELSEWHERE,
+        env=with_tests() | ELSEWHERE,
         capture_output=True,
         text=True,
         check=True,

@@ -2,12 +2,12 @@
 
 import json
 import mmap
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from answer_digests import with_tests
 from many_fits import A_WINDOW
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,11 @@ LEAST = {"objects": 1, "blocks": A_WINDOW, "resident": mmap.PAGESIZE}
 def held():
     """Return what a process of its own held after each window of its last 500 fits."""
     done = subprocess.run(
-        [sys.executable, SCRIPT, "1000"], env=os.environ, capture_output=True, text=True, check=True
+        [sys.executable, SCRIPT, "1000"],
+        env=with_tests(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return json.loads(done.stdout)
 
