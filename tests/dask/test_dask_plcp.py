@@ -26,10 +26,10 @@ from plcp.exceptions import InfiniteThresholdWarning
 from plcp.out_of_core import hash_rows
 from plcp.out_of_core.samples import LEAST_DRAWS, draws, fold_of, in_hash_order
 from plcp.quantiles import conformal_rank
-from plcp.thresholds._plcp_calibration import calibrate_groups
-from plcp.thresholds._plcp_learning import Pairs, place_predicted
+from plcp.thresholds._plcp_calibration import calibrate, join_small_groups
+from plcp.thresholds._plcp_learning import Learned, Pairs, place_predicted
 from plcp.thresholds.guarantees import EXACT
-from plcp.thresholds.plcp import teach
+from plcp.thresholds.plcp import learn_without_thresholds
 
 some = settings(max_examples=10)
 TREES = OrderedPartition(HistGradientBoostingRegressor(loss="quantile", max_iter=10))
@@ -150,7 +150,7 @@ def test_thresholds_of_all_rows_are_those_of_their_predictions_in_memory(calibra
     numbers = draws(X, scores, 3)
     inside = numbers <= np.sort(numbers)[499]
     sample = in_hash_order(X[inside], scores[inside], 3)
-    learned, predicted = teach(PLCP(**options, random_state=3), *sample)
+    learned, predicted = learn_without_thresholds(PLCP(**options, random_state=3), *sample)
     outside = learned.partition_.predict_quantile(X[~inside])
     every = np.append(predicted, outside), np.append(sample[1], scores[~inside])
     training, calibrating = (
@@ -165,7 +165,9 @@ def test_thresholds_of_all_rows_are_those_of_their_predictions_in_memory(calibra
     )
     rule_in_memory = PLCP(calibration=calibration)
     rule_in_memory._follow = within == "regressor"
-    expected, _ = calibrate_groups(rule_in_memory, partition, training, calibrating)
+    in_memory = Learned(partition, [], training, calibrating)
+    joined = join_small_groups(rule_in_memory, in_memory, rule_in_memory.alpha)
+    expected = calibrate(rule_in_memory, in_memory, joined)
     assert_array_equal(rule.partition_.cuts_, partition.cuts_)
     assert_array_equal(rule.corrections_, expected.values)
     assert_array_equal(rule.thresholds_, expected.thresholds)

@@ -26,7 +26,7 @@ from plcp.tables import Applier, calibrate, calibrate_file, choose_roles
 from plcp.tables.columns import Framer
 from plcp.tables.io import open_table
 from plcp.tables.out_of_core import Stored
-from plcp.thresholds.plcp import teach
+from plcp.thresholds.plcp import learn_without_thresholds
 
 N, MOST = 900, 200
 
@@ -150,7 +150,7 @@ def test_the_sample_learns_and_all_rows_give_thresholds(file, table):
     scores = np.concatenate([drawn[1], others[1]])
     assert model.split.threshold_ == conformal_quantile(scores, rule.alpha)
     # thresholds leave exactly as many rows below as the conformal rank says
-    fitted, regressor = teach(rule, *drawn)
+    fitted, regressor = learn_without_thresholds(rule, *drawn)
     assert np.array_equal(
         fitted.partition_.predict_quantile(others[0]), rule.partition_.predict_quantile(others[0])
     )

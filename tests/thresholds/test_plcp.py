@@ -93,7 +93,7 @@ def test_one_group_is_split_conformal(rng, halves, partition, assignment, calibr
 
 @pytest.mark.parametrize("calibration", ["split", "cross"])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_known_index_is_mondrian_on_its_cuts(rng, halves, calibration, sign):
+def test_a_known_regressor_is_mondrian_on_its_cuts(rng, halves, calibration, sign):
     X, scores = draw(rng, n=400)
     X = np.round(X * 1024) / 1024  # the mean of equal fold values is then that value
     partition = OrderedPartition(FrozenEstimator(Column(sign)))
@@ -106,7 +106,7 @@ def test_a_known_index_is_mondrian_on_its_cuts(rng, halves, calibration, sign):
     assert_array_equal(np.sort(rule.thresholds_), np.sort(mondrian.thresholds_))
 
 
-def test_a_constant_index_followed_is_split(rng):
+def test_a_constant_regressor_followed_is_split(rng):
     X, scores = draw(rng)
     regressor = FrozenEstimator(DummyRegressor().fit(X, scores))
     rule = PLCP(OrderedPartition(regressor)).fit(X, scores)
@@ -210,7 +210,7 @@ def test_shift_of_scores_leaves_a_learned_partition_alone(rng, partition, calibr
     assert_allclose(other.thresholds_, base.thresholds_ + 4, rtol=1e-12)
 
 
-def test_thresholds_that_follow_a_linear_index_shift_with_the_scores(rng):
+def test_thresholds_that_follow_a_line_shift_with_the_scores(rng):
     X, scores = draw(rng)
     base, other = (
         PLCP(PARTITIONS["linear"], 2, random_state=0).fit(X, scores + shift) for shift in (0, 4)
@@ -219,7 +219,7 @@ def test_thresholds_that_follow_a_linear_index_shift_with_the_scores(rng):
 
 
 @pytest.mark.parametrize("partition", [None, PARTITIONS["linear"]], ids=["default", "linear"])
-def test_thresholds_that_follow_the_index_scale_with_the_scores(rng, partition):
+def test_thresholds_that_follow_the_regressor_scale_with_the_scores(rng, partition):
     X, scores = draw(rng)
     base, other = (PLCP(partition, random_state=0).fit(X, scores * unit) for unit in (1, 4))
     assert_allclose(other.predict(X), base.predict(X) * 4, rtol=1e-12)
@@ -234,7 +234,7 @@ def test_row_order_does_not_matter_jointly(rng):
     assert_array_equal(other.predict(X), base.predict(X))
 
 
-def test_units_of_the_features_do_not_matter_to_a_linear_index(rng):
+def test_units_of_the_features_do_not_matter_to_a_line(rng):
     X, scores = draw(rng)
     rule = PLCP(OrderedPartition(LinearQuantile(tol=1e-9)), 3, random_state=0)
     base = clone(rule).fit(X, scores).predict(X)
@@ -388,7 +388,7 @@ def test_too_few_points_have_an_infinite_threshold(rng, partition, calibration):
     assert "Every set holds every outcome" in rule.guarantee_
 
 
-def test_too_few_held_out_points_are_said(rng):
+def test_too_few_held_out_points_are_warned_of(rng):
     X, scores = draw(rng, n=14)
     rule = PLCP(PARTITIONS["linear"], calibration="split", random_state=0)
     with pytest.warns(InfiniteThresholdWarning, match=r"learned groups \[0\] hold too few"):
@@ -458,7 +458,7 @@ def test_nonnegative_scores_never_get_a_negative_threshold(rng, calibration):
     assert rule.predict(X).min() >= 0
 
 
-def test_default_tells_what_it_mixed_and_passes_its_folds_on(rng):
+def test_default_shows_what_it_mixed_and_passes_its_folds_on(rng):
     X, scores = draw(rng, n=300)
     for calibration in CALIBRATIONS:
         rule = PLCP(calibration=calibration, cv=4, n_jobs=2, random_state=0).fit(X, scores)

@@ -1,4 +1,4 @@
-"""One partition for several levels: the same groups at each, and exact by held-out rows."""
+"""One partition for several alphas: the same groups at each, and exact by held-out rows."""
 
 import numpy as np
 import pytest
@@ -10,9 +10,10 @@ from plcp import PLCP, LinearQuantile, OrderedPartition, SoftmaxPartition, TreeP
 from plcp.exceptions import InfiniteThresholdWarning
 from plcp.quantiles import conformal_rank
 from plcp.thresholds._plcp_calibration import factor_between
+from plcp.thresholds._plcp_learning import Placed
 from strategies import few
 
-LEVELS = [0.2, 0.05, 0.5]
+ALPHAS = [0.2, 0.05, 0.5]
 LINEAR = OrderedPartition(LinearQuantile())
 SOFT = SoftmaxPartition(n_starts=1, max_rounds=3)
 KINDS = {
@@ -28,7 +29,7 @@ KINDS = {
 over_kinds = pytest.mark.parametrize("name", KINDS)
 
 
-def make(name, alpha=LEVELS, **options):
+def make(name, alpha=ALPHAS, **options):
     rule = KINDS[name].__class__(**KINDS[name].get_params(deep=False))
     return rule.set_params(alpha=alpha, share_partition=True, random_state=0, **options)
 
@@ -39,11 +40,11 @@ def draw(rng, n=1200):
 
 
 @over_kinds
-def test_levels_have_one_partition_and_thresholds_that_fall(rng, name):
+def test_alphas_have_one_partition_and_thresholds_that_fall(rng, name):
     X, scores = draw(rng)
     rule = make(name).fit(X, scores)
     thresholds = rule.predict(X)
-    assert (np.diff(thresholds[:, np.argsort(LEVELS)], axis=1) <= 0).all()
+    assert (np.diff(thresholds[:, np.argsort(ALPHAS)], axis=1) <= 0).all()
     assert all(each.partition_ is rule.partition_ for each in rule.rules_)
     assert rule.thresholds_.shape == (3, rule.n_groups_)
     assert rule.memberships(X).shape == (len(X), rule.n_groups_)
@@ -51,7 +52,7 @@ def test_levels_have_one_partition_and_thresholds_that_fall(rng, name):
 
 
 @over_kinds
-def test_groups_are_those_of_every_level(rng, name):
+def test_groups_are_those_of_every_alpha(rng, name):
     X, scores = draw(rng)
     rule = make(name).fit(X, scores)
     groups, thresholds = rule.assign(X)
@@ -64,8 +65,8 @@ def test_groups_are_those_of_every_level(rng, name):
 
 
 @pytest.mark.parametrize("name", ["cross", "split", "constant", "drawn"])
-def test_the_level_in_the_middle_teaches_and_has_the_thresholds_it_would_have_alone(rng, name):
-    """Groups are large enough for every level, so that none of them joins another."""
+def test_the_alpha_in_the_middle_learns_and_has_the_thresholds_it_would_have_alone(rng, name):
+    """Groups are large enough for every alpha, so that none of them joins another."""
     X, scores = draw(rng)
     shared = make(name).fit(X, scores).predict(X)
     alone = make(name, alpha=0.2).fit(X, scores).predict(X)
@@ -73,21 +74,21 @@ def test_the_level_in_the_middle_teaches_and_has_the_thresholds_it_would_have_al
 
 
 @pytest.mark.parametrize("within", ["regressor", "constant"])
-def test_every_group_covers_by_its_law_at_every_level(rng, within):
+def test_every_group_covers_by_its_law_at_every_alpha(rng, within):
     X, scores = draw(rng, 2000)
     rule = make("split", within=within).fit(X, scores)
     X, scores = draw(rng, 20_000)
     groups, thresholds = rule.assign(X)
     for group, size in enumerate(rule.group_sizes_.astype(int)):
         rows = groups == group
-        for level, column in zip(LEVELS, thresholds[rows].T, strict=True):
-            rank = conformal_rank(size, level)
+        for alpha, column in zip(ALPHAS, thresholds[rows].T, strict=True):
+            rank = conformal_rank(size, alpha)
             low, high = beta_binomial_band(int(rows.sum()), size, rank)
             assert low <= (scores[rows] <= column).sum() <= high
 
 
-def test_groups_keep_their_numbers_where_thresholds_of_a_level_fall(rng):
-    """Group 1 has larger scores at most levels, and smaller ones at the median."""
+def test_groups_keep_their_numbers_where_thresholds_of_a_alpha_fall(rng):
+    """Group 1 has larger scores at most alphas, and smaller ones at the median."""
     X = rng.integers(2, size=(1200, 1)).astype(float)
     uneven = 1.5 * np.abs(rng.normal(size=1200)) ** 3
     scores = np.where(X[:, 0] == 0, rng.uniform(1, 2, 1200), uneven)
@@ -112,63 +113,65 @@ def test_held_out_scores_have_no_say_in_the_factors(rng):
     assert held_out
 
 
+def placed(predicted, scores, weights=None):
+    return Placed(np.zeros(len(scores), dtype=int), None, predicted, scores, weights)
+
+
 @few
 @given(st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 0.5]), st.floats(0.1, 10))
-def test_a_factor_carries_an_index_to_the_quantile_of_another_level(seed, level, unit):
-    """Scores of one law times a scale: the scale, times the factor, covers the share asked for."""
+def test_a_factor_carries_a_prediction_to_the_quantile_of_another_alpha(seed, alpha, unit):
+    """Scores of one law times a scale: the scale, times the factor, covers the share required."""
     rng = np.random.default_rng(seed)
     scale = unit * rng.uniform(1, 3, 99)
     scores = scale * rng.permutation(np.arange(1.0, 100.0))
-    factor = factor_between(scale, scores, None, level)
-    assert factor == pytest.approx(100 * (1 - level))
+    factor = factor_between(placed(scale, scores), alpha)
+    assert factor == pytest.approx(100 * (1 - alpha))
 
 
 def test_a_factor_is_that_of_the_rows_that_weigh():
     scores, weights = np.arange(1.0, 6.0), np.array([1.0, 1, 1e9, 1, 1])
-    for level in (0.05, 0.5, 0.8):
-        assert factor_between(np.ones(5), scores, weights, level) == pytest.approx(3.0)
+    for alpha in (0.05, 0.5, 0.8):
+        assert factor_between(placed(np.ones(5), scores, weights), alpha) == pytest.approx(3.0)
 
 
-def test_levels_may_be_listed_in_any_order(rng):
+def test_alphas_may_be_listed_in_any_order(rng):
     X, scores = draw(rng)
-    given, sorted_levels = (
-        make("cross", alpha=a).fit(X, scores) for a in (LEVELS, [0.05, 0.2, 0.5])
-    )
-    assert_array_equal(given.predict(X)[:, [1, 0, 2]], sorted_levels.predict(X))
+    given, in_order = (make("cross", alpha=a).fit(X, scores) for a in (ALPHAS, [0.05, 0.2, 0.5]))
+    assert_array_equal(given.predict(X)[:, [1, 0, 2]], in_order.predict(X))
 
 
-def test_signed_scores_and_indices_have_no_factor():
+def test_signed_scores_and_predictions_have_no_factor():
     ones = np.ones(4)
-    assert factor_between(ones, np.array([-1.0, 1, 2, 3]), None, 0.5) == 1.0
-    assert factor_between(ones - 1, np.array([1.0, 1, 2, 3]), None, 0.5) == 1.0
+    assert factor_between(placed(ones, np.array([-1.0, 1, 2, 3])), 0.5) == 1.0
+    assert factor_between(placed(ones - 1, np.array([1.0, 1, 2, 3])), 0.5) == 1.0
 
 
 def test_signed_scores_share_a_partition_too(rng):
     X, scores = draw(rng)
     rule = make("cross").fit(X, scores - 3)
-    assert (np.diff(rule.predict(X)[:, np.argsort(LEVELS)], axis=1) <= 0).all()
+    assert (np.diff(rule.predict(X)[:, np.argsort(ALPHAS)], axis=1) <= 0).all()
 
 
-def test_in_the_sample_every_level_covers_the_rank_it_promises(rng):
-    """Out-of-fold thresholds are at or above ⌈(1 - alpha)(n + 1)⌉ scores, at each level."""
+def test_in_the_sample_every_alpha_covers_the_rank_it_promises(rng):
+    """Out-of-fold thresholds are at or above ⌈(1 - alpha)(n + 1)⌉ scores, at each alpha."""
     X, scores = draw(rng)
     rule = make("cross").fit(X, scores)
-    for each, level in zip(rule.rules_, LEVELS, strict=True):
+    for each, alpha in zip(rule.rules_, ALPHAS, strict=True):
         regressor = each._factor * rule.partition_.learned_quantile(X)
         learned = rule.partition_.learned_quantile(X)
         groups = each._group_of[np.searchsorted(rule.partition_.cuts_, learned)]
         covered = (scores <= regressor + each.corrections_[groups]).sum()
-        assert covered >= conformal_rank(len(scores), level)
+        assert covered >= conformal_rank(len(scores), alpha)
 
 
-def test_weights_reach_every_level(rng):
+def test_weights_reach_every_alpha(rng):
     X, scores = draw(rng)
     rule = make("cross").fit(X, scores, sample_weight=rng.uniform(0.5, 2, size=len(scores)))
     assert "In the sample" not in rule.guarantee_
     assert rule.predict(X).shape == (len(X), 3)
 
 
-def test_a_level_that_few_rows_cannot_reach_leaves_the_others_finite(rng):
+def test_a_alpha_that_few_rows_cannot_reach_leaves_the_others_finite(rng):
     X, scores = draw(rng, 60)
     with pytest.warns(InfiniteThresholdWarning, match="alpha = 0.01"):
         rule = make("cross", alpha=[0.01, 0.2, 0.5]).fit(X, scores)
@@ -181,7 +184,7 @@ def test_a_level_that_few_rows_cannot_reach_leaves_the_others_finite(rng):
     assert hopeless.thresholds_.shape == (2, 1)
 
 
-def test_groups_are_large_enough_for_the_smallest_level(rng):
+def test_groups_are_large_enough_for_the_smallest_alpha(rng):
     """Sixteen rows a group would do at the median, and leave 0.05 without a finite threshold."""
     X, scores = draw(rng, 64)
     rule = make("constant").fit(X, scores)
@@ -195,20 +198,20 @@ def test_joint_calibration_is_refused_in_words(rng):
     assert alone.thresholds_.ndim == 1
 
 
-@pytest.mark.parametrize("alpha", [0.1, LEVELS])
+@pytest.mark.parametrize("alpha", [0.1, ALPHAS])
 def test_a_word_is_neither_true_nor_false(rng, alpha):
     with pytest.raises(ValueError, match="share_partition must be True or False, got 'no'"):
         PLCP(LINEAR, 2, alpha, share_partition="no").fit(*draw(rng))
 
 
-def test_a_rule_of_one_level_can_be_fitted_again_alone(rng):
+def test_a_rule_of_one_alpha_can_be_fitted_again_alone(rng):
     X, scores = draw(rng)
     rule = make("cross").fit(X, scores).rules_[2]
     alone = PLCP(LINEAR, 4, alpha=0.5, random_state=0).fit(X, scores)
     assert_array_equal(rule.fit(X, scores).predict(X), alone.predict(X))
 
 
-def test_one_level_is_not_touched(rng):
+def test_one_alpha_is_not_touched(rng):
     X, scores = draw(rng)
     shared = make("cross", alpha=0.1).fit(X, scores)
     own = PLCP(LINEAR, 4, alpha=0.1, random_state=0).fit(X, scores)

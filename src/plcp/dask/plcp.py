@@ -43,7 +43,7 @@ from plcp.regressors.crossfit import CrossFitted, average_linear
 from plcp.thresholds import PLCP
 from plcp.thresholds._plcp_calibration import count_rows
 from plcp.thresholds.guarantees import drawn_guarantee
-from plcp.thresholds.plcp import calibrate, teach, with_regressor
+from plcp.thresholds.plcp import calibrate_blocks, learn_without_thresholds, with_regressor
 
 CALIBRATIONS = ("cross", "split")
 
@@ -187,10 +187,10 @@ class DaskPLCP(DaskRule):
         rule = learned.rule
         check_same_rows(summary.n, learned.all_rows)
         if self.calibration == "split":
-            calibrate(rule, learned.training, learned.others, summary.least)
+            calibrate_blocks(rule, learned.training, learned.others, summary.least)
             rule.guarantee_ = drawn_guarantee(rule, rule.guarantee_, summary.shared)
         else:
-            calibrate(rule, learned.all_rows, learned.all_rows, summary.least)
+            calibrate_blocks(rule, learned.all_rows, learned.all_rows, summary.least)
         return rule
 
 
@@ -274,7 +274,7 @@ def _learn_sample(blocks: list[Block], rule: PLCP) -> tuple[PLCP, Block]:
     # The other workers are idle, so OpenMP may use all cores; matrix products use one thread, which
     # makes their sums independent of the worker.
     with threadpool_limits({"openmp": os.cpu_count(), "blas": 1}):
-        rule, predicted = teach(rule, X, scores)
+        rule, predicted = learn_without_thresholds(rule, X, scores)
     return rule, (predicted, scores)
 
 

@@ -37,7 +37,7 @@ from plcp.tables.scores import Counts, Pairs, read_pairs
 from plcp.thresholds import PLCP, Mondrian, SplitConformal
 from plcp.thresholds._plcp_learning import most_groups
 from plcp.thresholds.mondrian import labels_of
-from plcp.thresholds.plcp import calibrate, teach
+from plcp.thresholds.plcp import calibrate_blocks, learn_without_thresholds
 
 ELSEWHERE = "free some space, or name a folder on another disk by the variable TMPDIR"
 Place = tuple[np.dtype[Any], tuple[int, ...], int]  # type, shape, and where an array begins
@@ -178,7 +178,7 @@ class Counting:
     def _plcp(self, rule: PLCP, task: Task) -> Fitted:
         n = len(task.pairs.scores)  # the groups are learned from all of them, whatever the method
         rule.set_params(n_groups=task.options.groups or most_groups(n, MOST_GROUPS))
-        fitted, predicted = teach(rule, task.X, task.pairs.scores)
+        fitted, predicted = learn_without_thresholds(rule, task.X, task.pairs.scores)
         framer = Framer(task.features)
 
         def placed(pairs: Pairs) -> Block:
@@ -195,7 +195,7 @@ class Counting:
         split_off = rule.calibration == "split"
         calibration, training = (others, Held([drawn])) if split_off else (rows, rows)
         warned = warnings_of(
-            lambda: calibrate(fitted, training, calibration, min(rows.each(_least)))
+            lambda: calibrate_blocks(fitted, training, calibration, min(rows.each(_least)))
         )
         split, _ = _split_of(rows.then(_scores), rule.alpha)
         which = f"the other {counts.used - n:,}" if split_off else f"all {counts.used:,}"

@@ -1,16 +1,14 @@
 """How PLCP calibrates learned groups: small ones join, and each has a conformal correction."""
 
 from copy import copy
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from plcp._validation import effective_sizes
 from plcp.out_of_core import Passes, Ranks
 from plcp.out_of_core.passes import Block
-from plcp.partitions.base import Partition, group_masses, order_groups
+from plcp.partitions.base import group_masses, order_groups
 from plcp.partitions.ordered import OrderedPartition, interval_of, ranks_of_cuts
 from plcp.quantiles import (
     FloatArray,
@@ -23,9 +21,8 @@ from plcp.quantiles import (
     interpolated_place,
     rank_reaching,
 )
-from plcp.regressors.base import one_seed, seeded
 from plcp.regressors.stacking import quantile_at
-from plcp.thresholds._plcp_learning import Learned, Placed, learn
+from plcp.thresholds._plcp_learning import Learned, Placed
 
 
 class GroupedRows:
@@ -103,32 +100,6 @@ class Corrections(NamedTuple):
     rank: IntArray
 
 
-def corrections_as_learned(values: FloatArray, grouped: "Grouped", follow: bool) -> Corrections:
-    """Corrections of groups that keep the numbers they were learned with.
-
-    Numbers by rising threshold depend on the calibration scores, and a group so chosen for its low
-    threshold covers too few: the guarantee of each group would be gone.
-    """
-    base = grouped.medians() if follow else 0.0
-    return Corrections(values, values + base, grouped.masses, np.arange(len(values)))
-
-
-def constant_corrections(thresholds: FloatArray, masses: FloatArray) -> Corrections:
-    """Thresholds that are the same all over a group; groups of equal threshold are one."""
-    distinct, rank = order_groups(thresholds, np.ones(len(thresholds), dtype=bool))
-    return Corrections(distinct, distinct, group_masses(rank, masses, len(distinct)), rank)
-
-
-def following_corrections(values: FloatArray, grouped: "Grouped") -> Corrections:
-    """Corrections of the prediction.
-
-    Groups stay apart even where their median rows have the same threshold: others do not.
-    """
-    thresholds = values + grouped.medians()
-    order = np.argsort(thresholds, kind="stable")
-    return Corrections(values[order], thresholds[order], grouped.masses[order], np.argsort(order))
-
-
 def merge_small(masses: FloatArray, alpha: float) -> IntArray:
     """New number of each group once groups too small for a finite threshold have joined.
 
@@ -195,13 +166,6 @@ def scatter_of(shares: FloatArray, sizes: FloatArray) -> float:
     return float(sizes @ (shares - sizes @ shares / sizes.sum()) ** 2)
 
 
-def first_groups(partition: Partition) -> IntArray:
-    """Group of each cell of a fitted partition: intervals of a prediction, or the groups."""
-    if isinstance(partition, OrderedPartition):
-        return partition.interval_groups
-    return np.arange(partition.n_groups_)
-
-
 def chosen_cells(rule: Any, placed: Placed) -> IntArray:
     """Cell of each row: the likeliest, or one drawn, independently of the rows' content."""
     if rule.assignment != "sample":
@@ -210,58 +174,78 @@ def chosen_cells(rule: Any, placed: Placed) -> IntArray:
     return placed.drawn(lambda: rng.uniform(size=n)).cells
 
 
-def calibrate_groups(
-    rule: Any, partition: Partition, training: Placed, calibration: Placed
-) -> tuple[Corrections, IntArray]:
-    """Corrections of a fitted partition's groups, and the group that each cell joined before."""
-    if rule.calibration == "joint" and not rule._follow:
-        owner = first_groups(partition)
-        cells = chosen_cells(rule, training.merged(owner))
-        masses = group_masses(cells, training.weights, partition.n_groups_)
-        return constant_corrections(partition.thresholds_, masses), owner
-    share = len(calibration.scores) / len(training.scores)
-    owner = join_small(rule, partition, training, share, rule.alpha)
-    return corrections_of(rule, grouped_rows(rule, calibration, owner)), owner
+def least_threshold(least_score: float) -> float:
+    """No score is negative where none was: a negative threshold would only empty the set."""
+    return 0.0 if least_score >= 0 else -np.inf
 
 
-def join_small(
-    rule: Any, partition: Partition, training: Placed, share: float, alpha: float
-) -> IntArray:
-    """Group of each cell once all groups are large enough, where ``share`` of rows calibrate."""
-    owner = first_groups(partition)
+def reads_descent(rule: Any) -> bool:
+    """Whether thresholds are those of the joint optimisation, as in the paper."""
+    return bool(rule.calibration == "joint" and not rule._follow)
+
+
+def join_small_groups(rule: Any, learned: Learned, alpha: float) -> IntArray:
+    """Return the group that each cell joins, so that all groups have a finite threshold at alpha.
+
+    Cells are intervals of the prediction, or groups of the partition.
+    """
+    partition, training = learned.partition, learned.training
+    joined: IntArray = np.arange(partition.n_groups_)
+    if isinstance(partition, OrderedPartition):
+        joined = partition.interval_groups
+    if reads_descent(rule):
+        return joined
+    share = len(learned.calibration.scores) / len(training.scores)
     while True:
-        groups, m = chosen_cells(rule, training.merged(owner)), owner.max() + 1
+        groups, m = chosen_cells(rule, training.merged(joined)), joined.max() + 1
         sizes = group_masses(groups, training.weights, m)
         if training.weights is not None:  # few rows of large weight are few
             sizes = np.minimum(sizes, effective_sizes(groups, training.weights, m))
-        joined = merge_small(sizes * share, alpha)[owner]
-        if joined.max() == owner.max():
-            return owner
-        owner = joined  # of joined soft groups, others are likeliest
+        fewer = merge_small(sizes * share, alpha)[joined]
+        if fewer.max() == joined.max():
+            return joined
+        joined = fewer  # of joined soft groups, others are likeliest
 
 
-def grouped_rows(rule: Any, calibration: Placed, owner: IntArray) -> "GroupedRows":
-    """Calibration rows in the groups that are left."""
-    merged = calibration.merged(owner)
-    return GroupedRows(merged, chosen_cells(rule, merged), owner.max() + 1)
+def calibrate(
+    rule: Any, learned: Learned, joined: IntArray, keep_numbers: bool = False
+) -> Corrections:
+    """Return the corrections of the groups that the cells of a partition joined."""
+    rows = learned.calibration.merged(joined)
+    cells = chosen_cells(rule, rows)
+    if reads_descent(rule):
+        thresholds = learned.partition.thresholds_
+        masses = group_masses(cells, rows.weights, len(thresholds))
+        return merge_equal(thresholds, masses)
+    return group_corrections(rule, GroupedRows(rows, cells, joined.max() + 1), keep_numbers)
 
 
-def corrections_of(rule: Any, grouped: "Grouped") -> Corrections:
-    """Corrections of groups that are large enough, numbered as the guarantee allows."""
-    if rule.calibration == "split":
-        return fixed_corrections(rule, grouped)
-    if rule._follow:
-        return following_corrections(shrunken_corrections(grouped, rule.alpha), grouped)
-    return constant_corrections(grouped.conformal(rule.alpha, follow=False), grouped.masses)
+def group_corrections(rule: Any, grouped: "Grouped", keep_numbers: bool) -> Corrections:
+    """Return the corrections of groups that are large enough.
 
-
-def fixed_corrections(rule: Any, grouped: "Grouped") -> Corrections:
-    """Corrections of groups that keep their numbers, whatever the corrections are."""
-    if rule.calibration != "split" and rule._follow:
+    Groups are numbered by rising threshold, unless they are to keep the numbers they were learned
+    with. They always do where rows were held out: a group chosen for its low threshold covers too
+    few, and the guarantee of each group would be gone.
+    """
+    held_out, follow = rule.calibration == "split", rule._follow
+    if follow and not held_out:
         values = shrunken_corrections(grouped, rule.alpha)
     else:
-        values = grouped.conformal(rule.alpha, rule._follow)
-    return corrections_as_learned(values, grouped, rule._follow)
+        values = grouped.conformal(rule.alpha, follow)
+    if not follow and not held_out and not keep_numbers:
+        return merge_equal(values, grouped.masses)
+    thresholds = values + (grouped.medians() if follow else 0.0)
+    order = np.arange(len(values))
+    if not held_out and not keep_numbers:
+        # groups of equal thresholds stay apart: this is the threshold of their median row alone
+        order = np.argsort(thresholds, kind="stable")
+    return Corrections(values[order], thresholds[order], grouped.masses[order], np.argsort(order))
+
+
+def merge_equal(thresholds: FloatArray, masses: FloatArray) -> Corrections:
+    """Corrections that are thresholds, the same all over a group; equal ones make one group."""
+    distinct, rank = order_groups(thresholds, np.ones(len(thresholds), dtype=bool))
+    return Corrections(distinct, distinct, group_masses(rank, masses, len(distinct)), rank)
 
 
 class GroupedBlocks:
@@ -335,22 +319,6 @@ def cut_by_counting(partition: OrderedPartition, n_groups: int, blocks: Passes) 
     return again
 
 
-def calibrate_by_counting(
-    rule: Any, partition: OrderedPartition, n_groups: int, training: Passes, calibration: Passes
-) -> tuple[OrderedPartition, Corrections, IntArray, int]:
-    """Cut a fitted partition by its training rows, and calibrate it by others, or the same.
-
-    Rows are in blocks of prediction and score. Returns the partition, the corrections, the group
-    that each interval joined, and the number of calibration rows.
-    """
-    partition = cut_by_counting(partition, n_groups, training)
-    n = calibration.total(count_rows)
-    share = n / partition.group_sizes_.sum()
-    owner = merge_small(partition.group_sizes_ * share, rule.alpha)[partition.interval_groups]
-    grouped = GroupedBlocks(calibration, partition.cuts_, owner)
-    return partition, corrections_of(rule, grouped), owner, n
-
-
 def count_rows(predicted: FloatArray, scores: FloatArray) -> int:
     """Return the number of rows of a block."""
     return len(scores)
@@ -409,44 +377,6 @@ def _left_over(
     return values, np.zeros(len(predicted), dtype=np.intp)
 
 
-def fit_shared(
-    rule: Any, alphas: list[float], X: Any, scores: FloatArray, weights: FloatArray | None
-) -> list[Any]:
-    """Fit one ``PLCP`` per alpha, all with the partition that was learned at the one in the middle.
-
-    Groups keep the numbers they were learned with, and are large enough for every alpha that has
-    a finite threshold at all.
-    """
-    learner = rule._rule_at(alphas[0]).set_params(random_state=one_seed(rule.random_state))
-    pairs = learner._pairs(X, scores, weights)
-    if learner.calibration == "joint":
-        raise ValueError(
-            'calibration="joint" reads thresholds off the descent itself, which is at one alpha: '
-            'choose "cross" or "split", or share_partition=False'
-        )
-    finite = [
-        alpha
-        for alpha in alphas
-        if np.isfinite(conformal_quantile(pairs.scores, alpha, pairs.weights))
-    ]
-    if not finite:
-        rules = [learner._rule_at(alpha) for alpha in alphas]
-        for each in rules:
-            each._fit(X, scores, weights)
-        return rules
-    learner.set_params(alpha=middle_alpha(finite))
-    rng = check_random_state(learner.random_state)
-    template = learner._begin(pairs.scores.min(), rng)
-    learned = learn(learner, seeded(template, rng), pairs, learner._follow, rng)
-    partition, _, training, calibration = learned
-    share = len(calibration.scores) / len(training.scores)
-    # the smallest alpha needs the largest groups
-    owner = join_small(learner, partition, training, share, min(finite))
-    rules = [_at_alpha(learner, alpha, learned, owner) for alpha in alphas]
-    rules[0]._warn_if_one_group_serves_all(template, pairs)
-    return rules
-
-
 def middle_alpha(alphas: list[float]) -> float:
     """Return the alpha in the middle, the smaller one of two.
 
@@ -461,33 +391,13 @@ def middle_alpha(alphas: list[float]) -> float:
     return sorted(alphas)[(len(alphas) - 1) // 2]
 
 
-def factor_between(predicted: FloatArray, scores: FloatArray, weights: Any, alpha: float) -> float:
+def factor_between(training: Placed, alpha: float) -> float:
     """Return what a prediction must be multiplied by to be the quantile of another alpha.
 
     If scores were one law times a scale of x, quantiles of two alphas would differ by a factor;
     corrections of the groups adjust for what is not. One where scores or predictions are not
     positive, and a factor means nothing.
-
-    Examples
-    --------
-    >>> scores = np.arange(1.0, 10.0)
-    >>> factor_between(np.full(9, 9.0), scores, None, alpha=0.5)
-    0.5555555555555556
     """
-    if scores.min() < 0 or predicted.min() <= 0:
+    if training.scores.min() < 0 or training.predicted.min() <= 0:
         return 1.0
-    return quantile_at(scores / predicted, weights, 1 - alpha)
-
-
-def _at_alpha(learner: Any, alpha: float, learned: Learned, owner: IntArray) -> Any:
-    """Return a copy of the rule that learned the partition, calibrated at another alpha."""
-    rule = copy(learner).set_params(alpha=alpha)
-    partition, history, training, calibration = learned
-    if rule._follow and alpha != learner.alpha:
-        # of training rows: a factor of calibration rows would undo a guarantee
-        known = training.predicted, training.scores, training.weights
-        rule._factor = factor_between(*known, alpha)
-    calibration = replace(calibration, predicted=rule._factor * calibration.predicted)
-    found = fixed_corrections(rule, grouped_rows(rule, calibration, owner))
-    rule._settle(partition, history, found, owner, calibration)
-    return rule
+    return quantile_at(training.scores / training.predicted, training.weights, 1 - alpha)

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -71,13 +71,13 @@ class Placed:
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{k: v[rows] for k, v in given.items() if v is not None})
 
-    def merged(self, owner: IntArray) -> Self:
-        """Return the rows among merged groups, ``owner`` the group of each cell."""
+    def merged(self, joined: IntArray) -> Self:
+        """Return the rows among merged groups, ``joined`` the group of each cell."""
         if self.memberships is None:
-            return replace(self, cells=owner[self.cells])
-        if owner.max() >= len(owner):  # of an altered file: there would be any number of columns
-            raise ValueError(f"{len(owner)} groups are merged into a group {owner.max()}")
-        memberships = merge_columns(self.memberships, owner, owner.max() + 1)
+            return replace(self, cells=joined[self.cells])
+        if joined.max() >= len(joined):  # of an altered file: there would be any number of columns
+            raise ValueError(f"{len(joined)} groups are merged into a group {joined.max()}")
+        memberships = merge_columns(self.memberships, joined, joined.max() + 1)
         return replace(self, cells=likeliest(memberships), memberships=memberships)
 
     def drawn(self, u: Callable[[], FloatArray]) -> Self:
@@ -90,6 +90,7 @@ class Placed:
 
 
 NO_SCORES = np.empty(0)
+NO_ROWS = Placed(np.empty(0, dtype=np.intp), None, NO_SCORES, NO_SCORES)
 
 
 def place(partition: Partition, X: Any, pairs: Pairs | None = None) -> Placed:
@@ -231,29 +232,29 @@ def most_groups(n: int, most: int = MOST_FOLLOWING) -> int:
     return int(np.clip(n // ROWS_A_GROUP, 1, most))
 
 
-Learned = tuple[Partition, History, Placed, Placed]
+class Learned(NamedTuple):
+    """A learned partition, the rows it was learned from, and those to calibrate with."""
+
+    partition: Partition
+    history: History
+    training: Placed
+    calibration: Placed
 
 
-def learn(
-    rule: Any, partition: Partition, pairs: Pairs, follow: bool, rng: np.random.RandomState
+def learn_split(
+    rule: Any, partition: Partition, pairs: Pairs, rng: np.random.RandomState
 ) -> Learned:
-    """Learn a partition as ``calibration`` and ``n_groups`` of a rule say.
-
-    Returns the partition, its history, the rows it was learned from, and those to calibrate with.
-    """
-    if rule.calibration != "split":
-        return learn_partition(rule, partition, pairs, follow, rng)
+    """Learn a partition from one part of the pairs, and hold out the other for calibration."""
     pairs, held_out = pairs.cut(rule.calibration_size, rng)
-    partition, history, training, _ = learn_partition(rule, partition, pairs, follow, rng)
-    return partition, history, training, place(partition, held_out.X, held_out)
+    learned = learn(rule, partition, pairs, rng)
+    return learned._replace(calibration=place(learned.partition, held_out.X, held_out))
 
 
-def learn_partition(
-    rule: Any, partition: Partition, pairs: Pairs, follow: bool, rng: np.random.RandomState
-) -> Learned:
-    """Learn from all rows, which calibrate too, out of fold where ``calibration`` is "cross"."""
-    cut_later = rule.calibration == "cross" and isinstance(partition, OrderedPartition)
-    search = rule.n_groups == "auto" and not follow
+def learn(rule: Any, partition: Partition, pairs: Pairs, rng: np.random.RandomState) -> Learned:
+    """Learn from all pairs, which calibrate too, out of fold where ``calibration`` is "cross"."""
+    cross = rule.calibration == "cross"
+    cut_later = cross and isinstance(partition, OrderedPartition)
+    search = rule.n_groups == "auto" and not rule._follow
     history: History = []
     if search and not cut_later:
         m, history = choose_by_refitting(partition, pairs, rng)
@@ -262,21 +263,17 @@ def learn_partition(
         partition.set_params(n_groups=most_groups(pairs.size))
     cv = rule.cv if pairs.folds is None else pairs.folds
     folding = {"cv": cv, "n_jobs": rule.n_jobs, "verbose": rule.verbose}
-    if rule.calibration == "cross":
+    if cross:
         partition, training = learn_crosswise(partition, pairs, rng, **folding)
     else:
-        partition, training = learn_jointly(with_folding(partition, **folding), pairs)
+        partition = with_folding(partition, **folding)
+        partition.fit(pairs.X, pairs.scores, pairs.weights)
+        training = place(partition, pairs.X, pairs)
     if search and isinstance(partition, OrderedPartition) and cut_later:
         sets = row_sets(pairs.X, pairs.scores)
         partition, history = choose_by_cutting(partition, training, sets, rng)
         training = place_predicted(partition, training.predicted, pairs)
-    return partition, history + partition.history_, training, training
-
-
-def learn_jointly(partition: Partition, pairs: Pairs) -> tuple[Partition, Placed]:
-    """Learn from all rows, and calibrate with the same ones, as the paper does."""
-    partition.fit(pairs.X, pairs.scores, pairs.weights)
-    return partition, place(partition, pairs.X, pairs)
+    return Learned(partition, history + partition.history_, training, training)
 
 
 def learn_crosswise(
