@@ -18,7 +18,7 @@ from plcp import LabelSets, QuantileResidual
 from plcp.tables import Applier, calibrate, choose_roles, examine, load_model, save_model, serve
 from plcp.tables.files import Format
 from plcp.tables.io import create_table, open_table
-from plcp.tables.options import CsvOptions
+from plcp.tables.roles import CsvOptions
 
 NEW = {
     "regression": ["lower", "upper", "group", "threshold"],

@@ -13,7 +13,7 @@ DONE, FAILED, WRONG, UNABLE, STOPPED, CUT_SHORT = 0, 1, 2, 3, 130, 141
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
-        from plcp.cli.app import app
+        from plcp.cli.commands import app
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise

@@ -12,6 +12,7 @@ from plcp.datasets import make_synthetic
 from plcp.metrics import GroupCoverage, coverage_by_group, msce
 from plcp.thresholds import PLCP, SplitConformal, ThresholdRule
 
+ALPHA = 0.1
 FIFTHS = ("quietest fifth", "second", "third", "fourth", "noisiest fifth")
 
 
@@ -27,11 +28,7 @@ class Outcome(NamedTuple):
 
 
 def run_demo(
-    n_train: int = 20_000,
-    n_cal: int = 10_000,
-    n_test: int = 100_000,
-    alpha: float = 0.1,
-    seed: int = 0,
+    n_train: int = 20_000, n_cal: int = 10_000, n_test: int = 100_000, seed: int = 0
 ) -> list[Outcome]:
     """Train a linear model, calibrate it twice, and measure both on fifths of the true noise."""
     train, cal, test = (
@@ -41,8 +38,8 @@ def run_demo(
     edges = np.quantile(test.sigma, np.arange(1, 5) / 5)
     fifths = np.searchsorted(edges, test.sigma)
     rules: dict[str, ThresholdRule] = {
-        "Split": SplitConformal(alpha),
-        "PLCP": PLCP(alpha=alpha, random_state=seed),
+        "Split": SplitConformal(ALPHA),
+        "PLCP": PLCP(alpha=ALPHA, random_state=seed),
     }
     outcomes = []
     for name, rule in rules.items():
@@ -55,7 +52,7 @@ def run_demo(
                 coverage_by_group(covered, fifths, sets.size),
                 float(covered.mean()),
                 float(sets.size.mean()),
-                float(msce(test.conditional_coverage(q, model.predict(test.X)), alpha)),
+                float(msce(test.conditional_coverage(q, model.predict(test.X)), ALPHA)),
                 conformal.guarantee_,
             )
         )
@@ -85,23 +82,19 @@ def to_dict(outcomes: list[Outcome]) -> dict[str, Any]:
     return {o.name: {**o._asdict(), "table": o.table.to_dict()} for o in outcomes}
 
 
-def plot_demo(outcomes: list[Outcome], path: Path, alpha: float = 0.1) -> None:
+def plot_demo(outcomes: list[Outcome], path: Path) -> None:
     """Draw coverage and length by fifth of the noise, one line per rule."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     for outcome, color in zip(outcomes, ("#9a9a9a", "#1f6fb4"), strict=True):
-        _draw(left, outcome.table.coverage, outcome.name, color)
-        _draw(right, outcome.table.size, outcome.name, color)
-    left.axhline(1 - alpha, color="black", linewidth=0.8, linestyle="--")
+        for axes, values in ((left, outcome.table.coverage), (right, outcome.table.size)):
+            axes.plot(range(len(values)), values, "o-", color=color, label=outcome.name)
+            axes.set_xticks(range(len(values)), ["quietest", "2", "3", "4", "noisiest"])
+            axes.spines[["top", "right"]].set_visible(False)
+    left.axhline(1 - ALPHA, color="black", linewidth=0.8, linestyle="--")
     left.set(title="coverage by true noise", ylim=(0.7, 1.0))
     right.set(title="mean interval length", ylim=(0, None))
     left.legend(frameon=False, loc="lower left")
     figure.savefig(path, dpi=150)
-
-
-def _draw(axes: Any, values: Any, label: str, color: str) -> None:
-    axes.plot(range(len(values)), values, "o-", color=color, label=label)
-    axes.set_xticks(range(len(values)), ["quietest", "2", "3", "4", "noisiest"])
-    axes.spines[["top", "right"]].set_visible(False)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
+from plcp import __version__
 from plcp.cli import FAILED
 from plcp.cli.console import (
     note,
@@ -17,15 +23,16 @@ from plcp.cli.console import (
     print_text,
     print_values,
     progress,
+    reporting_errors,
     working,
 )
 from plcp.experiments.catalogue import ABOUT
-from plcp.tables.options import METHODS, ColumnOptions, CsvOptions
+from plcp.tables.roles import METHODS, ColumnOptions, CsvOptions, FeatureOptions
 
 if TYPE_CHECKING:
     from plcp.tables import TabularModel
 
-# A parameter whose type is a dataclass stands for an option per field: see `plcp.cli.app`
+# A parameter whose type is a dataclass stands for an option per field: see `_options_of`
 Model = Annotated[Path, typer.Argument(metavar="MODEL.plcp", help="What `calibrate` wrote.")]
 Alpha = Annotated[
     float, typer.Option(help="Miscoverage rate: 0.1 gives sets that cover 90 % of rows.")
@@ -46,18 +53,7 @@ By = Annotated[
         help="Columns to group by: sex,race,age:5 (age in five groups of equal size).",
     ),
 ]
-Categories = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMNS", help="Features whose numbers are codes, not amounts."),
-]
 Confidence = Annotated[float, typer.Option(help="Probability with which intervals hold.")]
-Exclude = Annotated[
-    str | None, typer.Option(metavar="COLUMNS", help="All columns but these are features.")
-]
-Features = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMNS", help="Columns to learn groups from: a,b,c_*."),
-]
 Force = Annotated[bool, typer.Option("--force", help="Replace an output that exists.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Rows = Annotated[
@@ -173,7 +169,7 @@ def calibrate(
     roles = choose_roles(names, where=str(cal), **vars(columns))
     grouped_by = match_columns(by, names, str(cal)) if by else []
     compared = match_columns(sensitive, names, str(cal)) if sensitive else []
-    from plcp.tables import calibrate_file as learn, save_model
+    from plcp.tables import calibrate_file as learn, describe_features, save_model
 
     with working("learning"):
         model = learn(
@@ -191,41 +187,21 @@ def calibrate(
         save_model(model, out, force=force)
     note(*model.notes)
     if as_json:
-        print_json({"out": str(out), **_as_dict(model)})
+        print_json(
+            {
+                "out": str(out),
+                "method": model.method,
+                "alpha": model.alpha,
+                "alphas": model.alphas,
+                "guarantee": model.guarantee,
+                "groups": model.groups_table(),
+                "columns": describe_features(model),
+                "about": dict(model.about),
+                "notes": list(model.notes),
+            }
+        )
     else:
         _print(model, out)
-
-
-def _told(model: TabularModel) -> dict[str, Any]:
-    """What the command prints, as plain values."""
-    from plcp.tables import describe_features
-
-    return {
-        "method": model.method,
-        "alpha": model.alpha,
-        "alphas": model.alphas,
-        "guarantee": model.guarantee,
-        "groups": model.groups_table(),
-        "columns": describe_features(model),
-        "about": dict(model.about),
-        "notes": list(model.notes),
-    }
-
-
-def _as_dict(model: TabularModel) -> dict[str, Any]:
-    """What the command prints, as plain values."""
-    from plcp.tables import describe_features
-
-    return {
-        "method": model.method,
-        "alpha": model.alpha,
-        "alphas": model.alphas,
-        "guarantee": model.guarantee,
-        "groups": model.groups_table(),
-        "columns": describe_features(model),
-        "about": dict(model.about),
-        "notes": list(model.notes),
-    }
 
 
 def _what_it_is(group: dict[str, Any]) -> str:
@@ -237,10 +213,10 @@ def _what_it_is(group: dict[str, Any]) -> str:
 
 def _print(model: TabularModel, out: Path) -> None:
     from plcp.evaluation.formatting import number
+    from plcp.tables import describe_features
 
-    printed = _as_dict(model)
     columns: dict[tuple[str, str], list[str]] = {}
-    for one in printed["columns"]:
+    for one in describe_features(model):
         values = "" if one["values"] is None else f" ({one['values']:,} values)"
         columns.setdefault((one["kind"], one["rule"]), []).append(one["column"] + values)
     if columns:
@@ -260,22 +236,23 @@ def _print(model: TabularModel, out: Path) -> None:
                 "" if one["threshold"] is None else number(one["threshold"]),
                 _what_it_is(one),
             )
-            for one in printed["groups"]
+            for one in model.groups_table()
         ],
     )
+    remarks = {}
     if model.method == "plcp":
-        print_values({"Threshold": "of the median row, where it varies within a group."})
+        remarks["Threshold"] = "of the median row, where it varies within a group."
     if model.explanation is not None:
         from plcp.explain.explanation import what_was_considered
 
         words = model.explanation
-        print_values({"What it is": WHAT_IT_IS})
+        remarks["What it is"] = WHAT_IT_IS
         if screened := what_was_considered(words["n_columns"], words["n_considered"]):
-            print_values({"Columns": screened})
+            remarks["Columns"] = screened
     if model.others:
         further = ", ".join(f"{alpha:g}" for alpha in model.alphas[1:])
-        print_values({"Alpha": f"{model.alpha:g}; rows get sets for {further} too."})
-    print_values({"Guarantee": model.guarantee, "Wrote": str(out)})
+        remarks["Alpha"] = f"{model.alpha:g}; rows get sets for {further} too."
+    print_values({**remarks, "Guarantee": model.guarantee, "Wrote": str(out)})
 
 
 def apply(
@@ -343,9 +320,7 @@ def audit(
     ] = None,
     size: Annotated[str | None, typer.Option(help="Column of sizes, beside --covered.")] = None,
     by: By = None,
-    features: Features = None,
-    exclude: Exclude = None,
-    categories: Categories = None,
+    chosen: FeatureOptions,
     alpha: Alpha = 0.1,
     confidence: Confidence = 0.95,
     fail_under: Annotated[
@@ -390,12 +365,13 @@ def audit(
         "target": target, "lower": lower, "upper": upper, "sets": sets, "covered": covered,
         "size": size,
     }  # fmt: skip
+    given = {**columns, "by": by, **vars(chosen), "fail_under": fail_under}
     audited_columns(names, str(data), **columns)
     for item in grouped_by:
         find_column(item.column, names, str(data))
-    learned_from = match_columns(features, names, str(data)) if features else None
-    left_out = match_columns(exclude, names, str(data)) if exclude else ()
-    codes = match_columns(categories, names, str(data)) if categories else ()
+    features, exclude, categories = (
+        match_columns(text, names, str(data)) if text else None for text in vars(chosen).values()
+    )
     from plcp.evaluation import audit as audit_table
     from plcp.evaluation.certificate import core_versions
     from plcp.tables import codes_as_text
@@ -403,11 +379,11 @@ def audit(
     with working("auditing"):
         taken = table.read(most=rows, seed=seed)
         found = audit_table(
-            codes_as_text(taken, codes),
+            codes_as_text(taken, categories or ()),
             **columns,
             by=grouped_by,
-            features=learned_from,
-            exclude=left_out,
+            features=features,
+            exclude=exclude or (),
             alpha=alpha,
             confidence=confidence,
             seed=seed,
@@ -418,13 +394,8 @@ def audit(
                 "SHA-256 of the file": table.digest(),
                 "made at": now(),
                 "seed": seed,
-                "options": _audit_roles(
-                    **columns,
-                    by=by,
-                    features=features,
-                    exclude=exclude,
-                    categories=categories,
-                    fail_under=fail_under,
+                "options": ", ".join(
+                    f"{name} {value}" for name, value in given.items() if value is not None
                 ),
                 "versions": ", ".join(" ".join(one) for one in core_versions().items()),
             },
@@ -444,11 +415,6 @@ def audit(
         note(*broken)
         if broken:
             raise typer.Exit(FAILED)
-
-
-def _audit_roles(**options: str | float | None) -> str:
-    """Options that were given, in one line."""
-    return ", ".join(f"{name} {value}" for name, value in options.items() if value is not None)
 
 
 def report(
@@ -600,3 +566,106 @@ def reproduce(
     else:
         print_text(to_text(done.report))
         print_text("\n" + "\n".join(f"wrote {path}" for path in done.files))
+
+
+class _PlainFlags:
+    """Shows a flag by its name alone: ``--force`` takes no value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+
+class _Command(_PlainFlags, TyperCommand):
+    pass
+
+
+class _Commands(_PlainFlags, TyperGroup):
+    pass
+
+
+app = typer.Typer(
+    cls=_Commands,
+    help="Prediction sets that hold for each kind of input, not only on average.",
+    epilog="Exit codes: 0 done, 1 a check failed (audit --fail-under), 2 wrong options or input, "
+    "3 could not be done (disk, memory, a missing package), 130 stopped, 141 its output was no "
+    "longer read.",
+    pretty_exceptions_enable=False,  # a traceback is for developers, as plain text
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _common(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
+        ),
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+WORK, MEASURE, TRY = "From a table to sets", "Where sets fail", "See it work"
+PANELS: dict[Callable[..., None], str] = {
+    calibrate: WORK, apply: WORK, audit: MEASURE, report: MEASURE, explain: MEASURE, demo: TRY,
+    reproduce: TRY,
+}  # fmt: skip
+EXPERIMENTS = "\n\n".join(f"{name}: {what}" for name, what in ABOUT.items())
+RESUMABLE = "stopped; finished trials are kept, the same command goes on"
+
+
+def _runnable(command: Callable[..., None]) -> Callable[..., None]:
+    """Return what typer runs: options for the fields of dataclasses, errors in one line."""
+    signature = inspect.signature(command, eval_str=True)
+    given = {name: one.annotation for name, one in signature.parameters.items()}
+    groups: dict[str, Any] = {name: kind for name, kind in given.items() if is_dataclass(kind)}
+    stopped = {"when_stopped": RESUMABLE} if command is reproduce else {}
+
+    def run(**values: Any) -> None:
+        with reporting_errors(**stopped):
+            for name, group in groups.items():
+                values[name] = group(**{one.name: values.pop(one.name) for one in fields(group)})
+            command(**values)
+
+    def parameters() -> Iterator[inspect.Parameter]:
+        for name, parameter in signature.parameters.items():
+            yield from _options_of(groups[name]) if name in groups else (parameter,)
+
+    run.__name__ = command.__name__
+    run.__signature__ = signature.replace(parameters=[*parameters()])  # type: ignore[attr-defined]
+    return run
+
+
+def _options_of(group: Any) -> Iterator[inspect.Parameter]:
+    """Yield a parameter per field of a dataclass, whose metadata hold its help."""
+    for one in fields(group):
+        flag = [f"--{one.name.replace('_', '-')}"] if one.type is bool else []
+        option = typer.Option(*flag, **one.metadata)
+        yield inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=one.default,
+            annotation=Annotated[one.type, option],
+        )
+
+
+for command, panel in PANELS.items():
+    app.command(
+        cls=_Command,
+        # paragraphs of one line each, which the terminal wraps to its own width
+        help=re.sub(r"(?<!\n)\n(?!\n) *", " ", inspect.getdoc(command) or ""),
+        rich_help_panel=panel,
+        epilog=EXPERIMENTS if command is reproduce else None,
+    )(_runnable(command))

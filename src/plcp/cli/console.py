@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import re
 import signal
 import sys
 import warnings
@@ -38,7 +39,7 @@ def reporting_errors(when_stopped: str = "stopped; nothing was written") -> Iter
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = lambda message, *_, **__: note(str(message))
             yield
             print(end="", flush=True)  # a closed pipe raises here
     except typer.Exit:  # a RuntimeError of typer's own
@@ -51,9 +52,14 @@ def reporting_errors(when_stopped: str = "stopped; nothing was written") -> Iter
     except MemoryError as error:
         _end(f"not enough memory: {error}; give fewer rows (--rows) or columns", UNABLE)
     except ImportError as error:
-        _end(_remedy(error), UNABLE)
+        has_remedy = error.name is None or "pip install" in str(error)
+        text = f"{error.name} is not installed: pip install 'plcp[cli]'"
+        _end(str(error) if has_remedy else text, UNABLE)
     except BrokenPipeError:
-        _fall_silent()  # the reader of our output has ended
+        # what is still in the buffer of stdout has no reader: Python would complain when it ends
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
         raise typer.Exit(CUT_SHORT) from None
     except OSError as error:
         _end(str(error), UNABLE if error.errno in MACHINE else WRONG)
@@ -64,7 +70,8 @@ def reporting_errors(when_stopped: str = "stopped; nothing was written") -> Iter
 def note(*texts: str) -> None:
     """Write sentences to stderr, one per line."""
     for text in texts:
-        print(f"plcp: {_on_one_line(text)}", file=sys.stderr)
+        on_one_line = text.replace("\r", " ").replace("\n", " ")
+        print(f"plcp: {printable(on_one_line)}", file=sys.stderr)
 
 
 def print_text(text: str) -> None:
@@ -75,7 +82,8 @@ def print_text(text: str) -> None:
 def print_json(values: Any) -> None:
     """Print strict JSON, in which infinity is the text "inf" and what is no number is null."""
     text = json.dumps(_strict(values), indent=2, allow_nan=False, ensure_ascii=False)
-    print("".join(sign if sign.isprintable() or sign == "\n" else _escaped(sign) for sign in text))
+    # what could steer a terminal is escaped as in ASCII
+    print(re.sub(r"[^\n]", lambda c: c[0] if c[0].isprintable() else json.dumps(c[0])[1:-1], text))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -86,13 +94,10 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
     table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        is_number = column not in TEXTS
-        table.add_column(
-            Text(column),
-            justify="right" if is_number else "left",
-            no_wrap=is_number,
-            overflow="fold",
-        )
+        if column in TEXTS:
+            table.add_column(Text(column), overflow="fold")
+        else:
+            table.add_column(Text(column), justify="right", no_wrap=True)
     for row in rows:
         # Text: data is never read as markup
         table.add_row(*(Text(printable(cell)) for cell in row))
@@ -149,13 +154,7 @@ def progress(total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 def _strict(value: Any) -> Any:
-    """Plain values that JSON can hold.
-
-    Examples
-    --------
-    >>> _strict({"threshold": [float("inf"), float("nan"), 0.5]})
-    {'threshold': ['inf', None, 0.5]}
-    """
+    """Plain values that JSON can hold."""
     if isinstance(value, Mapping):
         return {name: _strict(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -163,34 +162,6 @@ def _strict(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value
-
-
-def _on_one_line(text: str) -> str:
-    return printable(text.replace("\r", " ").replace("\n", " "))
-
-
-def _escaped(sign: str) -> str:
-    """Return a sign as JSON writes it in ASCII."""
-    return json.dumps(sign)[1:-1]
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    note(str(message))
-
-
-def _fall_silent() -> None:
-    """Discard what is still in the buffer of stdout, or Python complains when it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
-
-
-def _remedy(error: ImportError) -> str:
-    """Return what is missing, and which extra brings it."""
-    text = str(error)
-    if "pip install" in text or error.name is None:
-        return text
-    return f"{error.name} is not installed: pip install 'plcp[cli]'"
 
 
 def _end(text: str, code: int) -> None:

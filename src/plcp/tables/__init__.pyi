@@ -16,12 +16,6 @@ from .model import (
     load_model as load_model,
     save_model as save_model,
 )
-from .options import (
-    METHODS as METHODS,
-    CalibrationOptions as CalibrationOptions,
-    ColumnOptions as ColumnOptions,
-    CsvOptions as CsvOptions,
-)
 from .out_of_core import (
     calibrate_file as calibrate_file,
 )
@@ -31,6 +25,10 @@ from .report import (
     summarise_model as summarise_model,
 )
 from .roles import (
+    METHODS as METHODS,
+    CalibrationOptions as CalibrationOptions,
+    ColumnOptions as ColumnOptions,
+    CsvOptions as CsvOptions,
     Roles as Roles,
     choose_roles as choose_roles,
 )

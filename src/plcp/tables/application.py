@@ -21,7 +21,7 @@ from plcp.tables.files import Format, ParquetTable, TableFile, format_of, prefet
 from plcp.tables.folders import FolderTable, Part, write_folder_atomically
 from plcp.tables.io import check_output_table, create_table
 from plcp.tables.model import TabularModel
-from plcp.tables.options import CsvOptions
+from plcp.tables.roles import CsvOptions
 from plcp.tables.scores import Predicted, read_predictions, rescaled_note, rows_without
 from plcp.thresholds import PLCP, Mondrian, ThresholdRule
 from plcp.thresholds.base import Assigned, never_crossing

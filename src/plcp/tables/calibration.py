@@ -24,8 +24,7 @@ from plcp.tables.columns import (
     to_frame,
 )
 from plcp.tables.model import TabularModel
-from plcp.tables.options import METHODS, CalibrationOptions
-from plcp.tables.roles import Roles
+from plcp.tables.roles import METHODS, CalibrationOptions, Roles
 from plcp.tables.scores import Counts, Pairs, check_order, learn_classes, read_pairs
 from plcp.thresholds import PLCP, BatchGCP, Mondrian, Rectified, SplitConformal, ThresholdRule
 from plcp.thresholds._plcp_learning import most_groups
@@ -156,7 +155,7 @@ def calibrate(table: pa.Table, roles: Roles, **options: Any) -> TabularModel:
     roles : Roles
         Which column is what.
     **options
-        Fields of `plcp.tables.options.CalibrationOptions`: method, alpha, by, groups, seed, …
+        Fields of `plcp.tables.roles.CalibrationOptions`: method, alpha, by, groups, seed, …
 
     Examples
     --------

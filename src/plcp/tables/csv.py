@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from plcp.tables.files import Format, TableFile, TableWriter, evenly, prefetch
-from plcp.tables.options import CsvOptions
+from plcp.tables.roles import CsvOptions
 
 BLOCK = 1 << 21  # bytes read at a time, some in advance; no row may be longer
 # pandas' words for a missing value beside Arrow's; quoted or not, in text too

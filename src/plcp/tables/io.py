@@ -21,7 +21,7 @@ from plcp.tables.files import (
     naming_file,
 )
 from plcp.tables.folders import FolderTable, check_output_folder, list_parts
-from plcp.tables.options import CsvOptions
+from plcp.tables.roles import CsvOptions
 
 
 def check_input_table(path: str | Path) -> None:

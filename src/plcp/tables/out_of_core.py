@@ -31,8 +31,7 @@ from plcp.tables.calibration import (
 from plcp.tables.columns import Feature, Framer, rule_input
 from plcp.tables.files import TableFile, changed
 from plcp.tables.model import TabularModel
-from plcp.tables.options import CalibrationOptions
-from plcp.tables.roles import Roles
+from plcp.tables.roles import CalibrationOptions, Roles
 from plcp.tables.scores import Counts, Pairs, read_pairs
 from plcp.thresholds import PLCP, Mondrian, SplitConformal
 from plcp.thresholds._plcp_learning import most_groups

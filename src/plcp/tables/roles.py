@@ -1,13 +1,119 @@
-"""Roles of columns: target, predictions, weight, and the features that a rule may use."""
+"""What a user may choose: the roles of columns, how CSV files are written, how to calibrate.
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+Each option is a field of a dataclass: the functions of `plcp.tables` take it as a keyword, and the
+command line as an option, with the help that its field has.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Any
 
 from plcp._files import find_column, match_columns
-from plcp.tables.options import ColumnOptions
 
-WILDCARDS = "*?["
+METHODS = ("plcp", "plcp-split", "split", "rectified", "mondrian", "batch-gcp")
+SEPARATORS = ",;|:^~\t "
+
+
+def _option(help_text: str, metavar: str | None = None, default: Any = None) -> Any:
+    return field(default=default, metadata={"help": help_text, "metavar": metavar})
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """How a CSV file is written.
+
+    Examples
+    --------
+    >>> CsvOptions(decimal=",")
+    Traceback (most recent call last):
+    ValueError: decimal ',' separates values too: name what separates them, as in --sep ';'
+    """
+
+    sep: str | None = _option(
+        "Between the values of CSV files: , (the default) ; | tab (that of .tsv) or another.",
+        "SIGN",
+    )
+    decimal: str = _option("Before the decimals of a number in CSV files: . or ,", "SIGN", ".")
+    day_first: bool = _option("Dates of CSV files are written as 31/12/2026.", default=False)
+
+    def __post_init__(self) -> None:
+        if self.sep in ("tab", "\\t"):  # easier to type in a shell
+            object.__setattr__(self, "sep", "\t")
+        if self.sep is not None and self.sep not in SEPARATORS:
+            raise ValueError(
+                f"sep must be one of {' '.join(SEPARATORS.strip())}, a tab or a space, "
+                f"got {self.sep!r}"
+            )
+        if self.decimal not in (".", ","):
+            raise ValueError(f"decimal must be . or , got {self.decimal!r}")
+        if self.decimal == (self.sep or ","):
+            raise ValueError(
+                f"decimal {self.decimal!r} separates values too: name what separates them, as in "
+                "--sep ';'"
+            )
+
+
+@dataclass(frozen=True)
+class FeatureOptions:
+    """Columns that groups are learned from; all take wildcards."""
+
+    features: str | None = _option("Columns to learn groups from: a,b,c_*.", "COLUMNS")
+    exclude: str | None = _option("All columns but these are features.", "COLUMNS")
+    categories: str | None = _option("Features whose numbers are codes, not amounts.", "COLUMNS")
+
+
+@dataclass(frozen=True)
+class PredictionOptions:
+    """Columns of outcomes and predictions, and of weights."""
+
+    target: str | None = _option("Column of outcomes.")
+    prediction: str | None = _option("Column of predicted numbers.")
+    lower: str | None = _option("Column of a lower quantile (CQR).")
+    upper: str | None = _option("Column of an upper quantile (CQR).")
+    probabilities: str | None = _option("Columns of class probabilities: 'p_*'.", "COLUMNS")
+    score: str | None = _option("Column of precomputed scores.")
+    weight: str | None = _option("Column of weights of the rows.")
+
+
+@dataclass(frozen=True)
+class ColumnOptions(FeatureOptions, PredictionOptions):
+    """Columns of a table by the role each plays."""
+
+
+@dataclass(frozen=True)
+class CalibrationOptions:
+    """How to calibrate.
+
+    Parameters
+    ----------
+    method : str, default="plcp"
+        One of ``METHODS``.
+    alpha : float or sequence of float, default=0.1
+        Miscoverage rate. Of several, the first has the groups and their description, and each has
+        sets.
+    by : sequence of str or None
+        Columns whose values are groups, for "mondrian" and "batch-gcp".
+    groups : int or None
+        How many groups "plcp" and "plcp-split" learn; None: by the number of rows.
+    seed : int, default=0
+        Seed of all that is drawn.
+    explain : bool, default=True
+        Whether learned groups are described.
+    sensitive : sequence of str
+        Columns that learned groups are compared with, features or not.
+    about : mapping or None
+        What else the model shall remember of its making: a digest of the file, the time.
+    """
+
+    method: str = "plcp"
+    alpha: float | Sequence[float] = 0.1
+    by: Sequence[str] | None = None
+    groups: int | None = None
+    seed: int = 0
+    explain: bool = True
+    sensitive: Sequence[str] = ()
+    about: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +187,7 @@ def choose_roles(names: Sequence[str], *, where: str = "the table", **columns: s
     where : str
         What messages call the table.
     **columns
-        Fields of `plcp.tables.options.ColumnOptions`.
+        Fields of `plcp.tables.ColumnOptions`.
 
     Examples
     --------
@@ -90,30 +196,47 @@ def choose_roles(names: Sequence[str], *, where: str = "the table", **columns: s
     """
     given = ColumnOptions(**columns)
     _check_task(given)
+
+    def matched(patterns: str | None) -> tuple[str, ...]:
+        return () if patterns is None else tuple(match_columns(patterns, names, where))
+
     single = ("target", "prediction", "lower", "upper", "score", "weight")
     named = {role: name for role in single if (name := getattr(given, role)) is not None}
     found = {role: find_column(name, names, where) for role, name in named.items()}
-    probabilities = _matched(given.probabilities, names, where)
+    probabilities = matched(given.probabilities)
     if len(probabilities) == 1:
         raise ValueError(
             f"probabilities names the column {probabilities[0]!r} alone, but each class has one: "
             "name them all, as in 'p_*'"
         )
-    _check_distinct([*found.items(), *(("probabilities", name) for name in probabilities)])
+    taken = [*found.items(), *(("probabilities", name) for name in probabilities)]
+    for (first, name), (second, other) in combinations(taken, 2):
+        if name == other:
+            raise ValueError(
+                f"column {name!r} is both {first} and {second}: name a different column for each"
+            )
     hidden = [found[role] for role in ("target", "score", "weight") if role in found]
-    features = _features(names, hidden, given, where)
+    listed = {part.strip() for part in (given.features or "").split(",")}
+    if unknown := [name for name in hidden if name in listed]:
+        raise ValueError(
+            f"column {unknown[0]!r} cannot be a feature: new rows do not have it, since it is the "
+            "target, the score or the weight; leave it out of features"
+        )
+    dropped = {*hidden, *matched(given.exclude)}
+    chosen = names if given.features is None else matched(given.features)
+    features = tuple(name for name in chosen if name not in dropped)
+    codes = matched(given.categories)
+    for name in codes:
+        if name not in features:
+            raise ValueError(f"categories names {name!r}, which is no feature: leave it out")
     return Roles(
         **{"target": None, **found},
         probabilities=probabilities,
         features=features,
-        codes=_codes(features, _matched(given.categories, names, where)),
+        codes=codes,
         classes=tuple(_class_of(name, given.probabilities or "") for name in probabilities),
         named=given.features is not None,
     )
-
-
-def _matched(patterns: str | None, names: Sequence[str], where: str) -> tuple[str, ...]:
-    return () if patterns is None else tuple(match_columns(patterns, names, where))
 
 
 def _check_task(given: ColumnOptions) -> None:
@@ -141,43 +264,11 @@ def _check_task(given: ColumnOptions) -> None:
         )
 
 
-def _check_distinct(roles: Iterable[tuple[str, str]]) -> None:
-    for (first, name), (second, other) in combinations(roles, 2):
-        if name == other:
-            raise ValueError(
-                f"column {name!r} is both {first} and {second}: name a different column for each"
-            )
-
-
-def _features(
-    names: Sequence[str], hidden: Sequence[str], given: ColumnOptions, where: str
-) -> tuple[str, ...]:
-    """Columns that a rule may use: those named, or all, without those that are hidden."""
-    listed = {part.strip() for part in (given.features or "").split(",")}
-    taken = [name for name in hidden if name in listed]
-    if taken:
-        raise ValueError(
-            f"column {taken[0]!r} cannot be a feature: new rows do not have it, since it is the "
-            "target, the score or the weight; leave it out of features"
-        )
-    chosen = tuple(names) if given.features is None else _matched(given.features, names, where)
-    dropped = {*hidden, *_matched(given.exclude, names, where)}
-    return tuple(name for name in chosen if name not in dropped)
-
-
-def _codes(features: Sequence[str], chosen: tuple[str, ...]) -> tuple[str, ...]:
-    """Columns of codes, all of them features."""
-    for name in chosen:
-        if name not in features:
-            raise ValueError(f"categories names {name!r}, which is no feature: leave it out")
-    return chosen
-
-
 def _class_of(column: str, patterns: str) -> str:
     """Part of a column's name that a star stands for; the whole name where there is no star."""
     for pattern in (part.strip() for part in patterns.split(",")):
         before, star, after = pattern.partition("*")
-        plain = star and not any(sign in before + after for sign in WILDCARDS)
+        plain = star and not set(before + after) & set("*?[")
         long_enough = len(column) > len(before) + len(after)
         if plain and long_enough and column.startswith(before) and column.endswith(after):
             return column[len(before) : len(column) - len(after)]
