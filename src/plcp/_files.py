@@ -34,7 +34,7 @@ def check_path(path: Any) -> None:
 
 
 def find_column(name: str, names: Sequence[str], where: str = "the table") -> str:
-    """Return the name if there is such a column; else an error that tells the nearest one.
+    """Return the name if there is such a column; else raise an error with the nearest one.
 
     Examples
     --------
@@ -44,7 +44,9 @@ def find_column(name: str, names: Sequence[str], where: str = "the table") -> st
     """
     if name in names:
         return name
-    raise ValueError(f"no column {name!r} in {where}: {_suggestion(name, names)}")
+    close = nearest(name, names)
+    suggestion = f"did you mean {close!r}? " if close else ""
+    raise ValueError(f"no column {name!r} in {where}: {suggestion}{_listing(names)}")
 
 
 def match_columns(text: str, names: Sequence[str], where: str = "the table") -> list[str]:
@@ -70,7 +72,14 @@ def match_columns(text: str, names: Sequence[str], where: str = "the table") -> 
     wanted = [part for part in map(str.strip, text.split(",")) if part]
     if not wanted:
         raise ValueError(f"no column is named by {text!r}: write names between commas, as in a,b")
-    found = [name for part in wanted for name in _matches(part, names, where)]
+    found: list[str] = []
+    for part in wanted:
+        if part in names or not set(part) & set("*?["):
+            found.append(find_column(part, names, where))
+        elif matched := [name for name in names if fnmatchcase(name, part)]:
+            found += matched
+        else:
+            raise ValueError(f"no column of {where} is like {part!r}: {_listing(names)}")
     return list(dict.fromkeys(found))
 
 
@@ -118,15 +127,13 @@ def is_free_text(n: int, n_distinct: int) -> bool:
 
 
 def printable(text: str) -> str:
-    r"""Return text in which a mark stands for what could steer a terminal; lines stay lines.
+    r"""Return text in which a mark replaces what could steer a terminal; lines stay lines.
 
     Examples
     --------
     >>> printable("red \x1b[31m and \u202eback\nnext")
     'red �[31m and �back\nnext'
     """
-    if text.isprintable():
-        return text
     return "".join(sign if sign.isprintable() or sign == "\n" else "\ufffd" for sign in text)
 
 
@@ -135,20 +142,6 @@ def nearest(name: str, names: Sequence[str]) -> str | None:
     by_folded = {other.strip().casefold(): other for other in reversed(names)}
     close = difflib.get_close_matches(name.strip().casefold(), by_folded, n=1)
     return by_folded[close[0]] if close else None
-
-
-def _matches(part: str, names: Sequence[str], where: str) -> list[str]:
-    if part in names or not set(part) & set("*?["):
-        return [find_column(part, names, where)]
-    found = [name for name in names if fnmatchcase(name, part)]
-    if not found:
-        raise ValueError(f"no column of {where} is like {part!r}: {_listing(names)}")
-    return found
-
-
-def _suggestion(name: str, names: Sequence[str]) -> str:
-    close = nearest(name, names)
-    return (f"did you mean {close!r}? " if close else "") + _listing(names)
 
 
 def _listing(names: Sequence[str], most: int = 12) -> str:
@@ -171,7 +164,10 @@ def check_input(path: str | Path) -> Path:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it")
     if not path.exists():
-        close = nearest(path.name, _names_in(path.parent))
+        names: list[str] = []
+        with suppress(OSError):
+            names = sorted(other.name for other in path.parent.iterdir() if other.is_file())
+        close = nearest(path.name, names)
         remedy = f"did you mean {path.with_name(close)}?" if close else "is the path right?"
         raise FileNotFoundError(f"there is no file {path}: {remedy}")
     if not path.is_file():
@@ -181,12 +177,6 @@ def check_input(path: str | Path) -> Path:
     except PermissionError:
         raise PermissionError(f"{path} cannot be read: you have no right to") from None
     return path
-
-
-def _names_in(folder: Path) -> list[str]:
-    with suppress(OSError):
-        return sorted(other.name for other in folder.iterdir() if other.is_file())
-    return []
 
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -251,7 +241,7 @@ def write_atomically(path: str | Path, *, force: bool = False) -> Iterator[Path]
     """
     final = check_output(path, force)
     temporary = final.with_name(f".{final.name}.{secrets.token_hex(4)}.tmp")
-    with stopped_by_signals(), told_when_full(path):
+    with stopped_by_signals(), naming_full_disk(path):
         try:
             temporary.touch(exist_ok=False)
             yield temporary
@@ -264,10 +254,10 @@ def write_atomically(path: str | Path, *, force: bool = False) -> Iterator[Path]
 
 
 @contextmanager
-def told_when_full(
+def naming_full_disk(
     what: str | Path, remedy: str = "free some space on its disk, or write elsewhere"
 ) -> Iterator[None]:
-    """Say for what there is no room, and the remedy, where the disk is full."""
+    """Where the disk is full, raise an error that names the output and the remedy."""
     try:
         yield
     except OSError as error:
@@ -279,7 +269,7 @@ def told_when_full(
 
 
 def to_disk(path: Path) -> None:
-    """See to it that a file, or the names in a folder, outlast a power cut."""
+    """Make a file, or the names in a folder, outlast a power cut."""
     with suppress(PermissionError):  # Windows opens no folders
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -295,14 +285,14 @@ def stopped_by_signals() -> Iterator[None]:
     ours = [kind for kind in kinds if signal.getsignal(kind) == signal.SIG_DFL]
     if threading.current_thread() is not threading.main_thread():
         ours = []  # only the main thread may
+
+    def stop(number: int, _frame: Any) -> NoReturn:
+        raise SystemExit(128 + number)
+
     for kind in ours:
-        signal.signal(kind, _stop)
+        signal.signal(kind, stop)
     try:
         yield
     finally:
         for kind in ours:
             signal.signal(kind, signal.SIG_DFL)
-
-
-def _stop(number: int, _frame: Any) -> NoReturn:
-    raise SystemExit(128 + number)

@@ -11,7 +11,7 @@ from people import people, write
 
 from plcp.cli import CUT_SHORT, DONE, STOPPED, UNABLE, main
 from plcp.tables import Applier
-from plcp.tables.files import ParquetWriter
+from plcp.tables.io import ParquetWriter
 
 APPLY = ["apply", "m.plcp", "new.parquet", "-o", "sets.parquet"]
 

@@ -16,8 +16,7 @@ from tabular_worlds import TASKS, batch_of, make_table, roles_of
 
 from plcp import LabelSets, QuantileResidual
 from plcp.tables import Applier, calibrate, choose_roles, examine, load_model, save_model, serve
-from plcp.tables.files import Format
-from plcp.tables.io import create_table, open_table
+from plcp.tables.io import Format, create_table, open_table
 from plcp.tables.roles import CsvOptions
 
 NEW = {

@@ -23,8 +23,7 @@ from pyarrow import csv, ipc
 
 from plcp._files import check_output, write_atomically
 from plcp.tables.csv import MISSING
-from plcp.tables.files import ROW_GROUP
-from plcp.tables.io import create_table, open_table
+from plcp.tables.io import ROW_GROUP, create_table, open_table
 
 ENDINGS = ("parquet", "csv", "arrow", "tsv", "csv.gz")
 few = settings(

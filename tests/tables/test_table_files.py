@@ -13,8 +13,7 @@ from hypothesis import given, strategies as st
 from scipy.stats import binom, hypergeom
 
 from bands import FALSE_ALARM
-from plcp.tables.files import STREAM, Format, format_of, sample_rows
-from plcp.tables.io import open_table
+from plcp.tables.io import STREAM, Format, format_of, open_table, sample_rows
 
 
 def refused(path, message, kind=ValueError):

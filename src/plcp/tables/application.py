@@ -17,9 +17,16 @@ from plcp.quantiles import FloatArray
 from plcp.sets import Intervals
 from plcp.tables.columns import LABELS, Feature, Framer, rule_input
 from plcp.tables.csv import DelimitedTable, Dialect
-from plcp.tables.files import Format, ParquetTable, TableFile, format_of, prefetch
 from plcp.tables.folders import FolderTable, Part, write_folder_atomically
-from plcp.tables.io import check_output_table, create_table
+from plcp.tables.io import (
+    Format,
+    ParquetTable,
+    TableFile,
+    check_output_table,
+    create_table,
+    format_of,
+    prefetch,
+)
 from plcp.tables.model import TabularModel
 from plcp.tables.roles import CsvOptions
 from plcp.tables.scores import Predicted, read_predictions, rescaled_note, rows_without

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from plcp.tables.files import Format, TableFile, TableWriter, evenly, prefetch
+from plcp.tables.io import Format, TableFile, TableWriter, evenly, prefetch
 from plcp.tables.roles import CsvOptions
 
 BLOCK = 1 << 21  # bytes read at a time, some in advance; no row may be longer

@@ -17,9 +17,9 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.types as pt
 
-from plcp._files import check_place, stopped_by_signals, to_disk, told_when_full
+from plcp._files import check_place, naming_full_disk, stopped_by_signals, to_disk
 from plcp.tables.csv import DelimitedTable, written_parts
-from plcp.tables.files import Format, TableFile, evenly, format_of
+from plcp.tables.io import Format, TableFile, evenly, format_of
 
 # folders beside which not every file is a part, and the remedy
 LOGS = {
@@ -409,7 +409,7 @@ def write_folder_atomically(path: str | Path, *, force: bool = False) -> Iterato
     final = check_output_folder(path, force)
     token = secrets.token_hex(4)
     temporary, old = (final.with_name(f".{final.name}.{token}.{end}") for end in ("tmp", "old"))
-    with stopped_by_signals(), told_when_full(path):
+    with stopped_by_signals(), naming_full_disk(path):
         try:
             temporary.mkdir()
             yield temporary

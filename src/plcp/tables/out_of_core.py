@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from plcp._files import told_when_full
+from plcp._files import naming_full_disk
 from plcp._validation import check_features
 from plcp.out_of_core import Held, Passes
 from plcp.out_of_core.passes import Block, added
@@ -29,7 +29,7 @@ from plcp.tables.calibration import (
     warnings_of,
 )
 from plcp.tables.columns import Feature, Framer, rule_input
-from plcp.tables.files import TableFile, changed
+from plcp.tables.io import TableFile, changed
 from plcp.tables.model import TabularModel
 from plcp.tables.roles import CalibrationOptions, Roles
 from plcp.tables.scores import Counts, Pairs, read_pairs
@@ -104,7 +104,7 @@ class Kept:
         while len(self._files) < len(block):
             file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (the stack closes it)
             self._files.append(self._open.enter_context(file))
-        with told_when_full(f"temporary files in {tempfile.gettempdir()}", ELSEWHERE):
+        with naming_full_disk(f"temporary files in {tempfile.gettempdir()}", ELSEWHERE):
             self._arrays.append([*map(_written, self._files, block)])
 
     def blocks(self) -> Iterator[Block]:
