@@ -4,6 +4,7 @@ from .application import (
 )
 from .calibration import (
     calibrate as calibrate,
+    calibrate_file as calibrate_file,
 )
 from .columns import (
     codes_as_text as codes_as_text,
@@ -15,9 +16,6 @@ from .model import (
     load_manifest as load_manifest,
     load_model as load_model,
     save_model as save_model,
-)
-from .out_of_core import (
-    calibrate_file as calibrate_file,
 )
 from .report import (
     Examined as Examined,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from plcp._files import find_column
 from plcp.quantiles import FloatArray
 from plcp.sets import Intervals
-from plcp.tables.columns import LABELS, Feature, Framer, rule_input
+from plcp.tables.columns import LABELS, Framer, rule_input
 from plcp.tables.csv import DelimitedTable, Dialect
 from plcp.tables.folders import FolderTable, Part, write_folder_atomically
 from plcp.tables.io import (
@@ -36,51 +35,21 @@ from plcp.thresholds.base import Assigned, never_crossing
 NAMED = 3  # values listed by name
 
 
-def unseen_note(
-    feature: Feature, unseen: Counter[str] | None, by: str = "calibration rows"
-) -> str | None:
-    """Note which values of a column calibration rows lack, and what becomes of such rows.
-
-    Examples
-    --------
-    >>> unseen_note(Feature("state", "categories", "string"), Counter(NY=2))
-    "2 rows hold values of 'state' that calibration rows lack ('NY': 2): they count as missing"
-    """
-    if not unseen:
-        return None
-    rows = unseen.total()
-    often = ", ".join(f"{value!r}: {count:,}" for value, count in unseen.most_common(NAMED))
-    others = len(unseen) - NAMED
-    more = f", and {others:,} other value{'' if others == 1 else 's'}" if others > 0 else ""
-    fate = "belong to no group of that column" if feature.kind == LABELS else "count as missing"
-    return (
-        f"{_rows(rows)} {'holds a value' if rows == 1 else 'hold values'} of {feature.column!r} "
-        f"that {by} lack ({often}{more}): they {fate}"
-    )
-
-
-def infinite_note(count: int, of: int) -> str | None:
-    """Note how many sets hold every outcome."""
-    if not count:
-        return None
-    sets = "1 set holds" if count == 1 else f"{count:,} sets hold"
-    return (
-        f"{sets} every outcome, of {of:,} rows: calibration has too few rows of their kind for a "
-        "finite threshold"
-    )
-
-
-def empty_note(count: int, of: int) -> str | None:
-    """Note how many sets hold nothing."""
-    if not count:
-        return None
-    return (
-        f"{count:,} of {of:,} sets {'is' if count == 1 else 'are'} empty: no outcome is near enough"
-    )
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
+def unseen_notes(framer: Framer, by: str = "calibration rows") -> list[str]:
+    """Note which values the rows so far had that calibration rows lack, and what they become."""
+    notes = []
+    for feature in framer.features:
+        if unseen := framer.unseen.get(feature.column):
+            n = unseen.total()
+            holds = "1 row holds a value" if n == 1 else f"{n:,} rows hold values"
+            often = ", ".join(f"{value!r}: {count:,}" for value, count in unseen.most_common(NAMED))
+            others = len(unseen) - NAMED
+            if others > 0:
+                often += f", and {others:,} other value{'' if others == 1 else 's'}"
+            is_label = feature.kind == LABELS
+            fate = "belong to no group of that column" if is_label else "count as missing"
+            notes.append(f"{holds} of {feature.column!r} that {by} lack ({often}): they {fate}")
+    return notes
 
 
 class Applier:
@@ -131,9 +100,7 @@ class Applier:
                 f"{where} has a column {taken[0]!r} already: give the new ones a prefix, as in "
                 "--prefix plcp_"
             )
-        for field in fields:
-            given = given.append(field)
-        return given
+        return pa.schema([*given, *fields], given.metadata)
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch with the new columns."""
@@ -143,19 +110,29 @@ class Applier:
     def new_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the new columns alone."""
         fields = self._new_fields()
-        new = self._new_columns(batch) if batch.num_rows else _no_rows(fields)
-        return pa.RecordBatch.from_arrays(new, schema=pa.schema(fields))
+        if batch.num_rows:
+            return pa.RecordBatch.from_arrays(self._new_columns(batch), schema=pa.schema(fields))
+        return pa.RecordBatch.from_pylist([], pa.schema(fields))
 
     def notes(self) -> list[str]:
         """Return what was odd in the rows so far, one sentence each."""
-        notes = [unseen_note(f, self._framer.unseen.get(f.column)) for f in self._framer.features]
+        notes = unseen_notes(self._framer)
         if self._lacking:
             lacking = rows_without(self._lacking, self._rows, "finite prediction")
             notes.append(f"{lacking} left without a set")
         if self._rescaled:
             notes.append(rescaled_note(self._rescaled))
-        notes += [infinite_note(self._infinite, self._rows), empty_note(self._empty, self._rows)]
-        return [note for note in notes if note]
+        if self._infinite:
+            sets = "1 set holds" if self._infinite == 1 else f"{self._infinite:,} sets hold"
+            notes.append(
+                f"{sets} every outcome, of {self._rows:,} rows: calibration has too few rows of "
+                "their kind for a finite threshold"
+            )
+        if self._empty:
+            sets = f"{self._empty:,} of {self._rows:,} sets"
+            are = "is" if self._empty == 1 else "are"
+            notes.append(f"{sets} {are} empty: no outcome is near enough")
+        return notes
 
     def _new_fields(self) -> list[pa.Field]:
         sets = []
@@ -177,7 +154,10 @@ class Applier:
             more = [assigned(rule, X).thresholds for rule in self.model.others]
             nested = never_crossing(self.model.alphas, np.column_stack([thresholds, *more]))
             thresholds, *others = nested.T
-        predicted = self._predicted(batch)
+        if self._score is None:
+            predicted = Predicted(np.empty((len(batch), 0)), np.ones(len(batch), dtype=bool))
+        else:
+            predicted = read_predictions(batch, self.model.roles)
         lacking = ~predicted.present
         columns, empty = self._sets(predicted, thresholds)
         if groups is not None:
@@ -191,11 +171,6 @@ class Applier:
         self._rescaled += predicted.rescaled
         self._infinite += int((np.isinf(thresholds) & predicted.present).sum())
         return columns
-
-    def _predicted(self, batch: pa.RecordBatch) -> Predicted:
-        if self._score is None:
-            return Predicted(np.empty((batch.num_rows, 0)), np.ones(batch.num_rows, dtype=bool))
-        return read_predictions(batch, self.model.roles)
 
     def _sets(self, predicted: Predicted, thresholds: FloatArray) -> tuple[list[pa.Array], int]:
         """Columns that hold the sets, none for scores made elsewhere; and how many are empty."""
@@ -220,8 +195,6 @@ def assigned(rule: ThresholdRule, X: Any) -> Assigned:
 
 def _spread(values: FloatArray, present: NDArray[np.bool_]) -> pa.Array:
     """Values at the rows that have one, null elsewhere."""
-    if present.all():
-        return pa.array(values)
     full = np.zeros(len(present))
     full[present] = values
     return pa.array(full, mask=~present)
@@ -234,10 +207,6 @@ def _lists(mask: NDArray[np.bool_], present: NDArray[np.bool_], classes: pa.Arra
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     labels = classes.take(pa.array(np.nonzero(mask)[1]))
     return pa.ListArray.from_arrays(pa.array(offsets), labels, mask=pa.array(~present))
-
-
-def _no_rows(fields: list[pa.Field]) -> list[pa.Array]:
-    return [pa.array([], field.type) for field in fields]
 
 
 def serve(
@@ -306,11 +275,17 @@ def _serve(
     else:
         copied, kept = None, file.as_written(to)
         schema = pa.schema([*kept.schema, *added], kept.schema.metadata)
+        pairs: Iterable[tuple[pa.RecordBatch, pa.RecordBatch]]
+        if kept is not file:
+            pairs = zip(kept.batches(), table.batches(needed), strict=True)
+        else:
+            as_common = table.as_common if isinstance(table, Part) else lambda batch: batch
+            pairs = ((batch, as_common(batch)) for batch in file.batches())
         batches = (
             pa.RecordBatch.from_arrays(
                 [*own.columns, *applier.new_columns(parsed).columns], schema=schema
             )
-            for own, parsed in _kept_and_parsed(table, file, kept, needed)
+            for own, parsed in pairs
         )
     int96 = isinstance(file, ParquetTable) and file.int96
     with create_table(out, schema, force=force, csv=csv, after=copied, int96=int96) as writer:
@@ -320,14 +295,3 @@ def _serve(
             rows += len(batch)
             advance(len(batch))
     return rows
-
-
-def _kept_and_parsed(
-    table: TableFile, file: TableFile, kept: TableFile, needed: Sequence[str]
-) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Yield the same rows as they are written, and as the model reads them."""
-    if kept is not file:
-        yield from zip(kept.batches(), table.batches(needed), strict=True)
-        return
-    for batch in file.batches():
-        yield batch, table.as_common(batch) if isinstance(table, Part) else batch

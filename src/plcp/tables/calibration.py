@@ -1,7 +1,7 @@
-"""Calibrate a table: methods by name, and the model that one of them learns from rows in memory."""
+"""Calibrate a table: methods by name, and the model that one of them learns from its rows."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from plcp.tables.columns import (
     rule_input,
     to_frame,
 )
+from plcp.tables.io import TableFile
 from plcp.tables.model import TabularModel
 from plcp.tables.roles import METHODS, CalibrationOptions, Roles
 from plcp.tables.scores import Counts, Pairs, check_order, learn_classes, read_pairs
@@ -60,6 +61,7 @@ RULES = {
     "mondrian": Method(lambda given, _: Mondrian([*given.by], alpha=given.alpha), input="by"),
     "batch-gcp": Method(lambda given, _: BatchGCP([*given.by], alpha=given.alpha), input="by"),
 }
+IN_MEMORY = ("rectified", "batch-gcp")  # methods that need all their rows at once
 
 
 def find_method(options: CalibrationOptions) -> Method:
@@ -155,7 +157,7 @@ def calibrate(table: pa.Table, roles: Roles, **options: Any) -> TabularModel:
     roles : Roles
         Which column is what.
     **options
-        Fields of `plcp.tables.roles.CalibrationOptions`: method, alpha, by, groups, seed, …
+        Fields of `plcp.tables.CalibrationOptions`: method, alpha, by, groups, seed, …
 
     Examples
     --------
@@ -169,6 +171,66 @@ def calibrate(table: pa.Table, roles: Roles, **options: Any) -> TabularModel:
     return learn(table, roles, CalibrationOptions(**options), fit_in_memory)
 
 
+def calibrate_file(
+    file: TableFile, roles: Roles, *, most: int = 1_000_000, **options: Any
+) -> TabularModel:
+    """Learn from a table on disk, of whose rows at most ``most`` are held in memory.
+
+    Of more rows, so many are drawn, and the groups learned from them; the thresholds are read off
+    all rows, by counting. Split and Mondrian learn the same, to the last bit, as from all rows in
+    memory. Rectified and BatchGCP, and any method with weights, use the rows drawn alone; the
+    model's notes state it.
+
+    Parameters
+    ----------
+    file : TableFile
+        The calibration rows.
+    roles : Roles
+        Which column is what.
+    most : int, default=1_000_000
+        How many rows to hold.
+    **options
+        Those of `calibrate`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from plcp.tables import choose_roles
+    >>> from plcp.tables.io import create_table, open_table
+    >>> table = pa.table({"s": range(99)})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with create_table(f"{folder}/cal.parquet", table.schema) as writer:
+    ...         writer.write(table.to_batches()[0])
+    ...     file = open_table(f"{folder}/cal.parquet")
+    ...     calibrate_file(file, choose_roles(["s"], score="s"), most=5, method="split").rule
+    ...
+    SplitConformal()
+    """
+    given = CalibrationOptions(**options)
+    method = given.method
+    used = {*roles.unknown_later, *roles.predictions, *(given.by or ()), *given.sensitive}
+    if method not in RULES or RULES[method].input == "features":
+        used.update(roles.features)
+    columns = [name for name in file.schema.names if name in used]
+    if method == "plcp-split" and file.n_rows is not None and file.n_rows > most:
+        most = min(most, file.n_rows // 2)  # the rows that calibrate alone must not be few
+    sample = file.draw(columns, most=most, seed=given.seed)
+    fit: Fit = fit_in_memory
+    notes: list[str] = []
+    if file.n_rows != len(sample.rows):
+        if method in IN_MEMORY or roles.weight is not None:
+            whose = f"the method {method}" if roles.weight is None else "a weighted table"
+            why = f"No others were used: the rows of {whose} must be in memory; --rows takes more."
+            notes = [f"{note} {why}" for note in file.sample_note(len(sample.rows))]
+        else:
+            from plcp.tables.out_of_core import Counting
+
+            fit = Counting(file, columns, sample.rows).fit
+    model = learn(sample.table, roles, given, fit)
+    file.check_unchanged()
+    return replace(model, notes=(*notes, *model.notes))
+
+
 def learn(table: pa.Table, roles: Roles, options: CalibrationOptions, fit: Fit) -> TabularModel:
     """Return the model of some rows, whose rule is fitted by ``fit``."""
     alpha, *others = check_alphas(options.alpha)
@@ -176,20 +238,29 @@ def learn(table: pa.Table, roles: Roles, options: CalibrationOptions, fit: Fit) 
     sensitive = [find_column(name, table.column_names) for name in options.sensitive]
     first = replace(options, alpha=alpha, by=by)
     method = find_method(first)
-    _check_known(by, roles)
+    for name in by:
+        if name in (roles.target, roles.score):
+            raise ValueError(
+                f"cannot group by {name!r}: new rows will not have it; name another column"
+            )
     classes = learn_classes(table, roles) if roles.task == "classes" else None
     pairs = read_pairs(table, roles, classes)
     check_order(pairs.table, roles)
-    if method.input == "features":
-        _check_enough(pairs, options.method)
-    features, left_out = _input_columns(method.input, pairs.table, roles, by)
+    features: tuple[Feature, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    if method.input == "by":
+        features = learn_labels(pairs.table, by)
+    elif method.input == "features":
+        features, left_out = _learn_features(pairs, roles, options.method)
     X = rule_input(Framer(features), pairs.table)
     task = Task(method, first, roles, classes, features, X, pairs)
     fitted = fit(task)
     more = {other: fit(replace(task, options=replace(first, alpha=other))) for other in others}
     words = None
-    if options.explain and method.learns_groups:
-        words = _describe(fitted.rule, X, pairs, sensitive, options.seed)
+    if options.explain and method.learns_groups and len(pairs.scores) >= LEAST_ROWS:
+        compared = to_frame(pairs.table.select(sensitive)) if sensitive else ()
+        found = explain_groups(fitted.rule, X, sensitive=compared, random_state=options.seed)
+        words = found.to_dict()
     counts, weights = fitted.counts, pairs.weights
     return TabularModel(
         roles=roles,
@@ -220,43 +291,26 @@ def learn(table: pa.Table, roles: Roles, options: CalibrationOptions, fit: Fit) 
             *counts.notes,
             *left_out_note(left_out, pairs.table),
             *fitted.notes,
-            *_notes_of_others(fitted, more),
+            *(
+                f"alpha = {alpha:g}: {note}"
+                for alpha, other in more.items()
+                for note in other.notes
+                if note not in fitted.notes
+            ),
         ),
     )
 
 
-def _notes_of_others(first: Fitted, others: Mapping[float, Fitted]) -> Iterator[str]:
-    """Notes on further alphas that the first does not have."""
-    for alpha, fitted in others.items():
-        yield from (f"alpha = {alpha:g}: {one}" for one in fitted.notes if one not in first.notes)
-
-
-def _check_known(by: Sequence[str], roles: Roles) -> None:
-    unknown = [name for name in by if name in (roles.target, roles.score)]
-    if unknown:
-        raise ValueError(
-            f"cannot group by {unknown[0]!r}: new rows will not have it; name another column"
-        )
-
-
-def _check_enough(pairs: Pairs, method: str) -> None:
+def _learn_features(
+    pairs: Pairs, roles: Roles, method: str
+) -> tuple[tuple[Feature, ...], tuple[LeftOut, ...]]:
     pairs.counts.check_any("calibrate")
     if len(pairs.scores) == 1:
         raise ValueError(
             f"method {method!r} cannot learn from one row: give more, or use the method 'split'"
         )
-
-
-def _input_columns(
-    what: str | None, table: pa.Table, roles: Roles, by: Sequence[str]
-) -> tuple[tuple[Feature, ...], tuple[LeftOut, ...]]:
-    """Columns that a rule uses, and those it may not."""
-    if what is None:
-        return (), ()
-    if what == "by":
-        return learn_labels(table, by), ()
     features, left_out = learn_features(
-        table,
+        pairs.table,
         roles.features,
         named=roles.named,
         codes=roles.codes,
@@ -269,11 +323,3 @@ def _input_columns(
             f"'split'{why}"
         )
     return features, left_out
-
-
-def _describe(rule: Any, X: Any, pairs: Pairs, named: Sequence[str], seed: int) -> Any:
-    """Learned groups described; None where there are too few rows to learn a description from."""
-    if len(pairs.scores) < LEAST_ROWS:
-        return None
-    sensitive = to_frame(pairs.table.select([*named])) if named else ()
-    return explain_groups(rule, X, sensitive=sensitive, random_state=seed).to_dict()

@@ -18,20 +18,10 @@ from plcp._validation import check_features
 from plcp.out_of_core import Held, Passes
 from plcp.out_of_core.passes import Block, added
 from plcp.quantiles import FloatArray, IntArray, conformal_rank
-from plcp.tables.application import unseen_note
-from plcp.tables.calibration import (
-    MOST_GROUPS,
-    RULES,
-    Fitted,
-    Task,
-    fit_in_memory,
-    learn,
-    warnings_of,
-)
-from plcp.tables.columns import Feature, Framer, rule_input
+from plcp.tables.application import unseen_notes
+from plcp.tables.calibration import MOST_GROUPS, Fitted, Task, fit_in_memory, warnings_of
+from plcp.tables.columns import Framer, rule_input
 from plcp.tables.io import TableFile, changed
-from plcp.tables.model import TabularModel
-from plcp.tables.roles import CalibrationOptions, Roles
 from plcp.tables.scores import Counts, Pairs, read_pairs
 from plcp.thresholds import PLCP, Mondrian, SplitConformal
 from plcp.thresholds._plcp_learning import most_groups
@@ -102,31 +92,25 @@ class Kept:
     def append(self, block: Block) -> None:
         """Write one more block."""
         while len(self._files) < len(block):
-            file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (the stack closes it)
-            self._files.append(self._open.enter_context(file))
+            new = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (the stack closes it)
+            self._files.append(self._open.enter_context(new))
+        places = []
         with naming_full_disk(f"temporary files in {tempfile.gettempdir()}", ELSEWHERE):
-            self._arrays.append([*map(_written, self._files, block)])
+            for file, array in zip(self._files, block, strict=True):
+                places.append((array.dtype, array.shape, file.seek(0, os.SEEK_END)))
+                left = np.ascontiguousarray(array).data.cast("B") if array.size else b""
+                while left:  # without a buffer a file may take a part only
+                    left = left[file.write(left) :]
+        self._arrays.append(places)
 
     def blocks(self) -> Iterator[Block]:
         """Give the blocks one by one, as arrays that are mapped into memory."""
-        for arrays in self._arrays:
-            yield tuple(map(_mapped, self._files, *zip(*arrays, strict=True)))
-
-
-def _written(file: IO[bytes], array: NDArray[Any]) -> Place:
-    place = file.seek(0, os.SEEK_END)
-    left = np.ascontiguousarray(array).data.cast("B") if array.size else b""
-    while left:  # without a buffer a file may take a part only
-        left = left[file.write(left) :]
-    return array.dtype, array.shape, place
-
-
-def _mapped(
-    file: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...], place: int
-) -> NDArray[Any]:
-    if 0 in shape:  # nothing cannot be mapped
-        return np.empty(shape, dtype)
-    return np.memmap(file, dtype, "r", place, shape)
+        for places in self._arrays:
+            yield tuple(
+                # nothing cannot be mapped
+                np.empty(shape, dtype) if 0 in shape else np.memmap(file, dtype, "r", start, shape)
+                for file, (dtype, shape, start) in zip(self._files, places, strict=True)
+            )
 
 
 @dataclass(frozen=True)
@@ -162,16 +146,28 @@ class Counting:
         return Fitted(split, split, (), counts, notes)
 
     def _mondrian(self, rule: Mondrian, task: Task) -> Fitted:
-        framer, numbers = Framer(task.features), Numbers()
+        framer = Framer(task.features)
+        numbers: dict[Any, int] = {}  # of labels, in the order in which they come
 
         def numbered(pairs: Pairs) -> Block:
             X = check_features(rule, framer.frame(pairs.table), reset=True, allow_nan=True)
-            return numbers.of(labels_of(rule.groups, X)), pairs.scores
+            distinct, places = np.unique(labels_of(rule.groups, X), return_inverse=True)
+            known = [numbers.setdefault(one, len(numbers)) for one in distinct.tolist()]
+            return np.array(known, dtype=np.int32)[places], pairs.scores
 
         rows, counts = self._kept(task, numbered)
-        notes = warnings_of(lambda: rule.fit_blocks(rows.then(_labelled, numbers.labels)))
+        labels = np.array([*numbers])
+        notes = warnings_of(lambda: rule.fit_blocks(rows.then(_labelled, labels)))
         split, _ = _split_of(rows.then(_scores), task.alpha)
-        features = tuple(_with_unseen(feature, framer) for feature in task.features)
+        features = tuple(
+            replace(
+                feature,
+                categories=tuple(
+                    sorted({*feature.categories, *framer.unseen.get(feature.column, ())})
+                ),
+            )
+            for feature in task.features
+        )
         return Fitted(rule, split, features, counts, tuple(notes))
 
     def _plcp(self, rule: PLCP, task: Task) -> Fitted:
@@ -202,7 +198,7 @@ class Counting:
             f"the groups were learned from a random sample of {n:,} rows, and their thresholds "
             f"read off {which} rows of {self.file.name}"
         )
-        notes = (whose, *_unseen_notes(framer), *warned)
+        notes = (whose, *unseen_notes(framer, "the sampled rows"), *warned)
         return Fitted(fitted, split, task.features, counts, notes, learned_from=n)
 
     def _kept(
@@ -239,31 +235,6 @@ class Counting:
             raise ValueError(changed(self.file.path))
 
 
-class Numbers:
-    """Labels by numbers, in the order in which they come.
-
-    Examples
-    --------
-    >>> numbers = Numbers()
-    >>> numbers.of(np.array(["b", "a", "b"])), numbers.of(np.array(["c", "a"])), numbers.labels
-    (array([1, 0, 1], dtype=int32), array([2, 0], dtype=int32), array(['a', 'b', 'c'], dtype='<U1'))
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[Any, int] = {}
-
-    def of(self, labels: NDArray[Any]) -> IntArray:
-        """Return the number of each label."""
-        distinct, places = np.unique(labels, return_inverse=True)
-        known = [self._known.setdefault(one, len(self._known)) for one in distinct.tolist()]
-        return np.array(known, dtype=np.int32)[places]
-
-    @property
-    def labels(self) -> NDArray[Any]:
-        """The labels by their numbers."""
-        return np.array([*self._known])
-
-
 def _split_of(scores: Passes, alpha: float) -> tuple[SplitConformal, tuple[str, ...]]:
     """Split conformal prediction of all rows, and what it warns of."""
     split = SplitConformal(alpha=alpha)
@@ -282,92 +253,3 @@ def _scores(_: Any, scores: FloatArray) -> Block:
 
 def _least(_: Any, scores: FloatArray) -> float:
     return float(scores.min(initial=np.inf))
-
-
-def _with_unseen(feature: Feature, framer: Framer) -> Feature:
-    """Return the feature with the values that were not among the rows drawn."""
-    unseen = framer.unseen.get(feature.column, ())
-    return replace(feature, categories=tuple(sorted({*feature.categories, *unseen})))
-
-
-def _unseen_notes(framer: Framer) -> list[str]:
-    notes = (
-        unseen_note(feature, framer.unseen.get(feature.column), by="the sampled rows")
-        for feature in framer.features
-    )
-    return [note for note in notes if note]
-
-
-IN_MEMORY = ("rectified", "batch-gcp")  # methods that need all their rows at once
-
-
-def calibrate_file(
-    file: TableFile, roles: Roles, *, most: int = 1_000_000, **options: Any
-) -> TabularModel:
-    """Learn from a table on disk, of whose rows at most ``most`` are held in memory.
-
-    Of more rows, so many are drawn, and the groups learned from them; the thresholds are read off
-    all rows, by counting. Split and Mondrian learn the same, to the last bit, as from all rows in
-    memory. Rectified and BatchGCP, and any method with weights, use the rows drawn alone; the
-    model's notes state it.
-
-    Parameters
-    ----------
-    file : TableFile
-        The calibration rows.
-    roles : Roles
-        Which column is what.
-    most : int, default=1_000_000
-        How many rows to hold.
-    **options
-        Those of `calibrate`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pyarrow as pa
-    >>> from plcp.tables.io import create_table, open_table
-    >>> from plcp.tables import choose_roles
-    >>> table = pa.table({"s": range(99)})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with create_table(f"{folder}/cal.parquet", table.schema) as writer:
-    ...         writer.write(table.to_batches()[0])
-    ...     file = open_table(f"{folder}/cal.parquet")
-    ...     calibrate_file(file, choose_roles(["s"], score="s"), most=5, method="split").rule
-    ...
-    SplitConformal()
-    """
-    model = _calibrated(file, roles, most, CalibrationOptions(**options))
-    file.check_unchanged()
-    return model
-
-
-def _calibrated(
-    file: TableFile, roles: Roles, most: int, options: CalibrationOptions
-) -> TabularModel:
-    columns = _in_use(file, roles, options)
-    sample = file.draw(columns, most=_to_draw(file, most, options.method), seed=options.seed)
-    if file.n_rows == len(sample.rows):
-        return learn(sample.table, roles, options, fit_in_memory)
-    if options.method in IN_MEMORY or roles.weight is not None:
-        model = learn(sample.table, roles, options, fit_in_memory)
-        whose = f"the method {options.method}" if roles.weight is None else "a weighted table"
-        why = f"No others were used: the rows of {whose} must be in memory; --rows takes more."
-        notes = (f"{note} {why}" for note in file.sample_note(len(sample.rows)))
-        return replace(model, notes=(*notes, *model.notes))
-    return learn(sample.table, roles, options, Counting(file, columns, sample.rows).fit)
-
-
-def _in_use(file: TableFile, roles: Roles, options: CalibrationOptions) -> list[str]:
-    """Columns that are read: of many features none, where the method uses none."""
-    used = {*roles.unknown_later, *roles.predictions, *(options.by or ()), *options.sensitive}
-    if options.method not in RULES or RULES[options.method].input == "features":
-        used.update(roles.features)
-    return [name for name in file.schema.names if name in used]
-
-
-def _to_draw(file: TableFile, most: int, method: str) -> int:
-    """How many rows to draw: of more than fit, those that calibrate alone must not be few."""
-    if method == "plcp-split" and file.n_rows is not None and file.n_rows > most:
-        return min(most, file.n_rows // 2)
-    return most

@@ -24,7 +24,7 @@ from plcp.evaluation import (
 )
 from plcp.evaluation.groups import LABELS
 from plcp.quantiles import FloatArray, IntArray
-from plcp.tables.application import assigned, unseen_note
+from plcp.tables.application import assigned, unseen_notes
 from plcp.tables.calibration import MOST_GROUPS
 from plcp.tables.columns import Framer, rule_input, to_frame
 from plcp.tables.model import TabularModel
@@ -85,7 +85,6 @@ def examine(model: TabularModel, table: pa.Table, where: str = "the table") -> E
     scores = scores[tally.keep]
     groups, thresholds = assigned(model.rule, rule_input(framer, kept))
     everywhere = np.full(len(scores), model.split.threshold_)
-    unseen = [unseen_note(f, framer.unseen.get(f.column)) for f in model.features]
     return Examined(
         covered=scores <= thresholds,
         size=_sizes(model, kept, thresholds),
@@ -94,7 +93,7 @@ def examine(model: TabularModel, table: pa.Table, where: str = "the table") -> E
         split_covered=scores <= everywhere,
         split_size=_sizes(model, kept, everywhere),
         frame=to_frame(kept),
-        notes=(*tally.counts.notes, *(note for note in unseen if note)),
+        notes=(*tally.counts.notes, *unseen_notes(framer)),
     )
 
 
@@ -166,6 +165,20 @@ def summarise_model(
     if model.method != "split":
         name = NAMES.get(model.method, model.method.capitalize())
         outcomes[name] = Outcome(found.covered, found.size)
+    of_file = {} if digest is None else {"SHA-256 of the test file": digest}
+    first_of_several, unweighted = [], []
+    if model.others:
+        alphas = ", ".join(f"{alpha:g}" for alpha in model.alphas)
+        first_of_several = [
+            f"The model has sets for alpha = {alphas}; those for {model.alpha:g} are measured."
+        ]
+    if model.roles.weight is not None:
+        unweighted = [UNWEIGHTED.format(model.roles.weight)]
+    choice = choice_of(model.rule)
+    if choice is not None and model.about["options"]["groups"] is None:
+        choice = {**choice, "about": BY_ROWS.format(MOST_GROUPS)}
+    rows = ("test", len(found.covered)), ("calibration", model.about["rows"])
+    test, calibration = (f"{count:,} {kind} row{'s' * (count != 1)}" for kind, count in rows)
     summary = summarise(
         outcomes,
         alpha=model.alpha,
@@ -174,14 +187,14 @@ def summarise_model(
         frame=found.frame,
         by=by,
         title=f"Coverage of {model.roles.target or model.roles.score}",
-        subtitle=_subtitle(model, len(found.covered)),
+        subtitle=f"{test}, {calibration}, method {model.method}",
         size_name=SIZES.get(model.roles.task, "length"),
         guarantee=model.guarantee,
         warning=SAME_ROWS if digest is not None and digest == model.about.get("digest") else None,
         explanation=words,
-        choice=_choice(model),
-        provenance={**_made_of(model), **_of_file(digest), **(provenance or {})},
-        notes=[*notes, *_first_of_several(model), *model.notes, *found.notes, *_unweighted(model)],
+        choice=choice,
+        provenance=_made_of(model) | of_file | dict(provenance or {}),
+        notes=[*notes, *first_of_several, *model.notes, *found.notes, *unweighted],
     )
     return CoverageReport(summary)
 
@@ -198,36 +211,6 @@ def _groups(
     return learn_failures(
         X, found.covered, alpha=model.alpha, confidence=confidence, seed=model.about["seed"]
     )
-
-
-def _choice(model: TabularModel) -> dict[str, Any] | None:
-    """How many groups there are, and why."""
-    choice = choice_of(model.rule)
-    if choice is None or model.about["options"]["groups"] is not None:
-        return choice
-    return {**choice, "about": BY_ROWS.format(MOST_GROUPS)}
-
-
-def _subtitle(model: TabularModel, n: int) -> str:
-    rows = ("test", n), ("calibration", model.about["rows"])
-    test, calibration = (f"{count:,} {kind} row{'s' * (count != 1)}" for kind, count in rows)
-    return f"{test}, {calibration}, method {model.method}"
-
-
-def _of_file(digest: str | None) -> dict[str, str]:
-    return {} if digest is None else {"SHA-256 of the test file": digest}
-
-
-def _first_of_several(model: TabularModel) -> list[str]:
-    if not model.others:
-        return []
-    alphas = ", ".join(f"{alpha:g}" for alpha in model.alphas)
-    return [f"The model has sets for alpha = {alphas}; those for {model.alpha:g} are measured."]
-
-
-def _unweighted(model: TabularModel) -> list[str]:
-    weight = model.roles.weight
-    return [] if weight is None else [UNWEIGHTED.format(weight)]
 
 
 def _made_of(model: TabularModel) -> dict[str, str]:
