@@ -134,7 +134,7 @@ def test_an_imputer_by_column_names_works(data):
 
 @over(PARTITIONS)
 def test_auto_is_for_rules(name, data):
-    with pytest.raises(ValueError, match="whole number of groups, got 'auto'"):
+    with pytest.raises(ValueError, match="whole number, at least 1, got 'auto'"):
         make(name, n_groups="auto").fit(*data)
 
 

@@ -437,7 +437,7 @@ def test_too_few_rows_give_infinite_thresholds():
         ({"random_state": None}, "random_state must be a whole number, at least 0, got None"),
         ({"alpha": 1.5}, "alpha must lie in .0, 1., got 1.5"),
         ({"cv": 1}, "cv must be a whole number, at least 2, got 1"),
-        ({"n_groups": 0}, "n_groups must be at least 1, got 0"),
+        ({"n_groups": 0}, "n_groups must be a whole number, at least 1, got 0"),
         ({"within": "regressor "}, "within must be one of"),
         ({"calibration": "split", "calibration_size": 0.99}, "0.99 leaves none of 50 rows"),
     ],

@@ -85,10 +85,10 @@ def test_one_hot_and_masses():
         (0, "at least 1, got 0"),
         (-2, "at least 1, got -2"),
         (11, "at most the n_samples = 10 points, got 11"),
-        (2.0, "whole number of groups, got 2.0"),
-        (True, "whole number of groups, got True"),
-        ("many", "whole number of groups, got 'many'"),
-        (None, "whole number of groups, got None"),
+        (2.0, "whole number, at least 1, got 2.0"),
+        (True, "whole number, at least 1, got True"),
+        ("many", "whole number, at least 1, got 'many'"),
+        (None, "whole number, at least 1, got None"),
     ],
 )
 def test_group_counts_that_are_none(n_groups, message):

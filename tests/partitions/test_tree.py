@@ -180,7 +180,7 @@ def test_one_group_constant_features_and_bad_options(rng):
         assert TreePartition(4).fit(np.zeros((1000, 2)), scores).n_groups_ == 1
     with pytest.raises(ValueError, match="min_samples_leaf must be a whole number"):
         TreePartition(min_samples_leaf=0.5).fit(X, scores)
-    with pytest.raises(ValueError, match="n_groups must be at least 1"):
+    with pytest.raises(ValueError, match="n_groups must be a whole number, at least 1"):
         TreePartition(0).fit(X, scores)
     with pytest.raises(ValueError, match="4 features"):
         one.predict(X[:, :2])

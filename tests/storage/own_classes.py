@@ -39,7 +39,7 @@ class Sides(Partition):
     def fit(self, X, y, sample_weight=None):
         X, scores, _ = self._check_fit(X, y, sample_weight)
         right = X[:, 0] > 0
-        self.settle(
+        self.store_groups(
             np.array([np.quantile(scores[right == side], 0.9) for side in (False, True)]),
             np.array([(~right).sum(), right.sum()], dtype=float),
         )

@@ -299,10 +299,12 @@ def test_what_is_kept_on_disk_is_what_would_be_kept_in_memory(blocks):
     assert stored.keep(turned).each(first) == held.keep(turned).each(first)
     assert stored.keep(turned).keep(turned_back).each(first) == held.each(first)
     assert stored.keep(turned).total(len_of) == held.total(len_of)
-    assert stored.beside(blocks[0]).each(first) == held.beside(blocks[0]).each(first)
-    assert stored.gather(len) == len(blocks)
-    kinds = [[(a.dtype, a.shape) for a in block] for block in stored.keep(turned).gather(list)]
-    assert kinds == [[(a.dtype, a.shape) for a in turned(*block)] for block in blocks]
+    assert stored.beside(blocks[0]).each(first) == [*held.each(first), first(*blocks[0])]
+    assert stored.keep(turned).each(kinds) == [kinds(*turned(*block)) for block in blocks]
+
+
+def kinds(*block):
+    return [(array.dtype, array.shape) for array in block]
 
 
 def turned_back(groups, values):
@@ -331,7 +333,7 @@ def held_in(folder):
 def test_files_are_gone_with_the_last_reference(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     kept = Stored(lambda: iter([(np.arange(9), np.arange(9.0))])).keep(lambda a, b: (a, b))
-    (array, _), = kept.gather(list)  # fmt: skip
+    ((array, _),) = kept.each(lambda *block: block)
     assert held_in(tmp_path)
     assert list(tmp_path.iterdir()) == []  # not even a name for others to see
     del kept

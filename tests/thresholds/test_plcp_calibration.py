@@ -297,7 +297,7 @@ class GivenMemberships(Partition):
 
     def fit(self, X, y, sample_weight=None):
         X, scores, _ = self._check_fit(X, y, sample_weight)
-        self.settle(weighted_quantiles(scores, X, 1 - self.alpha), X.sum(axis=0))
+        self.store_groups(weighted_quantiles(scores, X, 1 - self.alpha), X.sum(axis=0))
         self.history_ = []
         return self
 

@@ -31,7 +31,7 @@ class Given(Partition):
 
     def fit(self, X, y, sample_weight=None):
         self._check_fit(X, y, sample_weight)
-        self.settle(np.arange(len(self.table[0]), dtype=float), np.ones(len(self.table[0])))
+        self.store_groups(np.arange(len(self.table[0]), dtype=float), np.ones(len(self.table[0])))
         return self
 
     def predict_proba(self, X):

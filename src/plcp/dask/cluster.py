@@ -1,7 +1,6 @@
 """Dask clusters: estimators with a client, and passes over blocks that stay on the workers."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -38,22 +37,20 @@ def clone_connected(estimator: Any, shared: tuple[str, ...] = ("client",), **cha
 
     scikit-learn's ``clone`` would try to copy a client within.
     """
-    parameters = {
-        name: value if name in shared else _clone_parameter(value)
-        for name, value in estimator.get_params(deep=False).items()
-        if name not in changed
-    }
-    return type(estimator)(**parameters, **changed)
-
-
-def _clone_parameter(value: Any) -> Any:
-    is_connected = hasattr(value, "get_params") and client_of(value) is not None
-    return clone_connected(value) if is_connected else clone(value, safe=False)
+    parameters = estimator.get_params(deep=False) | changed
+    for name in parameters.keys() - changed.keys() - {*shared}:
+        value = parameters[name]
+        is_connected = hasattr(value, "get_params") and client_of(value) is not None
+        parameters[name] = clone_connected(value) if is_connected else clone(value, safe=False)
+    return type(estimator)(**parameters)
 
 
 def client_of(estimator: Any) -> Any:
     """Return the one client of a fit: the estimator's, or that of the rule or regressor in it."""
-    given = [client for client in _clients(estimator) if client is not None]
+    within = [getattr(estimator, name, None) for name in WITHIN]
+    clients = [getattr(estimator, "client", None)]
+    clients += [client_of(part) for part in within if part is not None]
+    given = [client for client in clients if client is not None]
     for other in given[1:]:
         if other is not given[0]:
             raise ValueError(
@@ -61,13 +58,6 @@ def client_of(estimator: Any) -> Any:
                 "the estimator and to what is within it, or give it once"
             )
     return given[0] if given else None
-
-
-def _clients(estimator: Any) -> list[Any]:
-    if estimator is None:
-        return []
-    within = (_clients(getattr(estimator, name, None)) for name in WITHIN)
-    return [getattr(estimator, "client", None), *(client for some in within for client in some)]
 
 
 FAN_IN = 16  # sums that are added by one task
@@ -99,7 +89,7 @@ class DaskBlocks(Passes):
         self.client = client
 
     def each(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """Return ``function(*block, *args)`` of every block, in their order: something small."""
+        """Return ``function(*block, *args)`` of every block, in their order."""
         return list(compute(*self._made(function, args), scheduler=self.client))
 
     def total(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -124,9 +114,8 @@ class DaskBlocks(Passes):
         The result stays there; the reference returned, and its items, are arguments for other
         passes.
         """
-        (made,) = layer(
-            _name(function), [(_applied_to_all, [call_of(function, args), *self.blocks])]
-        )
+        call = call_of(function, args)
+        (made,) = layer(_name(function), [(_applied_to_all, [call, *self.blocks])])
         (kept,) = _when_computed(persist(made, scheduler=self.client))
         return kept
 
@@ -140,9 +129,8 @@ class DaskBlocks(Passes):
         return DaskBlocks([*self.blocks, *blocks], self.client)
 
     def _made(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Delayed]:
-        call = call_of(function, args)
-        n = len(self.blocks)
-        calls = [(_applied, [call, block, number, n]) for number, block in enumerate(self.blocks)]
+        call, n = call_of(function, args), len(self.blocks)
+        calls = [(applied, [call, block, number, n]) for number, block in enumerate(self.blocks)]
         return layer(_name(function), calls)
 
 
@@ -193,21 +181,15 @@ def _together(function: Callable[..., Any], *args: Any) -> tuple[Callable[..., A
     return function, args
 
 
-@contextmanager
-def name_part_in_errors(number: int, n: int) -> Iterator[None]:
-    """Name the part in a TypeError or ValueError, if there are several parts."""
+def applied(call: tuple[Callable[..., Any], Any], block: Block, number: int, n: int) -> Any:
+    """Apply a function to block ``number`` of n; a TypeError or ValueError names the block."""
+    function, args = call
     try:
-        yield
+        return function(*block, *args)
     except (TypeError, ValueError) as error:
         if n == 1 or type(error) not in (TypeError, ValueError):
             raise
         raise type(error)(f"part {number} of {n}, counted from 0: {error}") from error
-
-
-def _applied(call: tuple[Callable[..., Any], Any], block: Block, number: int, n: int) -> Any:
-    function, args = call
-    with name_part_in_errors(number, n):
-        return function(*block, *args)
 
 
 def _applied_to_all(call: tuple[Callable[..., Any], Any], *blocks: Block) -> Any:

@@ -17,13 +17,13 @@ from sklearn.utils.validation import validate_data
 
 from plcp._rows import DATES, KINDS, NUMBERS, TEXT, count, is_frame, plain
 from plcp._validation import check_lengths, check_names, check_scores, remember_columns
-from plcp.dask.cluster import DaskBlocks, call_of, layer, name_part_in_errors
+from plcp.dask.cluster import DaskBlocks, applied, call_of, layer
 from plcp.out_of_core.passes import Block
 from plcp.regressors.encoding import read_column
 
 
 def check_readable(name: str, values: Any) -> None:
-    """Raise for None, and for a Delayed, whose columns and parts are unknown."""
+    """Raise for what cannot be one or more values per row: None, a Delayed or a scalar."""
     if values is None:
         raise ValueError(
             f"fit requires {name} to be passed, but {name} is None: give a Dask array or frame"
@@ -33,14 +33,13 @@ def check_readable(name: str, values: Any) -> None:
             f"{name} is a Delayed, whose columns and parts are unknown: make a collection "
             "of it by dask.array.from_delayed or dask.dataframe.from_delayed"
         )
-
-
-def check_dense(name: str, values: Any) -> None:
-    """Raise for a part that is a sparse matrix."""
     if issparse(values):
         raise TypeError(
-            f"{name} is made of sparse matrices, but rows must be dense: give "
-            f"{name}.map_blocks(lambda block: block.toarray())"
+            f"{name} is a sparse matrix: give {name}.toarray(), and .ravel() of it for a vector"
+        )
+    if (values.ndim if hasattr(values, "ndim") else np.ndim(values)) == 0:
+        raise ValueError(
+            f"{name} is a scalar, but must hold one or more values per row: give an array or frame"
         )
 
 
@@ -116,10 +115,14 @@ def pairs_of(
         check_readable(name, values)
     parts = _parts([X, *(aligned(name, values, X) for name, values in others.items())])
     n = len(parts[0])
-    common = delayed(_Part, pure=False)(n, like, list(others), check)
+    call = call_of(_checked, (like, list(others), check))
     numbered = enumerate(zip(*parts, strict=True))
-    calls = [(_checked, [common, number, *part]) for number, part in numbered]
+    calls = [(_applied_to_part, [call, number, n, *part]) for number, part in numbered]
     return DaskBlocks(layer("pairs", calls), client)
+
+
+def _applied_to_part(call: Any, number: int, n: int, *part: Any) -> Block:
+    return applied(call, (part,), number, n)
 
 
 def check_part_scores(X: Any, y: Any) -> Any:
@@ -127,16 +130,11 @@ def check_part_scores(X: Any, y: Any) -> Any:
     return check_scores(y) if count(y) else np.empty(0)
 
 
-def is_lazy(X: Any) -> bool:
-    """Whether X is a Dask collection."""
-    return bool(is_dask_collection(X))
-
-
 def meta_of(X: Any) -> Any:
     """Return an array or frame without rows, but with the columns of X."""
     if isinstance(X, Array):
         return np.empty((0, *X.shape[1:]), dtype=X.dtype)
-    if is_lazy(X):
+    if is_dask_collection(X):
         return X._meta
     return X[:0] if is_frame(X) else np.asarray(plain(X))[:0]
 
@@ -168,24 +166,17 @@ def whole_rows(X: Any) -> Any:
     return X
 
 
-class _Part:
-    """What all parts share: their number, the meta of X, the names of values, and the check."""
-
-    def __init__(self, n: int, like: Any, names: list[str], check: Check | None) -> None:
-        self.n, self.like, self.names, self.check = n, like, names, check
-
-
-def _checked(common: _Part, number: int, X: Any, *values: Any) -> Block:
+def _checked(part: Block, like: Any, names: list[str], check: Check | None) -> Block:
     """One checked block."""
-    with name_part_in_errors(number, common.n):
-        X = _check_part_columns(X, common.like)
-        arrays = [value if is_frame(value) else np.asarray(plain(value)) for value in values]
-        for name, value, array in zip(common.names, values, arrays, strict=True):
-            check_lengths(X, array)
-            check_same_index(name, value, X)
-        if common.check is not None:
-            arrays[0] = common.check(X, arrays[0])
-        return X, *arrays
+    X, *values = part
+    X = _check_part_columns(X, like)
+    arrays = [value if is_frame(value) else np.asarray(plain(value)) for value in values]
+    for name, value, array in zip(names, values, arrays, strict=True):
+        check_lengths(X, array)
+        check_same_index(name, value, X)
+    if check is not None:
+        arrays[0] = check(X, arrays[0])
+    return X, *arrays
 
 
 def check_same_index(name: str, values: Any, X: Any) -> None:
@@ -199,7 +190,11 @@ def check_same_index(name: str, values: Any, X: Any) -> None:
 
 
 def _check_part_columns(X: Any, like: Any) -> Any:
-    check_dense("X", X)
+    if issparse(X):
+        raise TypeError(
+            "X is made of sparse matrices, but rows must be dense: give "
+            "X.map_blocks(lambda block: block.toarray())"
+        )
     if not is_frame(like):
         X, width = plain(X), like.shape[1:]
         if np.shape(X)[1:] != width:
@@ -217,8 +212,19 @@ def _check_part_columns(X: Any, like: Any) -> Any:
 
 
 def aligned(name: str, values: Any, X: Any) -> Any:
-    """Values in the chunks of X, as far as these are known; X has whole rows."""
-    values = _of_the_same_kind(name, values, X)
+    """Values as a collection in the chunks of X, as far as these are known; X has whole rows."""
+    if is_dask_collection(values) and not is_dask_collection(X):
+        raise ValueError(
+            f"{name} is a Dask collection, but X is not: give both as Dask collections"
+        )
+    if is_dask_collection(X) and not is_dask_collection(values):
+        if not _is_known(X):
+            raise ValueError(
+                f"{name} is in memory, but X is a Dask collection with parts of unknown length: "
+                f"give {name} as a Dask array or series with the parts of X"
+            )
+        values = from_array(np.asarray(values), chunks=-1)
+    values = whole_rows(values)
     if _is_known(X) and _is_known(values):
         if len(values) != len(X):
             raise ValueError(
@@ -226,28 +232,12 @@ def aligned(name: str, values: Any, X: Any) -> Any:
                 f"{[len(X), len(values)]}; give {name} with one value per row"
             )
         values = values.rechunk({0: X.chunks[0]})
-    if is_lazy(X) and X.npartitions != values.npartitions:
+    if is_dask_collection(X) and X.npartitions != values.npartitions:
         raise ValueError(
             f"X has {X.npartitions} parts, but {name} has {values.npartitions}, and their lengths "
             "are unknown: give both the same parts, or arrays after compute_chunk_sizes()"
         )
     return values
-
-
-def _of_the_same_kind(name: str, values: Any, X: Any) -> Any:
-    """Values as a Dask collection if X is one."""
-    if is_lazy(X) and not is_lazy(values):
-        if not _is_known(X):
-            raise ValueError(
-                f"{name} is in memory, but X is a Dask collection with parts of unknown length: "
-                f"give {name} as a Dask array or series with the parts of X"
-            )
-        return from_array(np.asarray(values), chunks=-1)
-    if is_lazy(values) and not is_lazy(X):
-        raise ValueError(
-            f"{name} is a Dask collection, but X is not: give both as Dask collections"
-        )
-    return whole_rows(values)
 
 
 def _is_known(X: Any) -> bool:
@@ -256,32 +246,22 @@ def _is_known(X: Any) -> bool:
 
 
 def _parts(collections: list[Any]) -> list[list[Delayed]]:
-    """Parts of each, as Delayed."""
-    parts: dict[int, list[Delayed]] = {}
+    """Parts of each, as Delayed; rows that several of them share are computed once."""
+    parts: dict[int, list[Delayed]] = {
+        place: [delayed(rows, traverse=False)]
+        for place, rows in enumerate(collections)
+        if not is_dask_collection(rows)
+    }
+    lazy = [place for place in range(len(collections)) if place not in parts]
     for kind in (True, False):  # arrays and frames apart: Dask cannot put both into one graph
-        same = {
-            place: collection
-            for place, collection in enumerate(collections)
-            if is_lazy(collection) and isinstance(collection, Array) == kind
-        }
-        parts.update(zip(same, _optimized(list(same.values())), strict=True))
-    return [
-        parts.get(place, [delayed(collection, traverse=False)])
-        for place, collection in enumerate(collections)
-    ]
-
-
-def _optimized(collections: list[Any]) -> list[list[Delayed]]:
-    """Parts of each in one graph, where rows that they share are computed once."""
-    if not collections:
-        return []
-    expression = collections_to_expr(collections).optimize()
-    name = f"rows-{uuid4().hex}"
-    graph = HighLevelGraph.from_collections(name, expression.__dask_graph__(), dependencies=())
-    return [
-        [Delayed(key, graph, layer=name) for key in flatten(keys)]
-        for keys in expression.__dask_keys__()
-    ]
+        same = [place for place in lazy if isinstance(collections[place], Array) == kind]
+        if same:
+            expression = collections_to_expr([collections[place] for place in same]).optimize()
+            name, tasks = f"rows-{uuid4().hex}", expression.__dask_graph__()
+            graph = HighLevelGraph.from_collections(name, tasks, dependencies=())
+            for place, keys in zip(same, expression.__dask_keys__(), strict=True):
+                parts[place] = [Delayed(key, graph, layer=name) for key in flatten(keys)]
+    return [parts[place] for place in range(len(collections))]
 
 
 def blockwise(
@@ -301,35 +281,24 @@ def blockwise(
     collection ``other``, if given, follows that of X.
     """
     shape = () if columns is None else (len(columns),)
-    if not is_lazy(X):
-        return _values((function, args), shape, dtype, X, *_if_given(other))
+    others = [] if other is None else [other]
+    if not is_dask_collection(X):
+        return _values((function, args), shape, dtype, X, *others)
     call = call_of(function, args, pure=True)
     X = whole_rows(X)
-    others = [_alike(aligned("the other collection", v, X), X) for v in _if_given(other)]
-    if isinstance(X, Array):
-        return _on_array(call, shape, dtype, X, *others)
-    meta = _framed(X._meta, [], name, columns, dtype)
-    has_index = not isinstance(other, Array)
-    return X.map_partitions(_on_frame, *others, call, name, columns, dtype, has_index, meta=meta)
-
-
-def _if_given(other: Any) -> list[Any]:
-    return [] if other is None else [other]
-
-
-def _alike(values: Any, X: Any) -> Any:
-    """Values as an array or a frame, as X is."""
-    if isinstance(X, Array):
-        return values if isinstance(values, Array) else values.to_dask_array()
-    return values.to_dask_dataframe() if isinstance(values, Array) else values
-
-
-def _on_array(call: Any, shape: tuple[int, ...], dtype: Any, *arrays: Array) -> Array:
+    others = [aligned("the other collection", values, X) for values in others]
+    if not isinstance(X, Array):
+        others = [v.to_dask_dataframe() if isinstance(v, Array) else v for v in others]
+        has_index, meta = not isinstance(other, Array), _framed(X._meta, [], name, columns, dtype)
+        return X.map_partitions(
+            _on_frame, *others, call, name, columns, dtype, has_index, meta=meta
+        )
+    arrays = [X, *(v if isinstance(v, Array) else v.to_dask_array() for v in others)]
     new = {1: shape[0]} if shape else {}
     contracted = itertools.count(2)  # names of all axes but that of the rows
     axes = [(0, *itertools.islice(contracted, array.ndim - 1)) for array in arrays]
     return array_blockwise(
-        _on_part,
+        _on_arrays,
         (0, *new),
         *(call, None, shape, None, dtype, None),
         *(item for pair in zip(arrays, axes, strict=True) for item in pair),
@@ -341,15 +310,13 @@ def _on_array(call: Any, shape: tuple[int, ...], dtype: Any, *arrays: Array) -> 
     )
 
 
-def _on_part(call: Any, shape: tuple[int, ...], dtype: Any, *parts: Any) -> Any:
-    return _values(call, shape, dtype, *map(_unwrapped, parts))
-
-
-def _unwrapped(part: Any) -> Any:
-    """Array that Dask has put into a list once for each contracted axis."""
-    while isinstance(part, list):
-        (part,) = part
-    return part
+def _on_arrays(call: Any, shape: tuple[int, ...], dtype: Any, *parts: Any) -> Any:
+    arrays = [*parts]
+    for place, part in enumerate(parts):
+        while isinstance(part, list):  # Dask puts an array into one for each contracted axis
+            (part,) = part
+        arrays[place] = part
+    return _values(call, shape, dtype, *arrays)
 
 
 def _on_frame(X: Any, *rest: Any) -> Any:

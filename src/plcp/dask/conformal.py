@@ -1,12 +1,14 @@
 """Conformal regressors and classifiers on Dask: scores of a trained model, sets by a rule."""
 
-from abc import abstractmethod
 from copy import copy
+from functools import partial
 from math import nan
+from operator import getitem
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from dask.array import Array
+from dask.base import is_dask_collection
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -31,52 +33,32 @@ from plcp.conformal import (
     select_features,
 )
 from plcp.dask.cluster import Connected, DaskBlocks, call_of, client_of, layer
-from plcp.dask.collections import blockwise, check_columns, is_lazy, meta_of, pairs_of
+from plcp.dask.collections import blockwise, check_columns, meta_of, pairs_of
 from plcp.dask.plcp import DaskPLCP
 from plcp.dask.rules import DaskMondrian
 from plcp.out_of_core.passes import Block
 from plcp.scores import Score
 
 
-def check_score(score: Score, *, to_fit: bool) -> None:
-    """Raise for a score that would depend on the chunks of calibration rows."""
-    if to_fit and score.learned is not None:
-        raise ValueError(
-            f"{score} would learn its {score.learned} from all rows at once: fit the score on some "
-            "rows in memory, and give the number it finds instead"
-        )
-    if to_fit and score.draws:
-        raise ValueError(f"{score} would draw again in every block: use own_mass='none', or 'full'")
-
-
 def kept_scores(pairs: DaskBlocks, model: Conformal, X: Any) -> list[Array]:
     """Scores of labelled rows, one array per tail, in the parts of X and kept on the workers."""
     kept = pairs.keep(_scored, model)
     lengths = X.chunks[0] if isinstance(X, Array) else (nan,) * len(kept.blocks)
-    return [_column(kept, tail, lengths) for tail in range(model.conformity_.n_tails)]
-
-
-def scores_of(X: Any, y: Any, model: Conformal) -> Any:
-    """Scores of labelled rows, one column per tail."""
-    if count(X) == 0:
-        return np.empty((0, model.conformity_.n_tails))
-    labels = model._check_labels(y)
-    if isinstance(model, ConformalClassifier):
-        check_classes(labels)
-    return model._scores(model._predictions(X), model._encode(labels))
+    columns = []
+    for tail in range(model.conformity_.n_tails):
+        parts = layer("scores", [(getitem, [block, tail]) for block in kept.blocks])
+        columns.append(Array(parts[0].dask, parts[0].key[0], chunks=(lengths,), dtype=float))
+    return columns
 
 
 def _scored(X: Any, y: Any, model: Conformal) -> Block:
-    return (scores_of(X, y, model),)
-
-
-def _column(kept: DaskBlocks, tail: int, lengths: tuple[float, ...]) -> Array:
-    parts = layer("scores", [(_of_tail, [block, tail]) for block in kept.blocks])
-    return Array(parts[0].dask, parts[0].key[0], chunks=(lengths,), dtype=float)
-
-
-def _of_tail(block: Block, tail: int) -> Any:
-    return block[0][:, tail]
+    """Scores of labelled rows, one array per tail."""
+    if count(X) == 0:
+        return (np.empty(0),) * model.conformity_.n_tails
+    labels = model._check_labels(y)
+    if isinstance(model, ConformalClassifier):
+        check_classes(labels)
+    return tuple(model._scores(model._predictions(X), model._encode(labels)).T)
 
 
 def rows_for_rule(pairs: DaskBlocks, features: Features, X: Any) -> Any:
@@ -87,17 +69,14 @@ def rows_for_rule(pairs: DaskBlocks, features: Features, X: Any) -> Any:
     if is_frame(like):
         call = call_of(select_features, (features,), pure=True)
         return X.map_partitions(_of_part, call, like[:0], meta=like[:0])
-    made = blockwise(_selected, X, features, dtype=like.dtype, columns=range(like.shape[1]))
+    select, columns = partial(select_features, features), range(like.shape[1])
+    made = blockwise(select, X, dtype=like.dtype, columns=columns)
     return made if isinstance(made, Array) else made.to_dask_array()
 
 
 def _of_part(X: Any, call: Any, empty: Any) -> Any:
     function, args = call
     return function(*args, X) if count(X) else empty
-
-
-def _selected(X: Any, features: Features) -> Any:
-    return select_features(features, X)
 
 
 def _first_row(pairs: DaskBlocks) -> Any:
@@ -141,11 +120,11 @@ class DaskConformal(Connected):
         rule, client = self._rule(), client_of(self)
         model = self._unfitted()
         check_columns(self, X, reset=True)
-        if is_lazy(X):
+        if is_dask_collection(X):
             pairs = pairs_of(X, y, client)
             columns, rows = kept_scores(pairs, model, X), rows_for_rule(pairs, self.features, X)
         else:
-            columns, rows = list(scores_of(X, y, model).T), model._select(X)
+            columns, rows = list(_scored(X, y, model)), model._select(X)
         tails = [tail.set_params(client=client) for tail in rules_of_tails(rule, len(columns))]
         fitted = [tail.fit(rows, column) for tail, column in zip(tails, columns, strict=True)]
         model._set_rules([tail.to_local() for tail in fitted], rule.alpha)
@@ -161,7 +140,6 @@ class DaskConformal(Connected):
             raise TypeError(f"model must be a fitted {kind.__name__}, got {model!r}")
         check_is_fitted(model)
         check_one_alpha(model)
-        check_score(model.conformity_, to_fit=False)
         [alpha] = alphas_of(model)
         made = cls(
             model.estimator_,
@@ -182,7 +160,8 @@ class DaskConformal(Connected):
 
     def predict(self, X: Any) -> Any:
         """Predictions of the model, one per row; lazy."""
-        return self._blockwise(_predictions, X, name="prediction", dtype=self._label_type())
+        model, dtype = self._fitted_to(X), self._label_type()
+        return blockwise(model.predict, X, name="prediction", dtype=dtype)
 
     def _rule(self) -> Any:
         """Return the rule on Dask, validated."""
@@ -202,7 +181,15 @@ class DaskConformal(Connected):
         given = self.estimator if is_frozen(self.estimator) else FrozenEstimator(self.estimator)
         ordinary = self._ordinary(given, self.conformity, features=self.features)
         model, score, _, _ = ordinary._parts()
-        check_score(score, to_fit=True)
+        if score.learned is not None:
+            raise ValueError(
+                f"{score} would learn its {score.learned} from all rows at once: fit the score on "
+                "some rows in memory, and give the number it finds instead"
+            )
+        if score.draws:
+            raise ValueError(
+                f"{score} would draw again in every block: use own_mass='none', or 'full'"
+            )
         if not isinstance(model, FrozenEstimator):
             model.fit(None, None)  # only stores its frozen members
         ordinary.estimator_ = model
@@ -215,18 +202,14 @@ class DaskConformal(Connected):
             setattr(self, name, getattr(model, name))
         return self
 
-    def _blockwise(self, function: Any, X: Any, **form: Any) -> Any:
+    def _fitted_to(self, X: Any) -> Any:
+        """Return the fitted ordinary estimator, for rows with the columns of calibration."""
         check_is_fitted(self, "model_")
         check_columns(self, X, reset=False)
-        return blockwise(function, X, self.model_, **form)
+        return self.model_
 
-    @abstractmethod
     def _label_type(self) -> Any:
-        """Type of the labels."""
-
-
-def _predictions(X: Any, model: Any) -> Any:
-    return model.predict(X)
+        return float
 
 
 class DaskConformalRegressor(DaskConformal):
@@ -277,10 +260,7 @@ class DaskConformalRegressor(DaskConformal):
 
         A frame with columns ``lower`` and ``upper`` for a Dask frame.
         """
-        return self._blockwise(_sets, X, columns=["lower", "upper"])
-
-    def _label_type(self) -> Any:
-        return float
+        return blockwise(_sets, X, self._fitted_to(X), columns=["lower", "upper"])
 
 
 class DaskConformalClassifier(DaskConformal):
@@ -326,24 +306,20 @@ class DaskConformalClassifier(DaskConformal):
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the model, one column per class; lazy."""
-        return self._blockwise(_probabilities, X, columns=self._names())
+        return blockwise(self._fitted_to(X).predict_proba, X, columns=self._names())
 
     def predict_set(self, X: Any) -> Any:
         """Whether each set holds each class, shape (n, k); lazy.
 
         A frame with a column per class for a Dask frame.
         """
-        return self._blockwise(_sets, X, columns=self._names(), dtype=bool)
+        return blockwise(_sets, X, self._fitted_to(X), columns=self._names(), dtype=bool)
 
     def _names(self) -> list[str]:
         return [str(label) for label in self.classes_.tolist()]
 
     def _label_type(self) -> Any:
         return self.classes_.dtype
-
-
-def _probabilities(X: Any, model: Any) -> Any:
-    return model.predict_proba(X)
 
 
 def _sets(X: Any, model: Any) -> Any:

@@ -2,7 +2,8 @@
 
 import math
 import os
-from typing import Any, NamedTuple, Self, cast
+from functools import partial
+from typing import Any, Self, cast
 
 import numpy as np
 from dask.array import Array, concatenate, from_delayed
@@ -28,7 +29,6 @@ from plcp.dask.collections import (
 from plcp.dask.rules import DaskRule
 from plcp.out_of_core.passes import Block, Passes
 from plcp.out_of_core.samples import (
-    BlockSummary,
     concatenate_blocks,
     fold_of,
     in_hash_order,
@@ -134,15 +134,29 @@ class DaskPLCP(DaskRule):
         """Learn groups and thresholds from features ``X`` and scores ``y``, Dask collections."""
         rule = self._local_rule()
         check_columns(rule, X, reset=True)
-        pairs = pairs_of(X, y, client_of(self), CheckPart(takes_nan(rule)))
+        check = partial(check_part, allow_nan=takes_nan(rule))
+        pairs = pairs_of(X, y, client_of(self), check)
         summary, draws = summarise(pairs, self.random_state)
-        check_some(summary.n)
-        if conformal_rank(summary.n, self.alpha) > summary.n:
-            rule = pairs.fetch(pairs.gather(_fit_locally, rule))
+        n = summary.n
+        check_some(n)
+        if conformal_rank(n, self.alpha) > n:
+            self._store(pairs.fetch(pairs.gather(_fit_locally, rule)))
+            return self
+        largest = largest_draw(draws, self._training_size(n), n)
+        del draws  # frees the workers' memory before the partition is learned
+        rule, training, others = learn(rule, X, pairs, largest)
+        all_rows = others.beside(*training.blocks)
+        found = all_rows.total(count_rows)
+        if found != n:  # some rows would be in training and calibration, or in neither
+            raise ValueError(
+                f"X and y gave {n} rows at first and {found} later, so they change whenever they "
+                "are computed: persist() both, or give a seed to what draws them"
+            )
+        if self.calibration == "split":
+            calibrate_blocks(rule, training, others, summary.least)
+            rule.guarantee_ = drawn_guarantee(rule, rule.guarantee_, summary.shared)
         else:
-            largest = largest_draw(draws, self._training_size(summary.n), summary.n)
-            del draws  # frees the workers' memory before the partition is learned
-            rule = self._calibrate(learn(rule, X, pairs, largest), summary)
+            calibrate_blocks(rule, all_rows, all_rows, summary.least)
         self._store(rule)
         return self
 
@@ -183,89 +197,54 @@ class DaskPLCP(DaskRule):
             )
         return min(free, self.sample_size)
 
-    def _calibrate(self, learned: "Learned", summary: BlockSummary) -> PLCP:
-        rule = learned.rule
-        check_same_rows(summary.n, learned.all_rows)
-        if self.calibration == "split":
-            calibrate_blocks(rule, learned.training, learned.others, summary.least)
-            rule.guarantee_ = drawn_guarantee(rule, rule.guarantee_, summary.shared)
-        else:
-            calibrate_blocks(rule, learned.all_rows, learned.all_rows, summary.least)
-        return rule
+
+def check_part(X: Any, scores: Any, allow_nan: bool) -> FloatArray:
+    """Return finite scores of one part; raise for features that no regressor accepts."""
+    if isinstance(X, np.ndarray) and len(X):
+        finite = "allow-nan" if allow_nan else True
+        with naming_the_boosted_regressor():
+            check_array(X, dtype="numeric", ensure_all_finite=finite, input_name="X")
+    return check_part_scores(X, scores)
 
 
-class CheckPart:
-    """Check of one part: features that a regressor accepts, and finite scores."""
-
-    def __init__(self, allow_nan: bool) -> None:
-        self.allow_nan = allow_nan
-
-    def __call__(self, X: Any, scores: Any) -> FloatArray:
-        """Return finite scores; raise for features that no regressor accepts."""
-        if isinstance(X, np.ndarray) and len(X):
-            finite = "allow-nan" if self.allow_nan else True
-            with naming_the_boosted_regressor():
-                check_array(X, dtype="numeric", ensure_all_finite=finite, input_name="X")
-        return check_part_scores(X, scores)
-
-
-def check_same_rows(n: int, predicted: Passes) -> None:
-    """Raise if rows change between passes: some would be in training and calibration, or none."""
-    found = predicted.total(count_rows)
-    if found != n:
-        raise ValueError(
-            f"X and y gave {n} rows at first and {found} later, so they change whenever they are "
-            "computed: persist() both, or give a seed to what draws them"
-        )
+def _in_order(blocks: list[Block], seed: int) -> Block:
+    X, scores = concatenate_blocks(blocks)
+    return in_hash_order(X, scores, seed)
 
 
 def _fit_locally(blocks: list[Block], rule: PLCP) -> PLCP:
-    X, scores = concatenate_blocks(blocks)
-    return rule.fit(*in_hash_order(X, scores, rule.random_state))
+    return rule.fit(*_in_order(blocks, rule.random_state))
 
 
-class Learned(NamedTuple):
-    """A rule with a learned partition, and blocks of predictions and scores.
+def learn(
+    rule: PLCP, X: Any, pairs: DaskBlocks, largest: float
+) -> tuple[PLCP, DaskBlocks, DaskBlocks]:
+    """Learn the partition from the rows of ``pairs``, blocks of X and scores, up to a draw.
 
-    ``training`` are the rows that the partition was learned from (predicted out of fold with
-    ``calibration="cross"``), ``others`` all other rows.
+    Returns the rule, and blocks of predictions and scores: of these rows (predicted out of fold
+    with ``calibration="cross"``), and of all others.
     """
-
-    rule: PLCP
-    training: Passes
-    others: Passes
-    all_rows: Passes
-
-
-def learn(rule: PLCP, X: Any, pairs: DaskBlocks, largest: float) -> Learned:
-    """Learn the partition from the rows of ``pairs``, blocks of X and scores, up to a draw."""
     choice = rule.random_state, largest
-    rows = pairs if largest == 1.0 else pairs.then(sampled, *choice)
     if distributed_regressor(rule) is None:
-        reference, training = _learn_on_one_worker(rule, rows, pairs.client)
+        # In steps, so that the blocks are released before the partition is learned.
+        sample = (pairs if largest == 1.0 else pairs.keep(sampled, *choice)).gather(
+            _in_order, rule.random_state
+        )
+        learned: Any = DaskBlocks([sample], pairs.client).gather(_learn_sample, rule)
+        reference, training = learned[0], DaskBlocks([learned[1]], pairs.client)
     else:
+        rows = pairs if largest == 1.0 else pairs.then(sampled, *choice)
         reference, training = _learn_in_place(rule, X, rows)
-    if largest == 1.0:
-        return Learned(pairs.fetch(reference), training, DaskBlocks([], pairs.client), training)
-    others = pairs.then(not_sampled, *choice).keep(_predicted, reference)
-    return Learned(pairs.fetch(reference), training, others, others.beside(*training.blocks))
+    others = DaskBlocks([], pairs.client)
+    if largest < 1.0:
+        unused = pairs.then(not_sampled, *choice)
+        others = cast(DaskBlocks, unused.keep(_predicted, reference))
+    return pairs.fetch(reference), training, others
 
 
 def _predicted(X: Any, scores: FloatArray, rule: PLCP) -> Block:
     """Predictions and scores of rows that the partition was not learned from."""
     return rule.partition_.predict_quantile(X) if count(X) else np.empty(0), scores
-
-
-def _learn_on_one_worker(rule: PLCP, rows: Passes, client: Any) -> tuple[Any, DaskBlocks]:
-    # Two steps, so that the blocks are released before the partition is learned.
-    sample = rows.gather(_sample_in_order, rule.random_state)
-    learned: Any = DaskBlocks([sample], client).gather(_learn_sample, rule)
-    return learned[0], DaskBlocks([learned[1]], client)
-
-
-def _sample_in_order(blocks: list[Block], seed: int) -> Block:
-    X, scores = concatenate_blocks(blocks)
-    return in_hash_order(X, scores, seed)
 
 
 def _learn_sample(blocks: list[Block], rule: PLCP) -> tuple[PLCP, Block]:
@@ -288,8 +267,13 @@ def _learn_in_place(rule: PLCP, X: Any, rows: Passes) -> tuple[PLCP, DaskBlocks]
     """Fit a distributed regressor, once for each fold that it leaves out, where the rows are."""
     folds = [*range(rule.cv)] if rule.calibration == "cross" else [None]
     models = [_fit_without_fold(rule, X, rows, fold) for fold in folds]
+    regressor = models[0]
+    if len(models) > 1:
+        regressor = CrossFitted(clone(models[0]), cv=len(models), n_repeats=1)
+        regressor.models_, regressor.history_ = average_linear(models), []
+        check_columns(regressor, X, reset=True)
     partition = clone_connected(rule.partition, regressor=clone(models[0]))
-    learned = with_regressor(clone_connected(rule, partition=partition), _mean_of(models, X))
+    learned = with_regressor(clone_connected(rule, partition=partition), regressor)
     for estimator in (learned, learned.partition_):
         check_columns(estimator, X, reset=True)
     return learned, cast(DaskBlocks, rows.keep(predict_out_of_fold, models, rule.random_state))
@@ -327,27 +311,13 @@ def _collections(X: Any, blocks: list[Any]) -> tuple[Any, Array]:
     return concatenate([from_delayed(part, shape, meta.dtype) for part in features]), y
 
 
-def _mean_of(models: list[Any], X: Any) -> Any:
-    """Regressor that predicts the mean of the fold models, or the only model."""
-    if len(models) == 1:
-        return models[0]
-    regressor = CrossFitted(clone(models[0]), cv=len(models), n_repeats=1)
-    regressor.models_, regressor.history_ = average_linear(models), []
-    check_columns(regressor, X, reset=True)
-    return regressor
-
-
 def predict_out_of_fold(X: Any, scores: FloatArray, models: list[Any], seed: int) -> Block:
     """Predictions of training rows, each by the model not fitted to it, and their scores."""
-    if len(models) == 1:
-        return (_predict(models[0], X) if len(scores) else np.empty(0)), scores
+    if len(models) == 1 and len(scores):
+        return check_predictions(models[0].predict(X), len(scores)), scores
     folds, predicted = fold_of(hash_rows(X, scores, seed), len(models)), np.empty(len(scores))
     for fold, model in enumerate(models):
         own = np.flatnonzero(folds == fold)
         if len(own):
-            predicted[own] = _predict(model, take(X, own))
+            predicted[own] = check_predictions(model.predict(take(X, own)), len(own))
     return predicted, scores
-
-
-def _predict(model: Any, X: Any) -> FloatArray:
-    return check_predictions(model.predict(X), count(X))

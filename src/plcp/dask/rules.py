@@ -4,20 +4,14 @@ from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
+from dask.base import is_dask_collection
 from sklearn.utils.validation import check_is_fitted
 
 from plcp._options import check_rate
 from plcp._rows import count
 from plcp._validation import check_features
 from plcp.dask.cluster import Connected
-from plcp.dask.collections import (
-    blockwise,
-    check_columns,
-    check_part_scores,
-    is_lazy,
-    meta_of,
-    pairs_of,
-)
+from plcp.dask.collections import blockwise, check_columns, check_part_scores, meta_of, pairs_of
 from plcp.groups.groups import column_key
 from plcp.out_of_core.passes import Block
 from plcp.thresholds.mondrian import Mondrian, Source, check_groups, labels_of
@@ -45,7 +39,7 @@ class DaskRule(Connected):
 
     def _predicted(self, X: Any, groups: Any = None) -> Any:
         check_is_fitted(self, "rule_")
-        if not is_lazy(X):
+        if not is_dask_collection(X):
             return self.rule_.predict(X, *([] if groups is None else [groups]))
         check_columns(self.rule_, X, reset=False)
         return blockwise(self.rule_.predict, X, other=groups)
@@ -150,7 +144,10 @@ class DaskMondrian(DaskRule):
         """Take the conformal quantile of the scores ``y`` in each group."""
         rule = Mondrian(self.groups, check_rate(self.alpha))
         check_columns(rule, X, reset=True)
-        self._check_groups(X, groups)
+        check_groups(self.groups, groups)
+        if self.groups is not None and not callable(self.groups):
+            for name in self.groups if isinstance(self.groups, list) else [self.groups]:
+                column_key(meta_of(X), name)  # raises before any row is computed
         given = {} if groups is None else {"groups": groups}
         blocks = pairs_of(X, y, self.client, check_part_scores, **given)
         self._store(rule.fit_blocks(blocks.then(_labelled, Mondrian(self.groups))))
@@ -161,18 +158,8 @@ class DaskMondrian(DaskRule):
 
         Workers write the warning about unknown groups to their logs.
         """
-        check_is_fitted(self, "rule_")
-        if is_lazy(X):
-            check_columns(self.rule_, X, reset=False)
-            self._check_groups(X, groups)
+        check_groups(self.groups, groups)
         return self._predicted(X, groups)
-
-    def _check_groups(self, X: Any, given: Any) -> None:
-        """Raise for groups that no part can have, before any row is computed."""
-        check_groups(self.groups, given)
-        if self.groups is not None and not callable(self.groups):
-            for name in self.groups if isinstance(self.groups, list) else [self.groups]:
-                column_key(meta_of(X), name)
 
 
 def _labelled(X: Any, scores: Any, *rest: Any) -> Block:

@@ -30,22 +30,6 @@ class Passes(ABC):
     def keep(self, function: Callable[..., Block], *args: Any) -> "Passes":
         """Return the blocks ``function(*block, *args)``, each kept where it was made."""
 
-    @abstractmethod
-    def gather(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call ``function(blocks, *args)`` with a list of all blocks, at one place.
-
-        The result stays there. The reference returned is an argument for other passes, as are its
-        items; ``fetch`` returns its value.
-        """
-
-    @abstractmethod
-    def fetch(self, reference: Any) -> Any:
-        """Return the value of a reference."""
-
-    @abstractmethod
-    def beside(self, *blocks: Any) -> "Passes":
-        """Return these blocks and more, given as references."""
-
     def then(self, function: Callable[..., Block], *args: Any) -> "Passes":
         """Return the blocks ``function(*block, *args)``, made again at every pass."""
         return Then(self, function, args)
@@ -67,30 +51,15 @@ class Then(Passes):
 
     def each(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Return ``function(*block, *args)`` of every block, in their order."""
-        return self.source.each(self._with(function, args), *self.args, *args)
+        return self.source.each(InTurn(self.function, function, len(args)), *self.args, *args)
 
     def total(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return the sum of ``function(*block, *args)`` over all blocks."""
-        return self.source.total(self._with(function, args), *self.args, *args)
+        return self.source.total(InTurn(self.function, function, len(args)), *self.args, *args)
 
     def keep(self, function: Callable[..., Block], *args: Any) -> Passes:
         """Return the blocks ``function(*block, *args)``, each kept where it was made."""
-        return self.source.keep(self._with(function, args), *self.args, *args)
-
-    def gather(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call ``function(blocks, *args)`` with a list of all blocks, at one place."""
-        return self.source.keep(self.function, *self.args).gather(function, *args)
-
-    def fetch(self, reference: Any) -> Any:
-        """Return the value of a reference."""
-        return self.source.fetch(reference)
-
-    def beside(self, *blocks: Any) -> Passes:
-        """Return these blocks and more, given as references."""
-        return self.source.keep(self.function, *self.args).beside(*blocks)
-
-    def _with(self, function: Callable[..., Any], args: tuple[Any, ...]) -> "InTurn":
-        return InTurn(self.function, function, len(args))
+        return self.source.keep(InTurn(self.function, function, len(args)), *self.args, *args)
 
 
 @dataclass(frozen=True)
@@ -129,15 +98,3 @@ class Held(Passes):
     def keep(self, function: Callable[..., Block], *args: Any) -> "Held":
         """Return the blocks ``function(*block, *args)``."""
         return Held(self.each(function, *args))
-
-    def gather(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call ``function(blocks, *args)`` with the list of all blocks."""
-        return function(self.blocks, *args)
-
-    def fetch(self, reference: Any) -> Any:
-        """Return the reference, which is its value."""
-        return reference
-
-    def beside(self, *blocks: Block) -> "Held":
-        """Return these blocks and more."""
-        return Held([*self.blocks, *blocks])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plcp._base import Estimator
-from plcp._options import check_rate
+from plcp._options import check_count, check_rate
 from plcp._validation import check_pairs, drop_weightless, takes_nan
 from plcp.exceptions import CollapseWarning
 from plcp.quantiles import FloatArray, IntArray
@@ -75,8 +75,8 @@ class Partition(Estimator, ABC):
         check_group_count(self.n_groups, len(scores))
         return X, scores, weights
 
-    def settle(self, thresholds: FloatArray, masses: FloatArray, least: float = 0.0) -> None:
-        """Store the groups in order, and the map from the raw groups to them."""
+    def store_groups(self, thresholds: FloatArray, masses: FloatArray, least: float = 0.0) -> None:
+        """Store the groups by rising threshold; those of at most the mass ``least`` join others."""
         alive = masses > least * (1 - ROUNDING)  # else one row could leave no group at all
         self.thresholds_, self._group_of = order_groups(thresholds, alive)
         self.group_sizes_ = group_masses(self._group_of, masses, self.n_groups_)
@@ -89,11 +89,7 @@ class Partition(Estimator, ABC):
 
 def check_group_count(n_groups: Any, n: int) -> None:
     """Refuse a number of groups that n points cannot fill."""
-    if isinstance(n_groups, bool) or not isinstance(n_groups, (int, np.integer)):
-        raise ValueError(f"n_groups must be a whole number of groups, got {n_groups!r}")
-    if n_groups < 1:
-        raise ValueError(f"n_groups must be at least 1, got {n_groups}")
-    if n_groups > n:
+    if check_count("n_groups", n_groups, 1) > n:
         raise ValueError(f"n_groups must be at most the n_samples = {n} points, got {n_groups}")
 
 
@@ -153,10 +149,8 @@ def likeliest(memberships: FloatArray) -> IntArray:
 
 
 def one_hot(groups: IntArray, n_groups: int) -> FloatArray:
-    """Memberships that leave no doubt."""
-    memberships = np.zeros((len(groups), n_groups))
-    memberships[np.arange(len(groups)), groups] = 1.0
-    return memberships
+    """Memberships of rows that each belong to one group."""
+    return np.eye(n_groups)[groups]
 
 
 def warn_if_collapsed(

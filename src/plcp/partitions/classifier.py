@@ -101,7 +101,7 @@ class ClassifierPartition(Partition):
             loss = pinball_loss(thresholds[groups], scores, self.alpha)
             self.history_.append({"out_of_fold": float(np.average(loss, weights=weights))})
         self.classifier_ = train_on_costs(classifier, X, costs, weights)
-        self.settle(thresholds, members.sum(axis=0))
+        self.store_groups(thresholds, members.sum(axis=0))
         # Folds may each have one group and not the same: the model that stays says what is used.
         used = self._group_of[predict_groups(self.classifier_, X)]
         in_use = group_masses(used, weights, self.n_groups_)
@@ -140,8 +140,7 @@ def start_thresholds(
     """Quantiles of all scores about the one sought, spread evenly in the log-odds of a miss."""
     spread = np.geomspace(START_ODDS, 1 / START_ODDS, n_groups) if n_groups > 1 else np.ones(1)
     odds = alpha / (1 - alpha) * spread
-    levels = 1 / (1 + odds)
-    return np.array([weighted_quantiles(scores, weights[:, None], level)[0] for level in levels])
+    return np.array([weighted_quantiles(scores, weights[:, None], q)[0] for q in 1 / (1 + odds)])
 
 
 @naming_the_boosted_regressor()

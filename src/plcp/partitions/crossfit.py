@@ -57,7 +57,7 @@ class CrossFittedPartition(Partition):
 
     @property
     def n_groups(self) -> int:
-        """Number of groups asked for."""
+        """Number of groups requested."""
         return int(self.partition.n_groups)
 
     @property
@@ -76,8 +76,8 @@ class CrossFittedPartition(Partition):
         self.partitions_ = [partition for partition, _ in fitted]
         self.thresholds_, self._owners = match_groups([p.thresholds_ for p in self.partitions_])
         self.out_of_fold_ = np.zeros((len(scores), self.n_groups_))
-        for (_, hold), (_, memberships), owner in zip(folds, fitted, self._owners, strict=True):
-            self.out_of_fold_[hold] = merge_columns(memberships, owner, self.n_groups_)
+        for (_, hold), (_, memberships), joined in zip(folds, fitted, self._owners, strict=True):
+            self.out_of_fold_[hold] = merge_columns(memberships, joined, self.n_groups_)
         counts = np.ones(len(scores)) if weights is None else weights
         self.group_sizes_ = counts @ self.out_of_fold_
         self.history_ = histories(self.partitions_)
@@ -86,8 +86,8 @@ class CrossFittedPartition(Partition):
     def predict_proba(self, X: Any) -> FloatArray:
         """Mean memberships, shape (n, n_groups_)."""
         total = np.zeros((count(X), self.n_groups_))
-        for partition, owner in zip(self.partitions_, self._owners, strict=True):
-            total += merge_columns(partition.predict_proba(X), owner, self.n_groups_)
+        for partition, joined in zip(self.partitions_, self._owners, strict=True):
+            total += merge_columns(partition.predict_proba(X), joined, self.n_groups_)
         return total / len(self.partitions_)
 
     def __sklearn_tags__(self) -> Any:
@@ -107,7 +107,7 @@ def _fit_fold(
 
 
 def match_groups(found: list[FloatArray]) -> tuple[FloatArray, list[IntArray]]:
-    """Mean thresholds of the groups of several folds, and each fold's groups among them.
+    """Mean thresholds of the groups of several folds, and the group that each fold's group joins.
 
     Folds that found as many groups as the richest one are matched by rank, others by threshold.
 
@@ -118,6 +118,6 @@ def match_groups(found: list[FloatArray]) -> tuple[FloatArray, list[IntArray]]:
     """
     richest = max(found, key=len)
     m = len(richest)
-    owners = [np.arange(m) if len(q) == m else nearest(richest, q) for q in found]
-    groups, thresholds = np.concatenate(owners), np.concatenate(found)
-    return np.bincount(groups, thresholds) / np.bincount(groups), owners
+    joined = [np.arange(m) if len(q) == m else nearest(richest, q) for q in found]
+    groups, thresholds = np.concatenate(joined), np.concatenate(found)
+    return np.bincount(groups, thresholds) / np.bincount(groups), joined

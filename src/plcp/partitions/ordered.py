@@ -23,7 +23,7 @@ from plcp.regressors.base import at_level, fit_weighted, seeded
 from plcp.regressors.stacking import StackedQuantile
 
 N_BINS = 128
-N_LEVELS = 256
+N_THRESHOLDS = 256
 FEW_CUTS = 64
 
 
@@ -41,10 +41,10 @@ def equal_mass_cuts(predicted: FloatArray, weights: FloatArray | None, n_groups:
     else:
         order = np.argsort(predicted)
         cumulative = np.cumsum(weights[order])
-        levels = np.arange(1, n_groups) * cumulative[-1] / n_groups
-        # Rounding in the running sum must not push a level that is met exactly to the next row.
+        ends = np.arange(1, n_groups) * cumulative[-1] / n_groups
+        # Rounding in the running sum must not push an end that is met exactly to the next row.
         slack = 4 * np.finfo(float).eps * len(predicted) * cumulative[-1]
-        cuts = np.unique(predicted[order[np.searchsorted(cumulative, levels - slack)]])
+        cuts = np.unique(predicted[order[np.searchsorted(cumulative, ends - slack)]])
     return cuts[cuts < predicted.max()]  # a cut at the top would leave the last interval empty
 
 
@@ -86,8 +86,8 @@ def optimal_cuts(
 ) -> FloatArray:
     """Cuts of least total pinball loss, by dynamic programming over equal-mass bins.
 
-    The predictions are reduced to at most 128 bins and the thresholds to 256 levels, so the cuts
-    are optimal up to that grid: O(bins² · levels + n_groups · bins²) time, whatever n.
+    The predictions are reduced to at most 128 bins and the thresholds to 256, so the cuts are
+    optimal up to that grid: O(bins² · thresholds + n_groups · bins²) time, whatever n.
     """
     bins = equal_mass_cuts(predicted, weights, N_BINS)
     cost = _interval_costs(interval_of(predicted, bins), len(bins) + 1, scores, weights, alpha)
@@ -98,22 +98,20 @@ def _interval_costs(
     bin_of: np.ndarray, n_bins: int, scores: FloatArray, weights: FloatArray | None, alpha: float
 ) -> FloatArray:
     """cost[a, b]: least pinball loss of one threshold on the bins a … b - 1."""
-    levels = np.unique(scores)
-    if len(levels) > N_LEVELS:
-        levels = np.unique(np.quantile(scores, np.linspace(0, 1, N_LEVELS)))
-    level_of = np.searchsorted(levels, scores)
-    flat = bin_of * len(levels) + level_of
-    size = n_bins * len(levels)
+    grid = np.unique(scores)
+    if len(grid) > N_THRESHOLDS:
+        grid = np.unique(np.quantile(scores, np.linspace(0, 1, N_THRESHOLDS)))
+    flat, size = bin_of * len(grid) + np.searchsorted(grid, scores), n_bins * len(grid)
     mass = np.bincount(flat, weights, size).reshape(n_bins, -1)
     total = np.bincount(flat, scores if weights is None else scores * weights, size)
-    # Running sums over bins and levels give every interval's loss at every level at once.
+    # Running sums over bins and grid give every interval's loss at every threshold at once.
     mass, total = (np.pad(a.cumsum(0), ((1, 0), (0, 0))) for a in (mass, total.reshape(n_bins, -1)))
     cost = np.full((n_bins, n_bins + 1), np.inf)
     for start in range(n_bins):
         below, sum_below = (a[start + 1 :] - a[start] for a in (mass, total))
         below, sum_below = below.cumsum(axis=1), sum_below.cumsum(axis=1)
-        gap = levels * below - sum_below
-        loss = gap - (1 - alpha) * (levels * below[:, -1:] - sum_below[:, -1:])
+        gap = grid * below - sum_below
+        loss = gap - (1 - alpha) * (grid * below[:, -1:] - sum_below[:, -1:])
         cost[start, start + 1 :] = loss.min(axis=1)
     return cost
 
@@ -209,18 +207,17 @@ class OrderedPartition(Partition):
         else:
             self.cuts_ = optimal_cuts(predicted, scores, weights, self.n_groups, self.alpha)
         groups, m = interval_of(predicted, self.cuts_), len(self.cuts_) + 1
-        masses = group_masses(groups, weights, m)
         thresholds = group_conformal_quantiles(
             scores, groups, m, self.alpha, weights, test_weight=0.0
         )
-        self.settle(thresholds, masses)
+        self.store_groups(thresholds, group_masses(groups, weights, m))
         self.history_ = list(getattr(self.regressor_, "history_", []))
         return self
 
     def learned_quantile(self, X: Any) -> FloatArray:
         """Predictions of the fitted rows: out of fold where the regressor keeps them."""
         values = getattr(self.regressor_, "out_of_fold_", None)
-        return self._ask(X) if values is None else check_predictions(values, count(X))
+        return self._predict_quantile(X) if values is None else check_predictions(values, count(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Hard memberships: one for the interval in which the prediction of the row lies."""
@@ -242,10 +239,10 @@ class OrderedPartition(Partition):
     def predict_quantile(self, X: Any) -> FloatArray:
         """Predicted quantile g(x) of the score of each row."""
         check_is_fitted(self, "regressor_")
-        return self._ask(check_features(self, X, reset=False))
+        return self._predict_quantile(check_features(self, X, reset=False))
 
     @naming_the_boosted_regressor()
-    def _ask(self, X: Any) -> FloatArray:
+    def _predict_quantile(self, X: Any) -> FloatArray:
         with threads_for(X, self.regressor_):
             return check_predictions(self.regressor_.predict(X), count(X))
 

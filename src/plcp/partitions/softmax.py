@@ -100,7 +100,11 @@ class SoftmaxPartition(Partition):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn W, b and q from features ``X`` and scores ``y``."""
         X, scores, given = self._check_fit(X, y, sample_weight)
-        self._check_options()
+        for name in ("h_steps", "max_rounds", "n_starts"):
+            check_count(name, getattr(self, name), 1)
+        check_share("validation_fraction", self.validation_fraction)
+        if not self.l2 >= 0:
+            raise ValueError(f"l2 must not be negative, got {self.l2}")
         rng = check_random_state(self.random_state)
         X = check_table(self, X, reset=True)
         shares, total = relative_weights(given), len(scores) if given is None else given.sum()
@@ -110,16 +114,24 @@ class SoftmaxPartition(Partition):
         self._spread = np.where(spread > 0, spread, 1.0)
         unit = unit_of(scores, shares)
         pairs = _Pairs(self._standardise(X), scores / unit, weights / weights.sum())
-        learn, hold = self._hold_out(X, pairs, rng)
-        l2 = self.l2 / unit
+        learn = hold = pairs
+        if self.early_stopping and len(scores) * self.validation_fraction >= 1 / self.alpha:
+            parts = split_rows(row_sets(X, pairs.scores), self.validation_fraction, rng)
+            learn, hold = (
+                _Pairs(pairs.Z[rows], pairs.scores[rows], pairs.weights[rows]) for rows in parts
+            )
+        shape = pairs.Z.shape[1], self.n_groups
         with threads_for(X, self):
-            runs = [self._descend(start, learn, hold, l2) for start in self._starts(learn, rng)]
+            starts = [ordered_start(learn, self.n_groups, self.alpha)]
+            while len(starts) < self.n_starts:
+                starts.append(rng.normal(size=shape) / np.sqrt(shape[0]))
+            runs = [self._descend(start, learn, hold, self.l2 / unit) for start in starts]
         _, self._weights, thresholds, history = min(runs, key=lambda run: run[0])
         self.history_ = [{name: unit * loss for name, loss in step.items()} for step in history]
         thresholds = threshold_step(pairs, self._weights, self.alpha, previous=thresholds)
-        masses = (pairs.weights @ self._raw(pairs.Z)) * total
+        masses = (pairs.weights @ softmax(pairs.Z @ self._weights, axis=1)) * total
         # a group of less than one point is dead
-        self.settle(thresholds * unit, masses, least=total / len(scores))
+        self.store_groups(thresholds * unit, masses, least=total / len(scores))
         warn_if_collapsed(self.group_sizes_, self.n_groups)
         return self
 
@@ -127,43 +139,14 @@ class SoftmaxPartition(Partition):
         """Memberships h(x), shape (n, n_groups_)."""
         check_is_fitted(self, "thresholds_")
         X = check_table(self, X, reset=False)
-        raw = self._raw(self._standardise(X))
+        raw = softmax(self._standardise(X) @ self._weights, axis=1)
         return merge_columns(raw, self._group_of, self.n_groups_)
-
-    def _check_options(self) -> None:
-        for name in ("h_steps", "max_rounds", "n_starts"):
-            check_count(name, getattr(self, name), 1)
-        check_share("validation_fraction", self.validation_fraction)
-        if not self.l2 >= 0:
-            raise ValueError(f"l2 must not be negative, got {self.l2}")
 
     def _standardise(self, X: FloatArray) -> FloatArray:
         Z = np.empty((X.shape[0], X.shape[1] + 1))
         Z[:, :-1] = (X - self._center) / self._spread
         Z[:, -1] = 1.0
         return Z
-
-    def _raw(self, Z: FloatArray) -> FloatArray:
-        return softmax(Z @ self._weights, axis=1)
-
-    def _hold_out(self, X: FloatArray, pairs: _Pairs, rng: Any) -> tuple[_Pairs, _Pairs]:
-        """Rows to learn from and rows to stop by; the same ones without early stopping."""
-        n = len(pairs.scores)
-        if not self.early_stopping or n * self.validation_fraction < 1 / self.alpha:
-            return pairs, pairs
-        parts = split_rows(row_sets(X, pairs.scores), self.validation_fraction, rng)
-        learn, hold = (
-            _Pairs(pairs.Z[rows], pairs.scores[rows], pairs.weights[rows]) for rows in parts
-        )
-        return learn, hold
-
-    def _starts(self, pairs: _Pairs, rng: Any) -> list[FloatArray]:
-        """Start weights: groups along a linear quantile regression, then random ones."""
-        width = pairs.Z.shape[1]
-        starts = [ordered_start(pairs, self.n_groups, self.alpha)]
-        while len(starts) < self.n_starts:
-            starts.append(rng.normal(size=(width, self.n_groups)) / np.sqrt(width))
-        return starts
 
     def _descend(
         self, W: FloatArray, learn: _Pairs, hold: _Pairs, l2: float
@@ -175,7 +158,7 @@ class SoftmaxPartition(Partition):
         q = threshold_step(learn, W, self.alpha)
         for _ in range(self.max_rounds):
             losses = pinball_loss(q, learn.scores[:, None], self.alpha)
-            W, objective = self._membership_step(W, losses, learn, l2)
+            W, objective = membership_step(W, losses, learn, l2, self.h_steps)
             q = threshold_step(learn, W, self.alpha, previous=q)
             held = objective_value(W, q, hold, self.alpha)
             history.append({"objective": objective, "held_out": held})
@@ -186,19 +169,19 @@ class SoftmaxPartition(Partition):
                 break
         return *best, history
 
-    def _membership_step(
-        self, W: FloatArray, losses: FloatArray, pairs: _Pairs, l2: float
-    ) -> tuple[FloatArray, float]:
-        """A few L-BFGS iterations on (W, b) with the thresholds held."""
 
-        def objective(flat: FloatArray) -> tuple[float, FloatArray]:
-            value, gradient = membership_objective(flat.reshape(W.shape), losses, pairs, l2)
-            return value, gradient.ravel()
+def membership_step(
+    W: FloatArray, losses: FloatArray, pairs: _Pairs, l2: float, n_steps: int
+) -> tuple[FloatArray, float]:
+    """A few L-BFGS iterations on (W, b) with the thresholds held."""
 
-        result = minimize(
-            objective, W.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": self.h_steps}
-        )
-        return result.x.reshape(W.shape), float(result.fun)
+    def objective(flat: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = membership_objective(flat.reshape(W.shape), losses, pairs, l2)
+        return value, gradient.ravel()
+
+    options = {"maxiter": n_steps}
+    result = minimize(objective, W.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return result.x.reshape(W.shape), float(result.fun)
 
 
 def membership_objective(
@@ -239,8 +222,8 @@ def ordered_start(pairs: _Pairs, n_groups: int, alpha: float) -> FloatArray:
     g = linear.predict(features)
     if not np.ptp(g) > 0:
         return np.zeros((pairs.Z.shape[1], n_groups))
-    levels = (np.arange(n_groups) + 0.5) / n_groups
-    centers = np.array([weighted_quantiles(g, weights[:, None], level)[0] for level in levels])
+    middles = (np.arange(n_groups) + 0.5) / n_groups
+    centers = np.array([weighted_quantiles(g, weights[:, None], middle)[0] for middle in middles])
     width = np.average((g - np.average(g, weights=weights)) ** 2, weights=weights) / n_groups
     W = np.empty((pairs.Z.shape[1], n_groups))
     W[:-1] = np.outer(linear.coef_, centers) / width

@@ -14,8 +14,8 @@ from plcp.partitions.base import Partition, group_masses, one_hot, warn_if_colla
 from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles
 from plcp.regressors.encoding import TableEncoder
 
-ROWS_A_LEAF = 10  # times 1 / alpha: a leaf's threshold rests on ten of its largest scores
-LARGEST = 1e30  # trees think in single precision, and sum a table to see that it is finite
+ROWS_PER_LEAF = 10  # times 1 / alpha: a leaf's threshold rests on ten of its largest scores
+LARGEST = 1e30  # trees compute in single precision, and sum a table to check that it is finite
 REMEDY = "give more rows, or a smaller min_samples_leaf"
 
 
@@ -79,14 +79,25 @@ class TreePartition(Partition):
         self.encoder_ = TableEncoder().fit(X)
         Z = self._encode(X)
         total = float(len(scores)) if weights is None else float(weights.sum())
-        self.tree_ = grown(self._template(total), Z, ranks(scores, weights), weights)
+        least = ceil(ROWS_PER_LEAF / self.alpha)
+        if self.min_samples_leaf is not None:
+            least = check_count("min_samples_leaf", self.min_samples_leaf, 1)
+        may_split = self.n_groups > 1 and 2 * least <= total
+        tree = DecisionTreeRegressor(
+            max_leaf_nodes=max(self.n_groups, 2),
+            # half a row of slack: a share of the total is rounded, and must let ``least`` rows pass
+            min_weight_fraction_leaf=(least - 0.5) / total if may_split else 0.0,
+            min_impurity_decrease=0.0 if may_split else 1.0,  # no split of ranks gains so much
+            random_state=self.random_state,
+        )
+        self.tree_ = grown(tree, Z, ranks(scores, weights), weights)
         nodes = self.tree_.apply(Z)
         self.leaves_ = np.unique(nodes)
         leaves, m = np.searchsorted(self.leaves_, nodes), len(self.leaves_)
         thresholds = group_conformal_quantiles(
             scores, leaves, m, self.alpha, weights, test_weight=0.0
         )
-        self.settle(thresholds, group_masses(leaves, weights, m))
+        self.store_groups(thresholds, group_masses(leaves, weights, m))
         self.history_ = []
         warn_if_collapsed(self.group_sizes_, self.n_groups, REMEDY)
         return self
@@ -105,20 +116,6 @@ class TreePartition(Partition):
     def _encode(self, X: Any) -> FloatArray:
         """Numbers of a size that trees, which round to single precision, can take."""
         return np.clip(self.encoder_.transform(X), -LARGEST, LARGEST)
-
-    def _template(self, total: float) -> DecisionTreeRegressor:
-        """Unfitted tree, whose leaves weigh what they must of a ``total``."""
-        given = self.min_samples_leaf
-        least = ceil(ROWS_A_LEAF / self.alpha) if given is None else given
-        least = check_count("min_samples_leaf", least, 1)
-        may_split = self.n_groups > 1 and 2 * least <= total
-        return DecisionTreeRegressor(
-            max_leaf_nodes=max(self.n_groups, 2),
-            # half a row of slack: a share of the total is rounded, and must let ``least`` rows pass
-            min_weight_fraction_leaf=(least - 0.5) / total if may_split else 0.0,
-            min_impurity_decrease=0.0 if may_split else 1.0,  # no split of ranks gains so much
-            random_state=self.random_state,
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -67,14 +67,6 @@ class Stored(Passes):
             kept.append(function(*block, *args))
         return Stored(kept.blocks)
 
-    def gather(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call ``function(blocks, *args)`` with a list of all blocks."""
-        return function(list(self._blocks()), *args)
-
-    def fetch(self, reference: Any) -> Any:
-        """Return the reference: all is here."""
-        return reference
-
     def beside(self, *blocks: Block) -> "Stored":
         """Return these blocks and more."""
         return Stored(lambda: chain(self._blocks(), blocks))
@@ -203,7 +195,7 @@ class Counting:
 
     def _kept(
         self, task: Task, columns: Callable[[Pairs], Block], *, with_drawn: bool = True
-    ) -> tuple[Passes, Counts]:
+    ) -> tuple[Stored, Counts]:
         """Columns of all rows of use, kept on disk in one pass over the table, and their counts."""
         counts = [task.pairs.counts]
 

@@ -315,7 +315,7 @@ def cut_by_counting(partition: OrderedPartition, n_groups: int, blocks: Passes) 
     intervals = np.arange(len(again.cuts_) + 1)
     ranks = Ranks(blocks.then(_in_groups, again.cuts_, intervals, False), len(intervals))
     thresholds = ranks.at([rank_reaching(int(n), 1 - again.alpha) for n in ranks.sizes])
-    again.settle(thresholds, ranks.sizes.astype(float))
+    again.store_groups(thresholds, ranks.sizes.astype(float))
     return again
 
 

@@ -1,4 +1,4 @@
-"""PLCP with networks: every calibration, rows of every kind, and what it passes on."""
+"""PLCP with networks: every calibration, rows of every kind, devices, and modules as features."""
 
 import pickle
 
@@ -6,30 +6,38 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from skorch import NeuralNetClassifier
 from torch import nn
 from torch.utils.data import Subset, TensorDataset
 
 from bands import beta_binomial_band
 from networks import Failing, Items, Live, draw, draw_images
-from plcp import PLCP, ConformalClassifier, OrderedPartition, SplitConformal
+from plcp import PLCP, ConformalClassifier, LinearQuantile, OrderedPartition, SplitConformal
 from plcp.exceptions import InfiniteThresholdWarning
 from plcp.partitions import CollapseWarning
-from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp, one_conv, to_device
+from plcp.partitions.torch import (
+    TorchPartition,
+    TorchQuantile,
+    embed,
+    mlp,
+    one_conv,
+    small_cnn,
+    to_device,
+)
 from plcp.partitions.torch.training import ROWS_TO_READ
 from plcp.quantiles import conformal_rank
 
 # Networks of an epoch or two: one soft group may well be the likeliest everywhere.
 pytestmark = pytest.mark.filterwarnings("ignore::plcp.exceptions.CollapseWarning")
-STRUCTURES = ("ordered", "softmax")
-CALIBRATIONS = ("cross", "split", "joint")
 DRAWS = {"vectors": (draw, mlp(4)), "images": (draw_images, one_conv())}
-
-structures = pytest.mark.parametrize("structure", STRUCTURES)
-calibrations = pytest.mark.parametrize("calibration", CALIBRATIONS)
+structures = pytest.mark.parametrize("structure", ["ordered", "softmax"])
+calibrations = pytest.mark.parametrize("calibration", ["cross", "split", "joint"])
 kinds = pytest.mark.parametrize("kind", DRAWS)
 
 
@@ -73,7 +81,7 @@ def test_split_covers_in_every_learned_group(kind, structure, rng):
 
 
 @calibrations
-def test_short_for_an_ordered_partition_with_a_neural_index(calibration, rng):
+def test_short_for_an_ordered_partition_with_a_network(calibration, rng):
     X, scores = draw(rng)
     options = {"epochs": 3, "learning_rate": 0.02}
     ours = rule("ordered", calibration).fit(X, scores)
@@ -88,12 +96,11 @@ def test_short_for_an_ordered_partition_with_a_neural_index(calibration, rng):
 
 
 @structures
-@pytest.mark.parametrize("n_jobs", [2, 3])
-def test_threads_change_nothing(structure, n_jobs, rng):
+def test_threads_change_nothing(structure, rng):
     X, scores = draw(rng)
     module = nn.Sequential(mlp(4), nn.Dropout())  # draws from torch's stream in each step
     alone = rule(structure, module=module).fit(X, scores)
-    together = rule(structure, module=module).set_params(n_jobs=n_jobs).fit(X, scores)
+    together = rule(structure, module=module).set_params(n_jobs=2).fit(X, scores)
     assert_array_equal(together.predict(X), alone.predict(X))
     assert together.history_ == alone.history_
 
@@ -137,35 +144,13 @@ def test_images_of_any_kind_give_the_same_bits(structure, calibration, make, rng
 
 @structures
 @calibrations
-def test_weightless_rows_are_not_there(structure, calibration, rng):
-    X, scores = draw(rng, 300)
-    weights = np.repeat([1.0, 0.0, 1.5], 100)
-    there = weights > 0
-    ours = rule(structure, calibration).fit(X, scores, weights)
-    alone = rule(structure, calibration).fit(X[there], scores[there], weights[there])
-    assert_array_equal(ours.predict(X), alone.predict(X))
-
-
-@structures
-def test_a_fitted_rule_predicts_where_its_network_is_told(structure, rng):
+def test_every_network_of_a_rule_moves_to_the_device(structure, calibration, rng):
     X, scores = draw(rng)
-    fitted = rule(structure, "split").fit(X, scores)
+    fitted = rule(structure, calibration).fit(X, scores)
     before = fitted.predict(X)
     to_device(fitted, "cpu:0")
     assert_array_equal(fitted.predict(X), before)
-    network = fitted.partition_.regressor_ if structure == "ordered" else fitted.partition_
-    assert network.device == "cpu:0"
-    assert fitted.partition.device == "auto"  # what the rule was given stays as it is
-    network.set_params(device="gpu")
-    with pytest.raises(ValueError, match="device must be"):
-        fitted.predict(X)
-
-
-@structures
-@pytest.mark.parametrize("calibration", ["cross", "split", "joint"])
-def test_every_network_of_a_rule_is_told(structure, calibration, rng):
-    fitted = rule(structure, calibration).fit(*draw(rng))
-    to_device(fitted, "cpu:0")
+    assert fitted.partition.device == "auto"  # the parameter stays as it was given
     found = fitted.partition_
     if structure == "ordered":
         networks = found.regressor_.models_ if calibration == "cross" else [found.regressor_]
@@ -174,10 +159,43 @@ def test_every_network_of_a_rule_is_told(structure, calibration, rng):
     assert {network.device for network in networks} == {"cpu:0"}
     with pytest.raises(ValueError, match="device must be"):
         to_device(fitted, "gpu")
+    networks[0].set_params(device="gpu")
+    with pytest.raises(ValueError, match="device must be"):
+        fitted.predict(X)
+
+
+class Elsewhere(RegressorMixin, BaseEstimator):
+    """A model with a parameter of the same name."""
+
+    def __init__(self, device="theirs"):
+        self.device = device
+
+    def fit(self, X, y):
+        self.mean_ = float(np.mean(y))
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+def test_only_our_networks_are_moved(rng):
+    X, scores = draw(rng)
+    options = {"calibration": "split", "random_state": 0}
+    ours = make_pipeline(StandardScaler(), TorchQuantile(mlp(4), epochs=2))
+    fitted = PLCP(OrderedPartition(ours), 2, **options).fit(X, scores)
+    to_device(fitted, "cpu:0")
+    assert fitted.partition_.regressor_[-1].device == "cpu:0"
+    theirs = PLCP(OrderedPartition(Elsewhere()), 2, **options).fit(X, scores)
+    to_device(theirs, "cpu:0")
+    assert theirs.partition_.regressor_.device == "theirs"
 
 
 @calibrations
 def test_collapse_is_passed_on(calibration, rng):
+    """Rows or scores all alike: the same group is the likeliest for all."""
+    X, scores = np.zeros((600, 2)), rng.exponential(size=600)
+    with pytest.warns(CollapseWarning, match="holds 100% of the points"):
+        rule("softmax", calibration).fit(X, scores)
     X = rng.normal(size=(200, 2))
     with pytest.warns(CollapseWarning, match="one group of 2 holds 100%"):
         fitted = rule("softmax", calibration).fit(X, np.full(200, 5.0))
@@ -222,18 +240,6 @@ def test_trees_and_lines_refuse_images(kind, expected, rng):
     for given in (PLCP(), PLCP(calibration="split")):
         with pytest.raises(ValueError, match=expected):
             given.fit(kind(images), scores)
-
-
-@structures
-def test_missing_values_are_refused(structure, rng):
-    X, scores = draw(rng)
-    fitted = rule(structure).fit(X, scores)
-    X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="X contains NaN"):
-        rule(structure).fit(X, scores)
-    for method in ("predict", "groups", "memberships"):
-        with pytest.raises(ValueError, match="X contains NaN"):
-            getattr(fitted, method)(X)
 
 
 def test_n_groups_may_be_searched(rng):
@@ -281,3 +287,54 @@ def test_a_network_of_skorch_as_the_model(rng, threshold):
     if isinstance(threshold, SplitConformal):
         low, high = beta_binomial_band(2000, 400, conformal_rank(400, 0.1))
         assert low <= sets.contains(labels).sum() <= high
+
+
+# --- modules as features
+
+
+@pytest.fixture
+def backbone(rng):
+    images = draw_images(rng, n=8)[0]
+    torch.manual_seed(0)
+    module = nn.Sequential(one_conv(), nn.LazyLinear(3), nn.BatchNorm1d(3), nn.Dropout())
+    module(torch.tensor(images) / 255)
+    return module
+
+
+def flat(images):
+    return np.asarray(images).reshape(len(images), -1)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("kind", [np.asarray, torch.tensor, Items], ids=["array", "tensor", "data"])
+def test_embed_is_the_module_by_hand(backbone, rng, training, kind):
+    images = draw_images(rng, n=30)[0]
+    with torch.no_grad():
+        expected = backbone.eval()(torch.tensor(images).float() / 255).double().numpy()
+    backbone.train(training)
+    backbone[2].eval()  # as of a module whose statistics are frozen
+    before = [part.training for part in backbone.modules()]
+    assert_array_equal(embed(backbone, kind(images)), expected)
+    assert [part.training for part in backbone.modules()] == before
+    assert sum(before) == (len(before) - 1 if training else 0)
+
+
+def test_an_embedding_is_flat_and_its_module_may_have_no_parameters():
+    assert_array_equal(embed(nn.Identity(), np.ones((2, 3, 2, 2))), np.ones((2, 12)))
+    assert_array_equal(embed(nn.Identity(), [[1.0, 2.0]]), [[1.0, 2.0]])
+    with pytest.raises(ValueError, match="the module has no weights yet"):
+        embed(small_cnn(), np.zeros((2, 1, 8, 8)))
+
+
+def test_a_module_may_give_the_features(backbone, rng):
+    images = draw_images(rng, n=300)[0] / 255
+    labels = (images.mean(axis=(1, 2, 3)) + rng.normal(0, 0.15, size=300) > 0.5).astype(int)
+    model = make_pipeline(FunctionTransformer(flat), LogisticRegression(max_iter=5000))
+    model = FrozenEstimator(model.fit(images, labels))
+    groups = PLCP(OrderedPartition(LinearQuantile()), 2, random_state=0)
+    fitted = ConformalClassifier(model, threshold=groups, features=backbone).fit(images, labels)
+    embedded = embed(backbone, images)
+    scores = fitted.conformity_(fitted.predict_proba(images), labels)
+    direct = clone(groups).fit(embedded, scores)
+    assert_array_equal(fitted.groups(images), direct.groups(embedded))
+    assert_array_equal(fitted.thresholds_[0].predict(embedded), direct.predict(embedded))

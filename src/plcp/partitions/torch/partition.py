@@ -1,8 +1,8 @@
 """Algorithm 1 on a network: small steps on memberships h, exact steps on thresholds q."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -24,9 +24,8 @@ from plcp.partitions.torch.training import (
     Descent,
     Record,
     Sample,
-    Training,
     as_rows,
-    ask,
+    check_training,
     find_device,
     hold_out,
     imbalance,
@@ -34,10 +33,10 @@ from plcp.partitions.torch.training import (
     make_network,
     membership_loss,
     outputs_of,
+    predict_outputs,
     random_stream,
     row_shape,
     run,
-    weighted_mean,
 )
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
 
@@ -45,7 +44,7 @@ EPOCHS = 20
 
 
 class SoftmaxGroups(nn.Module):
-    """A network that gives one logit a group, and the threshold of each."""
+    """A network that gives one logit per group, and the threshold of each."""
 
     def __init__(self, network: nn.Module, n_groups: int) -> None:
         super().__init__()
@@ -64,21 +63,19 @@ class Algorithm:
 
     groups: SoftmaxGroups
     learn: Sample
-    plan: Training
+    options: Any  # the TorchPartition to fit
     rng: np.random.RandomState
-    alpha: float
-    balance: float
 
-    def run(self, hold: Sample | None, *, joint: bool, warm: bool) -> list[Record]:
-        """Alternate epochs on h with exact q-steps, or (``joint``) descend on both at once."""
+    def run(self, hold: Sample | None) -> list[Record]:
+        """Alternate epochs on h with exact q-steps, or descend on both at once ("joint")."""
         scores, weights = self.learn.array(), self.learn.weights.double().numpy()
-        m = len(self.groups.thresholds)
-        self._set(start_thresholds(scores, weights, m, self.alpha))
-        if warm:
+        m, joint = len(self.groups.thresholds), self.options.descent == "joint"
+        self._set(start_thresholds(scores, weights, m, self.options.alpha))
+        if self.options.start == "bins":
             self.teach_bins()
             self.threshold_step()
         self.groups.thresholds.requires_grad_(joint)
-        descent = self._descent(self.plan)
+        descent = Descent(self.groups, self.options, len(self.learn), self.rng, EPOCHS)
 
         def one_epoch() -> Record:
             found = {"loss": descent.epoch(self.learn.X, self.loss)}
@@ -88,7 +85,8 @@ class Algorithm:
                 found["held_out"] = self.objective(hold)
             return found
 
-        return run(self.groups, descent.epochs, one_epoch, self.plan)
+        verbose = self.options.verbose
+        return run(self.groups, descent.epochs, descent.patience, one_epoch, verbose=verbose)
 
     def teach_bins(self) -> None:
         """One epoch of predicting which of m equal parts of all scores a row's score is in."""
@@ -98,34 +96,37 @@ class Algorithm:
 
         def loss(logits: Tensor, rows: IntArray, progress: float) -> Tensor:
             target, weights = bins[rows].to(logits.device), self.learn.at(rows, logits.device)[1]
-            return weighted_mean(cross_entropy(logits, target, reduction="none"), weights)
+            return (cross_entropy(logits, target, reduction="none") * weights).mean()
 
-        self._descent(replace(self.plan, schedule="constant")).epoch(self.learn.X, loss)
+        n, steady = len(self.learn), "constant"
+        descent = Descent(self.groups, self.options, n, self.rng, EPOCHS, schedule=steady)
+        descent.epoch(self.learn.X, loss)
 
     def threshold_step(self) -> None:
         """Exact q-step over all rows; a group without weight keeps the threshold it has."""
         sample, old = self.learn, self.thresholds()
         mass = self.memberships(sample) * sample.weights.double().numpy()[:, None]
-        found = weighted_quantiles(sample.array(), mass, 1 - self.alpha)
+        found = weighted_quantiles(sample.array(), mass, 1 - self.options.alpha)
         self._set(np.where(np.isnan(found), old, found))
 
     def loss(self, logits: Tensor, rows: IntArray, progress: float) -> Tensor:
         """Objective on a batch, and a term against collapse that is gone when descent ends."""
         scores, weights = self.learn.at(rows, logits.device)
-        value = membership_loss(logits, self.groups.thresholds, scores, weights, self.alpha)
-        penalty = imbalance(logits, weights) if self.balance > 0 else 0.0
-        return value / self.unit + self.balance * (1 - progress) * penalty
+        alpha, balance = self.options.alpha, self.options.balance
+        value = membership_loss(logits, self.groups.thresholds, scores, weights, alpha)
+        penalty = imbalance(logits, weights) if balance > 0 else 0.0
+        return value / self.unit + balance * (1 - progress) * penalty
 
     def objective(self, sample: Sample) -> float:
         """Objective on a sample."""
-        losses = pinball_loss(self.thresholds(), sample.array()[:, None], self.alpha)
+        losses = pinball_loss(self.thresholds(), sample.array()[:, None], self.options.alpha)
         expected = (self.memberships(sample) * losses).sum(axis=1)
         return float(np.average(expected, weights=sample.weights)) / self.unit
 
     def memberships(self, sample: Sample) -> FloatArray:
         """Memberships of the rows of a sample."""
-        device = find_device(self.plan.device)
-        with np.errstate(invalid="ignore"):  # logits that are not finite: `run` tells of them
+        device = find_device(self.options.device)
+        with np.errstate(invalid="ignore"):  # logits that are not finite: `run` raises for them
             return softmax(outputs_of(self.groups.to(device), sample.X, device), axis=1)
 
     def thresholds(self) -> FloatArray:
@@ -135,10 +136,7 @@ class Algorithm:
     @cached_property
     def unit(self) -> float:
         """Split's loss, so that the weight of the term against collapse means the same anywhere."""
-        return self.learn.split_loss(self.alpha)
-
-    def _descent(self, plan: Training) -> Descent:
-        return Descent(self.groups, plan, len(self.learn), self.rng, EPOCHS)
+        return self.learn.split_loss(self.options.alpha)
 
     def _set(self, thresholds: FloatArray) -> None:
         with torch.no_grad():
@@ -174,25 +172,25 @@ REMEDY = 'keep start="bins" and balance=0.1, or take structure="ordered"'
 
 
 class TorchPartition(Partition):
-    """Groups of inputs, images included, that a network tells apart.
+    """Groups of inputs, images included, that a network learns to distinguish.
 
     ``structure="ordered"``: one regressor, trained on the pinball loss and cut into intervals;
-    short
-    for ``OrderedPartition(TorchQuantile(module, ...), n_groups)``, which is what ``PLCP`` uses.
+    short for ``OrderedPartition(TorchQuantile(module, ...), n_groups)``, which is what ``PLCP``
+    uses.
 
-    ``structure="softmax"``: the paper's Algorithm 1. h(x) is the softmax of one output a group, and
-    mean_j Σ_i h_i(x_j) ℓ_α(q_i, s_j) is descended in small batches on the network, with thresholds
-    q set to exact weighted quantiles after each epoch ("alternating") or descended on too
-    ("joint"). Taken at its word it may collapse, on images within some tens of steps: the group
-    whose threshold is best for all takes all rows, and no gradient is left. Two things keep
-    groups alive: an epoch of predicting in which of m equal parts of all scores a row's score lies
-    (``start="bins"``), and a term for equal shares that is gone when descent ends (``balance``). A
-    ``CollapseWarning`` tells when one group holds more than 95 %.
+    ``structure="softmax"``: the paper's Algorithm 1. h(x) is the softmax of one output per group,
+    and mean_j Σ_i h_i(x_j) ℓ_α(q_i, s_j) is descended in small batches on the network, with
+    thresholds q set to exact weighted quantiles after each epoch ("alternating") or descended on
+    too ("joint"). Without further measures it may collapse, on images within some tens of steps:
+    the group whose threshold is best for all takes all rows, and no gradient is left. Two things
+    keep groups alive: an epoch of predicting in which of m equal parts of all scores a row's score
+    lies (``start="bins"``), and a term for equal shares that is gone when descent ends
+    (``balance``). A ``CollapseWarning`` is given when one group holds more than 95 %.
 
     Parameters
     ----------
     module : torch.nn.Module or None, default=None
-        As in `TorchQuantile`; with ``head=False`` it gives one logit a group.
+        As in `TorchQuantile`; with ``head=False`` it gives one logit per group.
     n_groups : int, default=8
         Number of groups m.
     structure : {"ordered", "softmax"}, default="ordered"
@@ -295,18 +293,26 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn groups and thresholds from rows ``X`` and scores ``y``."""
-        plan = self._check_options()
+        check_option("structure", self.structure, STRUCTURES)
+        check_option("descent", self.descent, DESCENTS)
+        check_option("start", self.start, STARTS)
+        if not is_number(self.balance) or not 0 <= self.balance < np.inf:
+            raise ValueError(f"balance must be a number, not below zero, got {self.balance!r}")
+        check_training(self)
         X, scores, given = self._check_fit(X, y, sample_weight)
         if self.structure == "ordered":
-            return self._adopt(self.spelled_out().fit(X, scores, given))
+            self.partition_ = cast(OrderedPartition, self.spelled_out().fit(X, scores, given))
+            for name in ("thresholds_", "group_sizes_", "history_"):
+                setattr(self, name, getattr(self.partition_, name))
+            return self
         X, weights = as_rows(X), np.ones(len(scores)) if given is None else given
-        groups = self._learn(X, scores, weights, plan)
+        groups = self._learn(X, scores, weights)
         self.network_ = groups.cpu().eval()
         memberships = self._raw(X)
         found = weighted_quantiles(scores, memberships * weights[:, None], 1 - self.alpha)
         last = self.scale_.invert(groups.thresholds.detach().double().numpy())
         thresholds = np.where(np.isnan(found), last, found)
-        self.settle(thresholds, weights @ memberships, least=weights.mean())
+        self.store_groups(thresholds, weights @ memberships, least=weights.mean())
         warn_if_collapsed(self.group_sizes_, self.n_groups, REMEDY)
         return self
 
@@ -333,47 +339,27 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
         regressor = TorchQuantile(**{name: getattr(self, name) for name in sorted(shared)})
         return OrderedPartition(regressor, self.n_groups, alpha=self.alpha)
 
-    def _adopt(self, partition: OrderedPartition) -> Self:
-        self.partition_ = partition
-        self.thresholds_, self.group_sizes_ = partition.thresholds_, partition.group_sizes_
-        self.history_ = partition.history_
-        return self
-
     def _on_device(self) -> OrderedPartition:
         """Return the fitted ordered partition, on the device to compute on."""
         self.partition_.regressor_.set_params(device=self.device)
         return self.partition_
 
-    def _learn(
-        self, X: Any, scores: FloatArray, weights: FloatArray, plan: Training
-    ) -> SoftmaxGroups:
+    def _learn(self, X: Any, scores: FloatArray, weights: FloatArray) -> SoftmaxGroups:
         """Run Algorithm 1 from a fresh network."""
-        level = 1 - self.alpha
-        by_rank, by_unit = rank_scale(scores, weights), unit_scale(scores, weights, level)
-        self.scale_ = by_rank if self.ranks else by_unit
+        by_rank = self.ranks
+        self.scale_ = (
+            rank_scale(scores, weights) if by_rank else unit_scale(scores, weights, 1 - self.alpha)
+        )
         rng = check_random_state(self.random_state)
         with random_stream(rng.randint(np.iinfo(np.int32).max)):
-            learn, hold = hold_out(Sample.of(X, self.scale_(scores), weights), plan, rng)
-            network = make_network(
-                self.module, learn.X, self.n_groups, head=self.head, standardise=self.standardize
-            )
+            learn, hold = hold_out(Sample.of(X, self.scale_(scores), weights), self, rng)
+            groups = SoftmaxGroups(make_network(self, learn.X, self.n_groups), self.n_groups)
             self._row_shape = row_shape(learn.X)
-            groups = SoftmaxGroups(network, self.n_groups)
-            algorithm = Algorithm(groups, learn, plan, rng, self.alpha, self.balance)
-            joint, warm = self.descent == "joint", self.start == "bins"
-            self.history_ = algorithm.run(hold, joint=joint, warm=warm)
+            self.history_ = Algorithm(groups, learn, self, rng).run(hold)
         return groups
 
     def _raw(self, X: Any) -> FloatArray:
-        return softmax(ask(self.network_, X, self.device, self._row_shape), axis=1)
-
-    def _check_options(self) -> Training:
-        check_option("structure", self.structure, STRUCTURES)
-        check_option("descent", self.descent, DESCENTS)
-        check_option("start", self.start, STARTS)
-        if not is_number(self.balance) or not 0 <= self.balance < np.inf:
-            raise ValueError(f"balance must be a number, not below zero, got {self.balance!r}")
-        return Training.of(self)
+        return softmax(predict_outputs(self.network_, X, self.device, self._row_shape), axis=1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

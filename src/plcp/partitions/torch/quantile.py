@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
+from torch import Tensor
 
 from plcp._base import Estimator
 from plcp._options import check_share
@@ -18,18 +18,18 @@ from plcp.partitions.torch.training import (
     Descent,
     Record,
     Sample,
-    Training,
     as_rows,
-    ask,
+    check_training,
     hold_out,
     make_network,
     outputs_of,
     pinball,
+    predict_outputs,
     random_stream,
     row_shape,
     run,
-    weighted_mean,
 )
+from plcp.partitions.tree import ranks
 from plcp.quantiles import FloatArray, IntArray, weighted_quantiles
 
 
@@ -57,26 +57,25 @@ def rank_scale(scores: FloatArray, weights: FloatArray) -> Scale:
     >>> rank_scale(np.array([1.0, 5.0, 5.0, 1000.0]), np.ones(4))(np.array([1.0, 5.0, 1000.0]))
     array([0.125, 0.5  , 0.875])
     """
-    distinct, place = np.unique(scores, return_inverse=True)
-    mass = np.bincount(place, weights)
-    ranks = (np.cumsum(mass) - mass / 2) / mass.sum()
+    distinct, rows = np.unique(scores, return_index=True)
+    values = ranks(scores, weights)[rows]
     if len(distinct) == 1:  # any slope will do
         step = np.maximum(1.0, abs(distinct))
-        return Scale(np.append(distinct, distinct + step), np.append(ranks, ranks + 1.0))
-    return Scale(distinct, ranks)
+        return Scale(np.append(distinct, distinct + step), np.append(values, values + 1.0))
+    return Scale(distinct, values)
 
 
-def unit_scale(scores: FloatArray, weights: FloatArray, level: float) -> Scale:
-    """Map the quantile at ``level`` to zero, and the median distance from it to one.
+def unit_scale(scores: FloatArray, weights: FloatArray, quantile: float) -> Scale:
+    """Map the quantile to zero, and the median distance from it to one.
 
     The median, for a single score may be a million times as large as all others.
 
     Examples
     --------
-    >>> unit_scale(np.array([0.0, 1.0, 3.0]), np.ones(3), level=0.5)(np.array([1.0, 3.0]))
+    >>> unit_scale(np.array([0.0, 1.0, 3.0]), np.ones(3), quantile=0.5)(np.array([1.0, 3.0]))
     array([0., 2.])
     """
-    centre = weighted_quantiles(scores, weights[:, None], level)[0]
+    centre = weighted_quantiles(scores, weights[:, None], quantile)[0]
     distances = abs(scores - centre)
     spread = weighted_quantiles(distances, weights[:, None], 0.5)[0]
     if centre + spread == centre:  # most scores are one
@@ -108,11 +107,11 @@ class TorchQuantile(RegressorMixin, Estimator):
     Parameters
     ----------
     module : torch.nn.Module or None, default=None
-        Gives one vector a row. It is copied, and its weights are where training starts, so a
+        Gives one vector per row. It is copied, and its weights are where training starts, so a
         trained one is fine-tuned; freeze what shall stay by ``requires_grad_(False)``. None:
         ``mlp(200, 100)`` for vectors, ``small_cnn()`` for images, drawn from ``random_state``.
     quantile : float or None, default=None
-        The level. None means 0.5 for an estimator fitted alone; inside a partition it means
+        Which quantile. None means 0.5 for an estimator fitted alone; inside a partition it means
         1 - alpha, which the partition sets.
     head : bool, default=True
         Put a linear layer on top of the module. False: the module has one output itself.
@@ -126,7 +125,7 @@ class TorchQuantile(RegressorMixin, Estimator):
     schedule : {"cosine", "constant"}, default="cosine"
         How the learning rate goes on; "cosine" ends at zero.
     batch_size : int or "auto", default="auto"
-        Rows a step; "auto": 128, or all where there are fewer.
+        Rows per step; "auto": 128, or all where there are fewer.
     epochs : int or "auto", default="auto"
         Most passes over the rows; "auto": six, or as many as make 450 steps.
     early_stopping : bool, default=True
@@ -142,7 +141,7 @@ class TorchQuantile(RegressorMixin, Estimator):
         Run the network in bfloat16 while it learns.
     device : {"auto", "cpu", "cuda", "mps", ...}, default="auto"
         Where to compute; "auto": CUDA or MPS where there is one. A fitted estimator lives on the
-        CPU, pickles, and predicts where ``set_params(device=...)`` says.
+        CPU, pickles, and predicts on the device that ``set_params(device=...)`` sets.
     random_state : int, RandomState or None
         Seed of new weights, batches and held-out rows: two runs on a CPU, with as many threads, are
         the same to the bit. torch's global stream is left as it was.
@@ -212,22 +211,20 @@ class TorchQuantile(RegressorMixin, Estimator):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train the network on rows ``X`` and scores ``y``."""
-        plan = Training.of(self)
-        level = check_share("quantile", 0.5 if self.quantile is None else self.quantile)
+        check_training(self)
+        quantile = check_share("quantile", 0.5 if self.quantile is None else self.quantile)
         checked = check_pairs(self, X, y, sample_weight, allow_nan=False)
         X, scores, given = drop_weightless(*checked)
         weights = np.ones(len(scores)) if given is None else given
-        self.scale_ = unit_scale(scores, weights, level)
+        self.scale_ = unit_scale(scores, weights, quantile)
         rng = check_random_state(self.random_state)
         with random_stream(rng.randint(np.iinfo(np.int32).max)):
             sample = Sample.of(as_rows(X), self.scale_(scores), weights)
-            learn, hold = hold_out(sample, plan, rng)
-            network = make_network(
-                self.module, learn.X, 1, head=self.head, standardise=self.standardize
-            )
+            learn, hold = hold_out(sample, self, rng)
+            network = make_network(self, learn.X, 1)
             self._row_shape = row_shape(learn.X)
-            descent = Descent(network, plan, len(learn), rng, EPOCHS)
-            self.history_ = descend_pinball(descent, learn, hold, 1 - level)
+            descent = Descent(network, self, len(learn), rng, EPOCHS)
+            self.history_ = descend_pinball(descent, learn, hold, 1 - quantile)
         self.network_ = network.cpu().eval()
         return self
 
@@ -235,9 +232,8 @@ class TorchQuantile(RegressorMixin, Estimator):
         """Return the quantile of the score of each row."""
         check_is_fitted(self, "network_")
         X = check_features(self, X, reset=False, allow_nan=False)
-        return self.scale_.invert(
-            ask(self.network_, as_rows(X), self.device, self._row_shape)[:, 0]
-        )
+        outputs = predict_outputs(self.network_, as_rows(X), self.device, self._row_shape)
+        return self.scale_.invert(outputs[:, 0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -253,18 +249,15 @@ def descend_pinball(
 
     def loss(outputs: Tensor, rows: IntArray, progress: float) -> Tensor:
         scores, weights = learn.at(rows, outputs.device)
-        return weighted_mean(pinball(outputs[:, 0], scores, alpha), weights)
+        return (pinball(outputs[:, 0], scores, alpha) * weights).mean()
 
     def one_epoch() -> Record:
         found = {"loss": descent.epoch(learn.X, loss)}
         if hold is not None:
-            found["held_out"] = held_out_pinball(descent.network, hold, alpha, descent.device)
+            outputs = torch.from_numpy(outputs_of(descent.network, hold.X, descent.device)[:, 0])
+            losses = pinball(outputs, hold.scores, alpha)
+            found["held_out"] = float((losses * hold.weights).mean())
         return found
 
-    return run(descent.network, descent.epochs, one_epoch, descent.plan)
-
-
-def held_out_pinball(network: nn.Module, hold: Sample, alpha: float, device: torch.device) -> float:
-    """Mean pinball loss of a network's outputs on a sample."""
-    outputs = torch.from_numpy(outputs_of(network, hold.X, device)[:, 0])
-    return float(weighted_mean(pinball(outputs, hold.scores, alpha), hold.weights))
+    verbose = descent.options.verbose
+    return run(descent.network, descent.epochs, descent.patience, one_epoch, verbose=verbose)

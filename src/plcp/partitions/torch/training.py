@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from threading import RLock
@@ -41,17 +41,12 @@ def pinball(threshold: Tensor, scores: Tensor, alpha: float) -> Tensor:
     return torch.maximum(alpha * excess, (alpha - 1) * excess)
 
 
-def weighted_mean(values: Tensor, weights: Tensor) -> Tensor:
-    """Mean of ``values`` that are worth 1 on average over all batches."""
-    return (values * weights).mean()
-
-
 def membership_loss(
     logits: Tensor, thresholds: Tensor, scores: Tensor, weights: Tensor, alpha: float
 ) -> Tensor:
     """Mean over rows of Σ_i h_i(x) ℓ_α(q_i, s), h the softmax of the logits."""
     losses = pinball(thresholds, scores[:, None], alpha)
-    return weighted_mean((logits.softmax(dim=1) * losses).sum(dim=1), weights)
+    return ((logits.softmax(dim=1) * losses).sum(dim=1) * weights).mean()
 
 
 def imbalance(logits: Tensor, weights: Tensor) -> Tensor:
@@ -104,17 +99,12 @@ def to_device(fitted: Any, name: str) -> None:
     find_device(name)
     if type(fitted).__module__.startswith(__package__):
         fitted.set_params(device=name)
-    for part in _learned_parts(fitted):
+    learned = [value for key, value in vars(fitted).items() if key.endswith("_")]
+    parts = [part for value in learned for part in (value if isinstance(value, list) else [value])]
+    for part in [step for _, step in fitted.steps] if isinstance(fitted, Pipeline) else parts:
         ours = type(part).__module__.startswith("plcp.")  # others may have devices of their own
         if isinstance(part, Pipeline) or (ours and isinstance(part, BaseEstimator)):
             to_device(part, name)
-
-
-def _learned_parts(fitted: Any) -> list[Any]:
-    if isinstance(fitted, Pipeline):
-        return [step for _, step in fitted.steps]
-    learned = [value for key, value in vars(fitted).items() if key.endswith("_")]
-    return [part for value in learned for part in (value if isinstance(value, list) else [value])]
 
 
 def is_there(kind: str) -> bool:
@@ -134,19 +124,14 @@ def as_rows(X: Any) -> Any:
     """Return X in a form that `read` reads: a data set as it is, all else as an array."""
     if is_dataset(X):
         return X
-    if is_frame(X):
-        _check_numbers(X)
-    with naming_the_boosted_regressor() if np.ndim(X) <= 2 else nullcontext():
-        return check_array(plain(X), allow_nd=True, dtype="numeric", input_name="X")
-
-
-def _check_numbers(frame: Any) -> None:
-    for name in frame.columns:
-        if np.asarray(frame[name]).dtype.kind not in "biuf":
+    for name in X.columns if is_frame(X) else ():
+        if np.asarray(X[name]).dtype.kind not in "biuf":
             raise ValueError(
                 f"column {name!r} of X holds no numbers: encode it first, in a pipeline before the "
                 "network, or use the default regressor, which takes categories, text and dates"
             )
+    with naming_the_boosted_regressor() if np.ndim(X) <= 2 else nullcontext():
+        return check_array(plain(X), allow_nd=True, dtype="numeric", input_name="X")
 
 
 def read(X: Any, rows: IntArray) -> Tensor:
@@ -171,24 +156,19 @@ def read(X: Any, rows: IntArray) -> Tensor:
             )
     else:
         block = torch.as_tensor(np.ascontiguousarray(X[rows]))
-    return as_floats(block)
+    if block.ndim == 2 or block.is_floating_point():
+        return block.float()
+    if block.dtype != torch.uint8:
+        raise ValueError(
+            f"images of {block.dtype} have no known range: give bytes (uint8), which are "
+            "scaled to [0, 1], or floats"
+        )
+    return block.float() / 255
 
 
 def row_shape(X: Any) -> tuple[int, ...]:
     """Shape of a row, as the first one has it."""
     return tuple(read(X, np.zeros(1, dtype=int)).shape[1:])
-
-
-def as_floats(block: Tensor) -> Tensor:
-    """Return a block of rows in single precision."""
-    if block.ndim > 2 and not block.is_floating_point():
-        if block.dtype != torch.uint8:
-            raise ValueError(
-                f"images of {block.dtype} have no known range: give bytes (uint8), which are "
-                "scaled to [0, 1], or floats"
-            )
-        return block.float() / 255
-    return block.float()
 
 
 def in_order(X: Any, device: torch.device) -> Iterator[Tensor]:
@@ -206,18 +186,6 @@ def shuffled(n: int, batch_size: int, rng: np.random.RandomState) -> Iterator[In
         rows = order[start : start + batch_size]
         if start == 0 or 2 * len(rows) >= batch_size:
             yield rows
-
-
-def batches_in(n: int, batch_size: int) -> int:
-    """Number of batches of an epoch.
-
-    Examples
-    --------
-    >>> batches_in(300, 128), batches_in(330, 128), batches_in(50, 128)
-    (2, 3, 1)
-    """
-    whole, rest = divmod(n, batch_size)
-    return max(1, whole + (2 * rest >= batch_size))
 
 
 def moments(X: Any) -> tuple[Tensor, Tensor]:
@@ -318,52 +286,48 @@ class Standardise(nn.Module):
         return (x - self.get_buffer("mean").view(shape)) / self.get_buffer("spread").view(shape)
 
 
-def make_network(
-    module: nn.Module | None, X: Any, width: int, *, head: bool, standardise: bool
-) -> nn.Sequential:
-    """Return a network with ``width`` outputs that takes rows of X as they come.
+def make_network(options: Any, X: Any, width: int) -> nn.Sequential:
+    """Return the network of an estimator, with ``width`` outputs, that takes rows of X.
 
-    None: ``mlp(200, 100)`` for vectors, ``small_cnn()`` for images. Draws the weights that are not
-    there yet.
+    Draws the weights that are not there yet.
     """
     rows = read(X, np.arange(2) % len(X))  # two: some layers refuse a batch of one
+    module = options.module
     if module is None:
         module = mlp(200, 100) if rows.ndim == 2 else small_cnn()
     if not isinstance(module, nn.Module):
         raise TypeError(f"module must be a torch.nn.Module or None, got {module!r}")
-    layers: list[nn.Module] = [Standardise(*moments(X))] if standardise else []
+    layers: list[nn.Module] = [Standardise(*moments(X))] if options.standardize else []
     network = nn.Sequential(*layers, deepcopy(module).float()).eval()
-    found = _first_outputs(network, rows)
+    try:
+        with torch.no_grad():
+            found: Any = network(rows)
+    except (RuntimeError, TypeError, ValueError) as error:
+        shape = tuple(rows.shape[1:])
+        raise ValueError(f"the module cannot take rows of shape {shape}: {error}") from error
     if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != len(rows):
-        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise ValueError(
-            f"the module must give one vector a row, shape (2, k) for two rows of shape "
-            f"{tuple(rows.shape[1:])}, got {shape}: add nn.Flatten(), and a channel "
+            f"the module must give one vector per row, shape (2, k) for two rows of shape "
+            f"{tuple(rows.shape[1:])}, got {got}: add nn.Flatten(), and a channel "
             "axis to images, X[:, None]"
         )
-    if head:
+    if options.head:
         network.append(nn.Linear(found.shape[1], width))
     elif found.shape[1] != width:
         raise ValueError(
-            f"the module gives {found.shape[1]} outputs a row, but {width} are needed: change its "
-            "last layer or n_groups, or set head=True, which puts a linear layer on top"
+            f"the module gives {found.shape[1]} outputs per row, but {width} are needed: change "
+            "its last layer or n_groups, or set head=True, which puts a linear layer on top"
         )
     if not any(p.requires_grad for p in network.parameters()):
         raise ValueError("every parameter is frozen: set head=True, or let some of them learn")
     return network
 
 
-def _first_outputs(network: nn.Module, rows: Tensor) -> Any:
-    try:
-        with torch.no_grad():
-            return network(rows)
-    except (RuntimeError, TypeError, ValueError) as error:
-        shape = tuple(rows.shape[1:])
-        raise ValueError(f"the module cannot take rows of shape {shape}: {error}") from error
-
-
-def ask(network: nn.Module, X: Any, device_name: str, fitted_shape: tuple[int, ...]) -> FloatArray:
-    """Outputs for all rows, computed on a device; the network itself stays on the CPU."""
+def predict_outputs(
+    network: nn.Module, X: Any, device_name: str, fitted_shape: tuple[int, ...]
+) -> FloatArray:
+    """Finite outputs for all rows, computed on a device; the network itself stays on the CPU."""
     given = row_shape(X)
     if given != fitted_shape:
         raise ValueError(f"rows have shape {given}, but the network was fitted on {fitted_shape}")
@@ -372,11 +336,11 @@ def ask(network: nn.Module, X: Any, device_name: str, fitted_shape: tuple[int, .
     outputs = outputs_of(there, X, device)
     fault = first_not_finite(outputs.sum(axis=1))
     if fault:
-        raise ValueError(f"the network gives {fault}: look for NaN or huge numbers in that row")
+        raise ValueError(f"the network gives {fault}: check that row for NaN or huge numbers")
     return outputs
 
 
-# Fused steps are a third of the time of one step a tensor, on small networks.
+# Fused steps are a third of the time of one step per tensor, on small networks.
 OPTIMIZERS = {
     "adam": partial(torch.optim.Adam, fused=True),
     "adamw": partial(torch.optim.AdamW, fused=True),
@@ -387,87 +351,29 @@ LARGEST_BATCH = 128
 LEAST_STEPS, LEAST_PATIENCE = 450, 3
 
 
-@dataclass(frozen=True)
-class Training:
-    """Options of a descent; `TorchQuantile` says what each of them means."""
-
-    optimizer: Any
-    learning_rate: float
-    schedule: str
-    batch_size: int | str
-    epochs: int | str
-    early_stopping: bool
-    validation_fraction: float
-    patience: int | str
-    clip_norm: float | None
-    mixed_precision: bool
-    device: str
-    verbose: bool
-
-    @classmethod
-    def of(cls, estimator: Any) -> Self:
-        """Return the options of an estimator, checked."""
-        plan = cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
-        plan._check()
-        return plan
-
-    def _check(self) -> None:
-        if not callable(self.optimizer):
-            check_option("optimizer", self.optimizer, tuple(OPTIMIZERS))
-        check_option("schedule", self.schedule, SCHEDULES)
-        check_share("validation_fraction", self.validation_fraction)
-        for name in ("batch_size", "epochs", "patience"):
-            if getattr(self, name) != "auto":
-                check_count(name, getattr(self, name), 1)
-        for name in ("early_stopping", "mixed_precision"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        _check_positive("learning_rate", self.learning_rate)
-        if self.clip_norm is not None:
-            _check_positive("clip_norm", self.clip_norm)
-        find_device(self.device)
-
-    def make_optimizer(self, parameters: list[Any]) -> torch.optim.Optimizer:
-        """Return the optimiser of some parameters."""
-        make: Any = OPTIMIZERS.get(self.optimizer, self.optimizer)
-        return make(parameters, lr=self.learning_rate)
-
-    def rate(self, progress: float) -> float:
-        """Learning rate when a share of all steps is done."""
-        if self.schedule == "constant":
-            return self.learning_rate
-        return float(self.learning_rate * (1 + np.cos(np.pi * progress)) / 2)
-
-    def batch_for(self, n: int) -> int:
-        """Rows in a batch of n: 128, or all where there are fewer."""
-        if self.batch_size == "auto":
-            return min(LARGEST_BATCH, n)
-        if int(self.batch_size) > n:
-            raise ValueError(
-                f"batch_size = {self.batch_size} is larger than the {n} rows to learn from: "
-                "give a smaller one, or 'auto'"
-            )
-        return int(self.batch_size)
-
-    def epochs_for(self, n: int, least: int) -> int:
-        """Passes over n rows; "auto": at least so many, and enough for 450 steps."""
-        if self.epochs == "auto":
-            return max(least, -(-LEAST_STEPS * self.batch_for(n) // n))
-        return int(self.epochs)
-
-    def patience_for(self, epochs: int) -> int:
-        """Epochs to wait for a better one: a quarter of all, for an epoch may be but two steps."""
-        return max(LEAST_PATIENCE, epochs // 4) if self.patience == "auto" else int(self.patience)
+def check_training(options: Any) -> None:
+    """Raise for options of training that are out of range; `TorchQuantile` documents them."""
+    if not callable(options.optimizer):
+        check_option("optimizer", options.optimizer, tuple(OPTIMIZERS))
+    check_option("schedule", options.schedule, SCHEDULES)
+    check_share("validation_fraction", options.validation_fraction)
+    for name in ("batch_size", "epochs", "patience"):
+        if getattr(options, name) != "auto":
+            check_count(name, getattr(options, name), 1)
+    for name in ("early_stopping", "mixed_precision"):
+        if not isinstance(getattr(options, name), bool):
+            raise ValueError(f"{name} must be True or False, got {getattr(options, name)!r}")
+    for name in ("learning_rate", "clip_norm"):
+        value = getattr(options, name)
+        is_positive = is_number(value) and 0 < value < np.inf
+        if not is_positive and (name, value) != ("clip_norm", None):
+            raise ValueError(f"{name} must be a positive number, got {value!r}")
+    find_device(options.device)
 
 
 def is_number(value: Any) -> bool:
     """Whether this is a real number, and no truth value."""
     return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _check_positive(name: str, value: Any) -> None:
-    if not is_number(value) or not 0 < value < np.inf:
-        raise ValueError(f"{name} must be a positive number, got {value!r}")
 
 
 LEAST_ROWS = 20  # below which none can be spared
@@ -509,13 +415,13 @@ class Sample:
 
 
 def hold_out(
-    sample: Sample, plan: Training, rng: np.random.RandomState
+    sample: Sample, options: Any, rng: np.random.RandomState
 ) -> tuple[Sample, Sample | None]:
-    """Rows to learn from, and rows to stop by if that is asked for."""
-    if not plan.early_stopping or len(sample) < LEAST_ROWS:
+    """Rows to learn from, and rows to stop by with ``early_stopping``."""
+    if not options.early_stopping or len(sample) < LEAST_ROWS:
         return sample, None
     sets = row_sets(sample.X, sample.array())
-    learn, hold = split_rows(sets, plan.validation_fraction, rng)
+    learn, hold = split_rows(sets, options.validation_fraction, rng)
     return sample.take(learn), sample.take(hold)
 
 
@@ -534,17 +440,44 @@ def random_stream(seed: int) -> Iterator[None]:
 
 
 class Descent:
-    """Epochs of small steps on the parameters of a network."""
+    """Epochs of small steps on the parameters of a network.
+
+    ``options`` is the estimator to fit; ``least_epochs`` its epochs where they are "auto", unless
+    450 steps take more.
+    """
 
     def __init__(
-        self, network: nn.Module, plan: Training, n: int, rng: np.random.RandomState, epochs: int
+        self,
+        network: nn.Module,
+        options: Any,
+        n: int,
+        rng: np.random.RandomState,
+        least_epochs: int,
+        *,
+        schedule: str | None = None,
     ) -> None:
-        self.network, self.plan, self.n, self.rng = network, plan, n, rng
-        self.device = find_device(plan.device)
-        self.batch_size, self.epochs = plan.batch_for(n), plan.epochs_for(n, epochs)
-        self.steps, self.step = self.epochs * batches_in(n, self.batch_size), 0
+        self.network, self.options, self.n, self.rng = network, options, n, rng
+        self.schedule = options.schedule if schedule is None else schedule
+        self.device = find_device(options.device)
+        is_auto = options.batch_size == "auto"
+        self.batch_size = min(LARGEST_BATCH, n) if is_auto else int(options.batch_size)
+        if self.batch_size > n:
+            raise ValueError(
+                f"batch_size = {self.batch_size} is larger than the {n} rows to learn from: "
+                "give a smaller one, or 'auto'"
+            )
+        enough = max(least_epochs, -(-LEAST_STEPS * self.batch_size // n))
+        self.epochs = enough if options.epochs == "auto" else int(options.epochs)
+        # a quarter of all, for an epoch may be but two steps
+        enough = max(LEAST_PATIENCE, self.epochs // 4)
+        self.patience = enough if options.patience == "auto" else int(options.patience)
+        whole, rest = divmod(n, self.batch_size)
+        batches = max(1, whole + (2 * rest >= self.batch_size))
+        self.steps, self.step = self.epochs * batches, 0
         network.to(self.device)
-        self.optimizer = plan.make_optimizer([p for p in network.parameters() if p.requires_grad])
+        make: Any = OPTIMIZERS.get(options.optimizer, options.optimizer)
+        learning = [p for p in network.parameters() if p.requires_grad]
+        self.optimizer = make(learning, lr=options.learning_rate)
 
     def epoch(self, X: Any, loss_of: Loss) -> float:
         """Pass once over the rows; mean over batches of ``loss_of(outputs, rows, progress)``."""
@@ -554,33 +487,38 @@ class Descent:
                 part.eval()  # what is frozen keeps its statistics too
         batches = shuffled(self.n, self.batch_size, self.rng)
         losses = [self._descend(read(X, rows), rows, loss_of) for rows in batches]
-        return float(np.mean(losses)) if self._is_sound(X) else np.nan
-
-    def _is_sound(self, X: Any) -> bool:
-        """Whether outputs are numbers after the last step too, whose loss is not known."""
         some = read(X, np.arange(self.batch_size)).to(self.device)
         self.network.eval()
-        with torch.inference_mode():
-            return bool(self.network(some).isfinite().all())
+        with torch.inference_mode():  # after the last step, whose loss is not known
+            is_finite = bool(self.network(some).isfinite().all())
+        return float(np.mean(losses)) if is_finite else np.nan
 
     def _descend(self, block: Tensor, rows: IntArray, loss_of: Loss) -> float:
-        progress = min(self.step / self.steps, 1.0)
+        options, progress = self.options, min(self.step / self.steps, 1.0)
+        rate = options.learning_rate
+        if self.schedule == "cosine":
+            rate = float(rate * (1 + np.cos(np.pi * progress)) / 2)
         for group in self.optimizer.param_groups:
-            group["lr"] = self.plan.rate(progress)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.plan.mixed_precision):
+            group["lr"] = rate
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=options.mixed_precision):
             outputs = self.network(block.to(self.device))
         loss = loss_of(outputs.float(), rows, progress)
         self.optimizer.zero_grad()
         loss.backward()
-        if self.plan.clip_norm is not None:
-            nn.utils.clip_grad_norm_(self.network.parameters(), self.plan.clip_norm)
+        if options.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.network.parameters(), options.clip_norm)
         self.optimizer.step()
         self.step += 1
         return float(loss.detach())
 
 
 def run(
-    network: nn.Module, epochs: int, one_epoch: Callable[[], Record], plan: Training
+    network: nn.Module,
+    epochs: int,
+    patience: int,
+    one_epoch: Callable[[], Record],
+    *,
+    verbose: bool = False,
 ) -> list[Record]:
     """Run epochs, and leave the network in the best state: of least "held_out", else the last.
 
@@ -588,20 +526,21 @@ def run(
     """
     history: list[Record] = []
     best: dict[str, Any] = {}
-    best_epoch, least, patience = 0, np.inf, plan.patience_for(epochs)
-    for epoch in counted(range(1, epochs + 1), epochs, plan.verbose, "epochs"):
+    best_epoch, least = 0, np.inf
+    for epoch in counted(range(1, epochs + 1), epochs, verbose, "epochs"):
         try:
             found = one_epoch()
         except KeyboardInterrupt:
             if not best:
                 raise
-            _say(f"interrupted in epoch {epoch} of {epochs}: the state of epoch {best_epoch} stays")
+            kept = f"the state of epoch {best_epoch} stays"
+            _warn(f"interrupted in epoch {epoch} of {epochs}: {kept}")
             break
         if not np.isfinite(list(found.values())).all():
             broken = f"the loss is no finite number in epoch {epoch}"
             if not best:
-                raise ValueError(f"{broken}: look for NaN in the data, or {REMEDY}")
-            _say(f"{broken}: the state of epoch {best_epoch} stays; {REMEDY}")
+                raise ValueError(f"{broken}: check the data for NaN, or {REMEDY}")
+            _warn(f"{broken}: the state of epoch {best_epoch} stays; {REMEDY}")
             break
         history.append({"epoch": epoch, **found})
         held = found.get("held_out", -epoch)
@@ -613,5 +552,5 @@ def run(
     return history
 
 
-def _say(what: str) -> None:
-    warnings.warn(what, ConvergenceWarning, stacklevel=4)
+def _warn(message: str) -> None:
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)
