@@ -244,7 +244,7 @@ def test_a_curve_of_something_else_than_numbers(path):
         entries[-1]["object"][1]["y_thresholds_"] = 1
 
     model = IsotonicRegression().fit(X[:, 0], X[:, 0])
-    refused(with_entries(opened(model), change), path, "X_thresholds_ has another shape")
+    refused(with_entries(opened(model), change), path, "y_thresholds_ has another shape")
 
 
 def light(name, value, classes=False):

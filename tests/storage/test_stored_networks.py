@@ -114,7 +114,7 @@ def test_every_layer_of_the_list_is_one_of_torch():
     [
         (lambda c: c.__setitem__(0, ".Module"), "which plcp does not list"),
         (lambda c: c.__setitem__(0, ".functional"), "which plcp does not list"),
-        (lambda c: c.__setitem__(0, "PLCP"), "is no module of torch"),
+        (lambda c: c.__setitem__(0, "PLCP"), "is no class derived from Module"),
         (lambda c: c[1].__setitem__("_forward_hooks", None), "has _forward_hooks"),
     ],
 )

@@ -105,14 +105,7 @@ REMEDY = (
 
 
 def full_name(thing: Any) -> str:
-    """Return module and name of a class or function.
-
-    Examples
-    --------
-    >>> from collections import Counter
-    >>> full_name(Counter)
-    'collections.Counter'
-    """
+    """Return module and name of a class or function."""
     if isinstance(thing, np.ufunc):  # has no module of its own
         home = "numpy" if getattr(np, thing.__name__, None) is thing else "scipy.special"
         return f"{home}.{thing.__name__}"
@@ -136,13 +129,7 @@ def public_name(thing: Any) -> str:
 
 
 def is_importable(thing: Any) -> bool:
-    """Whether a class or function is at the top of its module, under its own name.
-
-    Examples
-    --------
-    >>> is_importable(full_name), is_importable(lambda X: X)
-    (True, False)
-    """
+    """Whether a class or function is at the top of its module, under its own name."""
     module = sys.modules.get(str(getattr(thing, "__module__", None)))
     name = getattr(thing, "__qualname__", None)
     return isinstance(name, str) and getattr(module, name, None) is thing
@@ -182,16 +169,13 @@ def find_trusted(name: Any, trusted: Any) -> Any:
 def check_trusted(trusted: Any) -> None:
     """Refuse anything but a list of classes and functions."""
     is_list = isinstance(trusted, Iterable) and not isinstance(trusted, str | type)
-    others = [thing for thing in trusted if not _has_name(thing)] if is_list else [trusted]
-    if others:
-        raise TypeError(
-            f"trusted must be a list of classes and functions, got {shown(others[0])}: import "
-            "them, as in load(path, trusted=[MyScore])"
-        )
-
-
-def _has_name(thing: Any) -> bool:
-    return hasattr(thing, "__qualname__") or isinstance(thing, np.ufunc)
+    for thing in trusted if is_list else [None]:
+        if not hasattr(thing, "__qualname__") and not isinstance(thing, np.ufunc):
+            raise TypeError(
+                "trusted must be a list of classes and functions, got "
+                f"{shown(thing if is_list else trusted)}: import them, as in load(path, "
+                "trusted=[MyScore])"
+            )
 
 
 def _encode_function(function: Any, encoder: Encoder) -> str:
@@ -208,10 +192,6 @@ def _decode_function(name: Any, decoder: Decoder) -> Any:
     return find_trusted(name, decoder.trusted) if isinstance(function, type) else function
 
 
-def _is_function(value: Any) -> bool:
-    return isinstance(value, FunctionType | BuiltinFunctionType | np.ufunc | type)
-
-
 def _encode_partial(value: Any, encoder: Encoder) -> list[Any]:
     encoder.needs_trust(partial)
     steps = ((value.func, ".func"), (value.args, ""), (value.keywords, ""))
@@ -225,5 +205,10 @@ def _decode_partial(content: Any, decoder: Decoder) -> Any:
 
 CODECS = (
     Codec("partial", lambda v: type(v) is partial, _encode_partial, _decode_partial),
-    Codec("function", _is_function, _encode_function, _decode_function),
+    Codec(
+        "function",
+        lambda v: isinstance(v, FunctionType | BuiltinFunctionType | np.ufunc | type),
+        _encode_function,
+        _decode_function,
+    ),
 )

@@ -11,8 +11,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import PurePosixPath
@@ -44,35 +43,24 @@ def write_parts(parts: Mapping[str, bytes], *, compressed: bool = True) -> bytes
     >>> read_parts(write_parts({"a": b"1"}))
     {'a': b'1'}
     """
-    content = _archive(parts, compressed)
     size = sum(map(len, parts.values()))
-    if size > _max_unpacked(len(content)):  # it would be refused by read_parts
-        content = _archive(parts, compressed=False)
     if size > MAX_BYTES:
         raise ValueError(f"the model has {size:,} bytes, more than the {MAX_BYTES:,} of a file")
-    return content
-
-
-def _archive(parts: Mapping[str, bytes], compressed: bool) -> bytes:
     content = io.BytesIO()
-    with _closing(zipfile.ZipFile(content, "w")) as archive:
+    archive = zipfile.ZipFile(content, "w")
+    try:
         for name, part in parts.items():
             info = zipfile.ZipInfo(name, EPOCH)
             info.create_system = 3  # as on Unix, whatever the operating system
             info.compress_type = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
             archive.writestr(info, part, compresslevel=COMPRESSION)
-    return content.getvalue()
-
-
-@contextmanager
-def _closing(archive: zipfile.ZipFile) -> Iterator[zipfile.ZipFile]:
-    """Close a complete archive; closing another one would raise in place of its own error."""
-    try:
-        yield archive
         archive.close()
     except BaseException:
-        archive.fp = None
+        archive.fp = None  # closing an incomplete archive would raise in place of this error
         raise
+    if compressed and size > _max_unpacked(len(content.getvalue())):  # read_parts would refuse it
+        return write_parts(parts, compressed=False)
+    return content.getvalue()
 
 
 def _max_unpacked(n_bytes: int) -> int:
@@ -80,37 +68,31 @@ def _max_unpacked(n_bytes: int) -> int:
     return min(MAX_BYTES, max(FREE_BYTES, MAX_RATIO * n_bytes))
 
 
-def read_parts(content: bytes, *, max_parts: int = MAX_PARTS) -> dict[str, bytes]:
+def read_parts(content: bytes) -> dict[str, bytes]:
     """Return the parts of an archive, unless they are too many, too large or damaged."""
-    with _opened(content) as archive:
-        members = archive.infolist()
-        _check_names([info.filename for info in members], max_parts)
-        _check_sizes(members, len(content))
-        try:
-            return {info.filename: _read(archive, info) for info in members}
-        except DAMAGE as error:
-            raise zipfile.BadZipFile(str(error)) from error
-
-
-def _opened(content: bytes) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(io.BytesIO(content))
+        opened = zipfile.ZipFile(io.BytesIO(content))
     except (*DAMAGE, ValueError, struct.error) as error:  # as zipfile raises
         raise zipfile.BadZipFile(str(error)) from error
+    with opened as archive:
+        members, parts = archive.infolist(), {}
+        _check_members(members, _max_unpacked(len(content)))
+        try:
+            for info in members:
+                with archive.open(info) as file:  # no more is unpacked than it declares
+                    parts[info.filename] = file.read(info.file_size)
+        except DAMAGE as error:
+            raise zipfile.BadZipFile(str(error)) from error
+    if any(len(parts[info.filename]) != info.file_size for info in members):
+        raise zipfile.BadZipFile("a part is shorter than it declares")
+    return parts
 
 
-def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Return a part, of which no more is unpacked than it declares."""
-    with archive.open(info) as file:
-        part = file.read(info.file_size)
-    if len(part) != info.file_size:
-        raise zipfile.BadZipFile(f"{info.filename} is shorter than it declares")
-    return part
-
-
-def _check_names(names: list[str], max_parts: int) -> None:
-    if len(names) > max_parts:
-        raise ValueError(f"it has {len(names):,} parts, more than the {max_parts:,} of a model")
+def _check_members(members: list[zipfile.ZipInfo], limit: int) -> None:
+    """Refuse parts by what the archive declares of them: names, sizes, compression."""
+    names = [info.filename for info in members]
+    if len(names) > MAX_PARTS:
+        raise ValueError(f"it has {len(names):,} parts, more than the {MAX_PARTS:,} of a model")
     for name in names:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
@@ -118,11 +100,7 @@ def _check_names(names: list[str], max_parts: int) -> None:
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         raise ValueError(f"it has two parts {twice[0]!r}, and which one counts is unclear")
-
-
-def _check_sizes(members: list[zipfile.ZipInfo], n_bytes: int) -> None:
-    """Refuse what would fill memory, by what the archive itself declares of its parts."""
-    size, limit = sum(info.file_size for info in members), _max_unpacked(n_bytes)
+    size = sum(info.file_size for info in members)
     if size > limit:
         raise ValueError(f"its parts have {size:,} bytes, more than the {limit:,} of a model")
     if any(info.compress_type not in METHODS for info in members):
@@ -155,12 +133,6 @@ def read_manifest(parts: Mapping[str, bytes]) -> Mapping[str, Any]:
             f"it was made by plcp {shown(manifest['plcp'])[1:-1]}, format {shown(found)}, and this "
             f"is plcp {version_of('plcp')}, which reads format {FORMAT}: {remedy}"
         )
-    _check_sums(manifest, parts)
-    return manifest
-
-
-def _check_sums(manifest: Mapping[str, Any], parts: Mapping[str, bytes]) -> None:
-    """Refuse parts that are not those that were written."""
     if _sha256(parts[MANIFEST]) != parts.get(SEAL, b"").decode("ascii", "replace"):
         raise ValueError(f"its part {MANIFEST} was changed since it was written: make it again")
     sums = manifest["parts"]
@@ -171,6 +143,7 @@ def _check_sums(manifest: Mapping[str, Any], parts: Mapping[str, bytes]) -> None
             raise ValueError(f"its part {name} was not written with it: do not use it")
         if _sha256(parts[name]) != sums[name]["sha256"]:
             raise ValueError(f"its part {name} was changed since it was written: make it again")
+    return manifest
 
 
 def _sha256(part: bytes) -> str:

@@ -49,13 +49,9 @@ class Codec:
 class Encoder:
     """Collects the entries of a model, and the parts that are not JSON.
 
-    An object that occurs twice is written once, so that it stays one object. No entry refers to a
-    later one: a file has no depth and no cycles.
-
-    Parameters
-    ----------
-    codecs : sequence of Codec
-        The first one that matches a value encodes it.
+    The first of ``codecs`` that matches a value encodes it. An object that occurs twice is written
+    once, so that it stays one object. No entry refers to a later one: a file has no depth and no
+    cycles.
     """
 
     def __init__(self, codecs: Sequence[Codec]) -> None:
@@ -78,7 +74,15 @@ class Encoder:
             return value
         self._path.append(step)
         if id(value) not in self._places:
-            self._add(value)
+            self._places[id(value)] = None
+            codec = next((codec for codec in self.codecs if codec.matches(value)), None)
+            if codec is None:
+                remedy = "leave it out, or make it of numbers, text and estimators"
+                raise self.refusal(value, remedy)
+            entry = {codec.name: codec.encode(value, self)}
+            self.visited.append(value)
+            self._places[id(value)] = len(self._entries)
+            self._entries.append(entry)
         place = self._places[id(value)]
         if place is None:
             raise self.refusal(value, "it is part of itself, which no file can hold")
@@ -97,39 +101,27 @@ class Encoder:
     def parts(self) -> dict[str, bytes]:
         """Return the entries as JSON, one ``.npy`` file per type of numbers, and the texts."""
         entries = json.dumps(self._entries, separators=(",", ":"), allow_nan=False).encode()
-        arrays = {
-            f"{ARRAYS}{np.dtype(dtype).name}.npy": _npy(np.concatenate(pieces))
-            for dtype, pieces in sorted(self.numbers.items())
-        }
-        return {MODEL: entries, **arrays, **self.texts}
+        parts = {MODEL: entries}
+        for dtype, pieces in sorted(self.numbers.items()):
+            content = io.BytesIO()
+            npy.write_array(content, np.concatenate(pieces), version=(1, 0), allow_pickle=False)
+            parts[f"{ARRAYS}{np.dtype(dtype).name}.npy"] = content.getvalue()
+        return parts | self.texts
 
     def refusal(self, value: Any, remedy: str) -> TypeError:
         """Return the error that says where a value is that cannot be stored."""
+        name = getattr(value, "__qualname__", None)
+        what = f"a {type(value).__module__}.{type(value).__qualname__}"
+        if callable(value) and name is not None:
+            what = "a lambda" if "<lambda>" in name else f"the function {name}"
         place = "".join(self._path)
-        return TypeError(f"{place} is {_described(value)}, which cannot be stored: {remedy}")
-
-    def _add(self, value: Any) -> None:
-        self._places[id(value)] = None
-        codec = next((codec for codec in self.codecs if codec.matches(value)), None)
-        if codec is None:
-            raise self.refusal(value, "leave it out, or make it of numbers, text and estimators")
-        entry = {codec.name: codec.encode(value, self)}
-        self.visited.append(value)
-        self._places[id(value)] = len(self._entries)
-        self._entries.append(entry)
+        return TypeError(f"{place} is {what}, which cannot be stored: {remedy}")
 
 
 class Decoder:
-    """Makes the entries of a file, one after the other.
+    """Makes the entries of a file from its parts, one after the other.
 
-    Parameters
-    ----------
-    parts : mapping of str to bytes
-        Parts of the file.
-    codecs : sequence of Codec
-        Those that entries may name.
-    trusted : sequence of classes and functions
-        What the file may name beside what plcp lists.
+    Entries may name ``codecs``, and beside what plcp lists the classes and functions ``trusted``.
     """
 
     def __init__(
@@ -213,12 +205,6 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} stands for no value")
 
 
-def _npy(numbers: NDArray[Any]) -> bytes:
-    content = io.BytesIO()
-    npy.write_array(content, numbers, version=(1, 0), allow_pickle=False)
-    return content.getvalue()
-
-
 def _flat(part: bytes) -> NDArray[Any]:
     """Return the numbers of a ``.npy`` file, as many as its header declares, without a copy."""
     content = io.BytesIO(part)
@@ -234,10 +220,3 @@ def _flat(part: bytes) -> NDArray[Any]:
     if shape[0] * dtype.itemsize != len(part) - start:
         raise ValueError(f"an array declares {shape[0]:,} numbers and has others")
     return np.frombuffer(part, dtype, offset=start)
-
-
-def _described(value: Any) -> str:
-    name = getattr(value, "__qualname__", None)
-    if callable(value) and name is not None:
-        return f"the function {name}" if "<lambda>" not in name else "a lambda"
-    return f"a {type(value).__module__}.{type(value).__qualname__}"

@@ -28,21 +28,19 @@ def encode_class(value: Any, encoder: Encoder) -> str:
         raise encoder.refusal(value, f"define its class {REMEDY}")
     if cls.__module__.startswith("sklearn."):
         encoder.packages.add("scikit-learn")
-    if not is_listed(cls) or not _passes_checks(value):
+    is_checked = is_listed(cls)
+    try:
+        if is_checked:
+            check_estimator(value)
+    except ValueError:
+        is_checked = False
+    if not is_checked:
         encoder.needs_trust(cls)
     return stored_name(cls)
 
 
-def _passes_checks(value: Any) -> bool:
-    try:
-        check_estimator(value)
-    except ValueError:
-        return False
-    return True
-
-
 def encode_attributes(attributes: dict[str, Any], encoder: Encoder) -> dict[str, Any]:
-    """Return attributes by their names."""
+    """Return what stands for attributes, by their names."""
     return {name: encoder.value(value, f".{name}") for name, value in attributes.items()}
 
 
@@ -66,27 +64,24 @@ def check_attributes(cls: type[Any], attributes: dict[str, Any]) -> None:
             raise ValueError(f"it has its own {cls.__name__}.{name}: do not use it")
 
 
-def _stored_attributes(value: Any) -> dict[str, Any]:
-    """Return the attributes that predictions need.
+def _encode_object(value: Any, encoder: Encoder) -> list[Any]:
+    """Class and the attributes that predictions need.
 
     Left out are cached properties and what describes the calibration rows alone, as a class lists
     in ``_of_rows``: a file does not grow with them.
     """
     cls, left_out = type(value), (*getattr(value, "_of_rows", ()), *remade(value))
-    return {
+    stored = {
         name: attribute
         for name, attribute in vars(value).items()
         if name not in left_out and not isinstance(getattr(cls, name, None), cached_property)
     }
-
-
-def _encode_object(value: Any, encoder: Encoder) -> list[Any]:
-    return [encode_class(value, encoder), encode_attributes(_stored_attributes(value), encoder)]
+    return [encode_class(value, encoder), encode_attributes(stored, encoder)]
 
 
 def _decode_object(content: Any, decoder: Decoder) -> Any:
     name, stored = content
-    cls = _find_class(name, decoder)
+    cls = as_class(name, find(name, decoder.trusted))
     made, attributes = object.__new__(cls), decode_attributes(stored, decoder)
     is_checked = is_listed(cls) and cls not in decoder.trusted
     if is_checked:
@@ -104,23 +99,20 @@ def is_object(value: Any) -> bool:
     return hasattr(value, "__dict__") and all(cls.__flags__ & HEAP_TYPE for cls in mro)
 
 
-def _encode_namedtuple(value: Any, encoder: Encoder) -> list[Any]:
-    return [encode_class(value, encoder), encode_attributes(value._asdict(), encoder)]
-
-
 def _decode_namedtuple(content: Any, decoder: Decoder) -> Any:
     name, stored = content
-    cls, items = _find_class(name, decoder), decode_attributes(stored, decoder)
-    if not issubclass(cls, tuple) or tuple(items) != cls._fields:
+    cls = as_class(name, find(name, decoder.trusted), tuple)
+    items = decode_attributes(stored, decoder)
+    if tuple(items) != cls._fields:
         raise ValueError(f"{name} has other fields")
     return tuple.__new__(cls, items.values())
 
 
-def _find_class(name: Any, decoder: Decoder) -> Any:
-    cls = find(name, decoder.trusted)
-    if not isinstance(cls, type):
-        raise ValueError(f"{name} is no class")
-    return cls
+def as_class(name: Any, found: Any, base: type[Any] = object) -> Any:
+    """Return what was found by a name, if it is a class derived from another one."""
+    if not isinstance(found, type) or not issubclass(found, base):
+        raise ValueError(f"{name} is no class derived from {base.__name__}")
+    return found
 
 
 def _is_compiled(value: Any) -> bool:
@@ -150,10 +142,7 @@ def _encode_compiled(value: Any, encoder: Encoder) -> list[Any]:
 def _decode_compiled(content: Any, decoder: Decoder) -> Any:
     """Call a class that is trusted: nothing of it is checked."""
     name, arguments = content
-    cls = find_trusted(name, decoder.trusted)
-    if not isinstance(cls, type):
-        raise ValueError(f"{name} is no class")
-    return cls(*decoder.value(arguments))
+    return as_class(name, find_trusted(name, decoder.trusted))(*decoder.value(arguments))
 
 
 def _decode_random(content: Any, decoder: Decoder) -> np.random.RandomState:
@@ -175,7 +164,7 @@ CODECS = (
     Codec(
         "named",
         lambda v: isinstance(v, tuple) and hasattr(v, "_fields"),
-        _encode_namedtuple,
+        lambda v, e: [encode_class(v, e), encode_attributes(v._asdict(), e)],
         _decode_namedtuple,
     ),
     Codec("object", is_object, _encode_object, _decode_object),

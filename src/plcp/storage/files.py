@@ -18,14 +18,7 @@ from plcp._rows import is_dataset, is_frame
 from plcp.exceptions import OtherVersionWarning, TrustWarning
 from plcp.storage import allowlist, estimators, lightgbm as light, networks, trees, values
 from plcp.storage.allowlist import check_trusted, full_name, public_name
-from plcp.storage.archive import (
-    FORMAT,
-    read_manifest,
-    read_parts,
-    seal,
-    version_of,
-    write_parts,
-)
+from plcp.storage.archive import FORMAT, read_manifest, read_parts, seal, version_of, write_parts
 from plcp.storage.codec import Codec, Decoder, Encoder
 
 SUFFIX = ".plcp"
@@ -126,7 +119,7 @@ def _encoded(model: Any, data: str | None = None) -> tuple[bytes, Sequence[Any]]
         Decoder(parts, CODECS, unlisted).model()
     except Exception as error:  # of any class of the user's, whose attributes are set
         raise TypeError(f"a {type(model).__name__} cannot be stored: {error}") from error
-    manifest = describe(model, encoder.visited, encoder.packages) | {"data": data}
+    manifest = _described(model, encoder.visited, encoder.packages) | {"data": data}
     return write_parts(seal(manifest, parts)), unlisted
 
 
@@ -168,10 +161,9 @@ def data_digest(X: Any, *columns: Any) -> str | None:
 
 def _update(digest: Any, array: NDArray[Any]) -> None:
     """Add an array after a mark of its type and shape."""
-    digest.update(
-        f"{array.dtype.str if array.dtype.kind in PLAIN else 'text'} {array.shape}\n".encode()
-    )
-    if array.dtype.kind not in PLAIN:
+    is_plain = array.dtype.kind in PLAIN
+    digest.update(f"{array.dtype.str if is_plain else 'text'} {array.shape}\n".encode())
+    if not is_plain:
         texts = [str(value).encode() for value in array.ravel().tolist()]
         digest.update(np.array([len(text) for text in texts], dtype="<i8"))
         digest.update(b"".join(texts))
@@ -180,8 +172,7 @@ def _update(digest: Any, array: NDArray[Any]) -> None:
     else:
         step = max(1, BLOCK * len(array) // max(1, array.nbytes))
         for start in range(0, len(array), step):
-            block = np.ascontiguousarray(array[start : start + step])
-            digest.update(block.view(np.uint8))
+            digest.update(np.ascontiguousarray(array[start : start + step]).view(np.uint8))
 
 
 def load(path: str | Path, *, trusted: Sequence[Any] = ()) -> Any:
@@ -210,7 +201,25 @@ def load(path: str | Path, *, trusted: Sequence[Any] = ()) -> Any:
     check_trusted(trusted)
     with _one_sentence(path):
         parts = _read_parts(path)
-        return _read(read_manifest(parts), parts, trusted)
+        manifest = read_manifest(parts)
+        others = _other_versions(manifest)
+        try:
+            model = Decoder(parts, CODECS, trusted).model()
+        except (AttributeError, KeyError, TypeError) as error:
+            if others:
+                raise ValueError(
+                    f"it was made with {others}, which cannot make it: {AGAIN}"
+                ) from error
+            raise
+        _check_description(manifest, model)
+    if others:
+        warnings.warn(
+            f"the model was made with {others}: predictions may differ, so compare some, or use "
+            "the version that it was made with",
+            OtherVersionWarning,
+            stacklevel=2,
+        )
+    return model
 
 
 def load_manifest(path: str | Path) -> Mapping[str, Any]:
@@ -221,7 +230,6 @@ def load_manifest(path: str | Path) -> Mapping[str, Any]:
 
 
 def _read_parts(path: str | Path) -> dict[str, bytes]:
-    """Return the parts of a file, whatever they are."""
     file = check_input(path)
     if not file.name.lower().endswith(SUFFIX):
         raise ValueError(f"a model's name ends in {SUFFIX}: name such a file")
@@ -238,74 +246,44 @@ def _one_sentence(path: str | Path) -> Iterator[None]:
     except ImportError as error:
         raise ImportError(f"{path} cannot be read: {error}") from error
     except Exception as error:
-        raise ValueError(f"{path} cannot be read: {' '.join(_fault(error).split())}") from error
-
-
-def _fault(error: Exception) -> str:
-    if isinstance(error, zipfile.BadZipFile):
-        return f"it is no model, or not a complete one: {AGAIN}"
-    if isinstance(error, RecursionError):
-        return "it is nested deeper than any model: do not use it"
-    if isinstance(error, MemoryError):
-        return "it does not fit into memory: use a machine that has more"
-    if type(error) is ValueError:  # ours, or numpy's of a value of the file
-        return str(error)[:MAX_MESSAGE]
-    return f"it is damaged ({type(error).__name__}: {shown(str(error))[1:-1]}): {AGAIN}"
+        if isinstance(error, zipfile.BadZipFile):
+            fault = f"it is no model, or not a complete one: {AGAIN}"
+        elif isinstance(error, RecursionError):
+            fault = "it is nested deeper than any model: do not use it"
+        elif isinstance(error, MemoryError):
+            fault = "it does not fit into memory: use a machine that has more"
+        elif type(error) is ValueError:  # ours, or numpy's of a value of the file
+            fault = str(error)[:MAX_MESSAGE]
+        else:
+            fault = f"it is damaged ({type(error).__name__}: {shown(str(error))[1:-1]}): {AGAIN}"
+        raise ValueError(f"{path} cannot be read: {' '.join(fault.split())}") from error
 
 
 def _other_versions(manifest: Mapping[str, Any]) -> str:
     """Return which packages that compute predictions had another version than here."""
     others = []
     for package in manifest["depends_on"]:
-        made, here = manifest["versions"][package], _installed(package)
+        if package not in EXTRAS:
+            raise ValueError(
+                f"it depends on {shown(package)[1:-1]}, as no model does: do not use it"
+            )
+        try:
+            made, here = manifest["versions"][package], version_of(package)
+        except PackageNotFoundError as error:
+            raise ImportError(f"it needs {package}: pip install '{EXTRAS[package]}'") from error
         if made.split(".")[:2] != here.split(".")[:2]:
             others.append(f"{package} {shown(made)[1:-1]}, and this is {here}")
     return "; ".join(others)
 
 
-def _installed(package: str) -> str:
-    """Return the version of a package that a model needs."""
-    if package not in EXTRAS:
-        raise ValueError(f"it depends on {shown(package)[1:-1]}, as no model does: do not use it")
-    try:
-        return version_of(package)
-    except PackageNotFoundError as error:
-        raise ImportError(f"it needs {package}: pip install '{EXTRAS[package]}'") from error
-
-
-def _read(manifest: Mapping[str, Any], parts: Mapping[str, bytes], trusted: Sequence[Any]) -> Any:
-    """Make the model; name other versions of packages in a warning, or in the error."""
-    others = _other_versions(manifest)
-    try:
-        model = Decoder(parts, CODECS, trusted).model()
-    except (AttributeError, KeyError, TypeError) as error:
-        if others:
-            raise ValueError(f"it was made with {others}, which cannot make it: {AGAIN}") from error
-        raise
-    check_description(manifest, model)
-    if others:
-        warnings.warn(
-            f"the model was made with {others}: predictions may differ, so compare some, or use "
-            "the version that it was made with",
-            OtherVersionWarning,
-            stacklevel=3,
-        )
-    return model
-
-
-def describe(model: Any, objects: Iterable[Any], packages: Iterable[str]) -> dict[str, Any]:
+def _described(model: Any, objects: Iterable[Any], packages: Iterable[str]) -> dict[str, Any]:
     """Return the manifest of a model, without the checksums.
 
-    Parameters
-    ----------
-    model : object
-        What is stored.
-    objects : iterable
-        All that it is made of.
-    packages : iterable of str
-        Packages that compute its predictions.
+    ``objects`` are all that it is made of, ``packages`` those that compute its predictions.
     """
     rule = _rule(model)
+    names = getattr(rule, "feature_names_in_", None)
+    parameters = model.get_params(deep=False) if hasattr(model, "get_params") else {}
     return {
         "format": FORMAT,
         "plcp": version_of("plcp"),
@@ -314,8 +292,12 @@ def describe(model: Any, objects: Iterable[Any], packages: Iterable[str]) -> dic
         },
         "depends_on": sorted(packages),
         "class": full_name(type(model)),
-        "parameters": _parameters(model),
-        "features": _features(rule, objects),
+        "parameters": {name: _plain(value) for name, value in parameters.items()},
+        "features": {
+            "n": _plain(getattr(rule, "n_features_in_", None)),
+            "names": None if names is None else [str(name) for name in names],
+            "types": next((part.kinds_ for part in objects if hasattr(part, "kinds_")), None),
+        },
         **_promises(model, rule),
         "seed": _plain(getattr(model, "random_state", None)),
         **getattr(model, "manifest", {}),
@@ -332,7 +314,7 @@ def _promises(model: Any, rule: Any) -> dict[str, Any]:
     return {name: own.get(name, value) for name, value in promises.items()}
 
 
-def check_description(manifest: Mapping[str, Any], model: Any) -> None:
+def _check_description(manifest: Mapping[str, Any], model: Any) -> None:
     """Refuse a manifest that describes another model than the one it comes with."""
     for name, value in _promises(model, _rule(model)).items():
         if manifest[name] != value:
@@ -340,10 +322,9 @@ def check_description(manifest: Mapping[str, Any], model: Any) -> None:
                 f"it says that its {name} is {shown(manifest[name])}, and it is {shown(value)}: do "
                 "not use it"
             )
-    stored, found = (
-        name.rpartition(".")[2] for name in (manifest["class"], full_name(type(model)))
-    )
-    if stored != found:  # the module of a script has another name elsewhere
+    # the module of a script has another name elsewhere
+    stored, found = manifest["class"].rpartition(".")[2], full_name(type(model)).rpartition(".")[2]
+    if stored != found:
         raise ValueError(
             f"it says that it holds a {shown(stored)[1:-1]}, and holds a {found}: do not use it"
         )
@@ -357,32 +338,13 @@ def _rule(model: Any) -> Any:
     return getattr(model, "rule", model)
 
 
-def _parameters(model: Any) -> dict[str, Any]:
-    if not hasattr(model, "get_params"):
-        return {}
-    return {name: _plain(value) for name, value in model.get_params(deep=False).items()}
-
-
-def _features(rule: Any, objects: Iterable[Any]) -> dict[str, Any]:
-    """Return how many features there are, their names, and their types where they were learned."""
-    names = getattr(rule, "feature_names_in_", None)
-    kinds = next((part.kinds_ for part in objects if hasattr(part, "kinds_")), None)
-    return {
-        "n": _plain(getattr(rule, "n_features_in_", None)),
-        "names": None if names is None else [str(name) for name in names],
-        "types": kinds,
-    }
-
-
 def _plain(value: Any) -> Any:
     """Return a number or text as it is, and a short text for anything else."""
     if isinstance(value, np.generic):
         value = value.item()
-    if (
-        value is None
-        or type(value) in (bool, int, str)
-        or (type(value) is float and np.isfinite(value))
-    ):
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float and np.isfinite(value):
         return value
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]

@@ -62,20 +62,21 @@ END, CATEGORIES = "end of trees", "pandas_categorical:"
 def checked_text(text: str) -> str:
     """Return the text of a model without the options it was grown with.
 
-    Raises
-    ------
-    ValueError
-        Where a line is none that LightGBM writes, a list of numbers has another length than its
-        tree declares, a child comes before its parent or beyond the leaves, or a split is on a
-        column that does not exist.
+    Refused is a line that LightGBM does not write, a list of another length than its tree declares,
+    a child before its parent or beyond the leaves, and a split on a column that does not exist.
     """
     body, found, rest = text.partition(f"\n\n\n{END}\n")
     first, *blocks = body.split("\n\nTree=")
     if not found and blocks:
         raise ValueError("the text of LightGBM has no end of trees")
     header = _checked_header(first.partition(f"\n\n{END}\n")[0], len(blocks))
-    last_column = int(header["max_feature_idx"])
-    trees = [_checked_tree(i, block, last_column) for i, block in enumerate(blocks)]
+    trees = []
+    for i, block in enumerate(blocks):
+        stored = _lines(block.partition("\n")[2])
+        lists = {name: _numbers(name, numbers) for name, numbers in stored.items()}
+        _check_tree(lists, int(header["max_feature_idx"]))
+        written = "\n".join(f"{name}={' '.join(map(repr, lists[name]))}" for name in lists)
+        trees.append(f"Tree={i}\n{written}\n\n\n")
     lines = ["tree", *(f"{name}={value}" if value else name for name, value in header.items())]
     lines.append(f"tree_sizes={' '.join(str(len(tree)) for tree in trees)}")
     known = [line for line in (rest or text).split("\n") if line.startswith(CATEGORIES)]
@@ -112,7 +113,13 @@ def _checked_header(text: str, n_trees: int) -> dict[str, str]:
         raise ValueError(f"a text of LightGBM has no {missing[0]}")
     if not 1 <= width == classes <= max(n_trees, 1) or (meant and meant[1] != str(classes)):
         raise ValueError(f"{n_trees} trees of LightGBM are not {width} for each step")
-    _check_objective(header.get("objective", "none"))
+    objective, *options = header.get("objective", "none").split(" ")
+    given = {key: value for key, _, value in (option.partition(":") for option in options)}
+    # without the numbers that it needs LightGBM would print an error
+    if objective.startswith("multiclass") and "num_class" not in given:
+        raise ValueError("an objective of LightGBM has no number of classes")
+    if objective in WITH_SIGMOID and not float(given.get("sigmoid") or 0) > 0:
+        raise ValueError("an objective of LightGBM has no slope above zero")
     n = int(header["max_feature_idx"]) + 1
     if any(len(header[name].split(" ")) != n for name in PER_COLUMN if name in header):
         raise ValueError(f"a list of LightGBM's columns does not have {n}")
@@ -120,26 +127,9 @@ def _checked_header(text: str, n_trees: int) -> dict[str, str]:
     return header | {"feature_infos": " ".join(["none"] * n)}
 
 
-def _check_objective(text: str) -> None:
-    """Refuse an objective without the numbers that it needs: LightGBM would print an error."""
-    name, *options = text.split(" ")
-    given = {key: value for key, _, value in (option.partition(":") for option in options)}
-    if name.startswith("multiclass") and "num_class" not in given:
-        raise ValueError("an objective of LightGBM has no number of classes")
-    if name in WITH_SIGMOID and not float(given.get("sigmoid") or 0) > 0:
-        raise ValueError("an objective of LightGBM has no slope above zero")
-
-
 def _lines(block: str) -> dict[str, str]:
     lines = (line.partition("=") for line in block.split("\n"))
     return {name: value for name, _, value in lines if name}
-
-
-def _checked_tree(number: int, block: str, last_column: int) -> str:
-    lists = {name: _numbers(name, text) for name, text in _lines(block.partition("\n")[2]).items()}
-    _check_tree(lists, last_column)
-    lines = "\n".join(f"{name}={' '.join(map(repr, lists[name]))}" for name in lists)
-    return f"Tree={number}\n{lines}\n\n\n"
 
 
 def _numbers(name: str, text: str) -> list[Any]:
@@ -220,13 +210,9 @@ def _is_booster(value: Any) -> bool:
 
 
 def check_lightgbm(model: Any) -> None:
-    """Refuse an estimator of LightGBM whose attributes do not fit each other.
+    """Refuse an estimator with other classes or columns than its booster, or odd parameters.
 
-    Raises
-    ------
-    ValueError
-        Where it has other classes or columns than its booster, or a parameter that is no plain
-        number or word: LightGBM reads parameters as one text.
+    LightGBM reads parameters as one text: each has to be a plain number or word.
     """
     state, parameters = vars(model), _parameters(type(model).__name__)
     others = state.get("_other_params", {})
@@ -236,15 +222,26 @@ def check_lightgbm(model: Any) -> None:
         raise ValueError(f"a model of LightGBM has {shown(min(unknown))}: do not use it")
     given = {name: state.get(name) for name in (*parameters, "_objective")} | others
     for name, value in given.items():
-        if name not in ("class_weight", "random_state") and not _is_plain(value):
+        is_word = isinstance(value, str) and WORD.fullmatch(value) is not None
+        is_plain = value is None or type(value) in (bool, int, float) or is_word
+        if name not in ("class_weight", "random_state") and not is_plain:
             raise ValueError(f"a model of LightGBM has {name}={shown(value)}: do not use it")
     if type(given["n_jobs"]) not in (type(None), int):
         raise ValueError("the n_jobs of a model of LightGBM is no number: do not use it")
     if type(given["random_state"]) not in (type(None), int, np.random.RandomState):
         raise ValueError("the random_state of a model of LightGBM is no seed: do not use it")
-    booster = state.get("_Booster")
-    if booster is not None:
-        _check_sizes(state, booster)
+    booster, classes = state.get("_Booster"), state.get("_classes")
+    if booster is None:
+        return
+    if not _is_booster(booster):
+        raise ValueError("a model of LightGBM has no booster of it: do not use it")
+    n, n_classes = booster.num_feature(), -1 if classes is None else len(classes)
+    if (
+        (state.get("_n_features"), state.get("_n_features_in")) != (n, n)
+        or state.get("_n_classes") != n_classes
+        or (n_classes > 2 and booster.num_model_per_iteration() != n_classes)
+    ):
+        raise ValueError("a model of LightGBM has other sizes than its booster: do not use it")
 
 
 @cache
@@ -252,26 +249,6 @@ def _parameters(name: str) -> tuple[str, ...]:
     import lightgbm
 
     return tuple(getattr(lightgbm, name)().get_params())
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, str):
-        return WORD.fullmatch(value) is not None
-    return value is None or type(value) in (bool, int, float)
-
-
-def _check_sizes(state: dict[str, Any], booster: Any) -> None:
-    if not _is_booster(booster):
-        raise ValueError("a model of LightGBM has no booster of it: do not use it")
-    n, classes = booster.num_feature(), state.get("_classes")
-    n_classes = -1 if classes is None else len(classes)
-    width = booster.num_model_per_iteration()
-    if (
-        (state.get("_n_features"), state.get("_n_features_in")) != (n, n)
-        or state.get("_n_classes") != n_classes
-        or (n_classes > 2 and width != n_classes)
-    ):
-        raise ValueError("a model of LightGBM has other sizes than its booster: do not use it")
 
 
 def _encode_booster(booster: Any, encoder: Encoder) -> list[Any]:

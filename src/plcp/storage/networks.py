@@ -14,10 +14,11 @@ import numpy as np
 from plcp._rows import is_module
 from plcp.storage.allowlist import find
 from plcp.storage.codec import Codec, Decoder, Encoder
-from plcp.storage.estimators import decode_attributes, encode_attributes, encode_class
+from plcp.storage.estimators import as_class, decode_attributes, encode_attributes, encode_class
 
 PART = "tensors.safetensors"
 OWN = ("_parameters", "_buffers", "_modules")
+MORE = ("training", "_non_persistent_buffers_set")
 REMEDY = "pip install 'plcp[files]'"
 MAX_ADDED = 64  # of padding, or of cells that an input is pooled to, per axis
 ADDED = ("padding", "_reversed_padding_repeated_twice", "output_size")
@@ -67,33 +68,27 @@ def _sizes(name: str, state: Mapping[str, Any], key: str) -> list[Any]:
 
 def _encode_module(module: Any, encoder: Encoder) -> list[Any]:
     from torch import nn
+    from torch.nn.modules.lazy import LazyModuleMixin
 
     encoder.packages.add("torch")
     base, state = vars(nn.Module()), dict(vars(module))
-    is_lazy = _is_lazy(module)
     plain = {name: value for name, value in state.items() if name not in base}
     hooks = [name for name in base if name.endswith("hooks") and state[name]]
-    if is_lazy:  # they hook themselves until their first input
+    if isinstance(module, LazyModuleMixin):  # they hook themselves until their first input
         plain = {name: value for name, value in plain.items() if not name.endswith("_hook")}
     elif hooks:
         raise encoder.refusal(module, f"it has {hooks[0][1:].replace('_', ' ')}: remove them first")
     plain |= {name: dict(state[name]) for name in OWN}
-    plain |= {name: state[name] for name in ("training", "_non_persistent_buffers_set")}
-    return [_layer_name(module, encoder), encode_attributes(plain, encoder)]
-
-
-def _layer_name(module: Any, encoder: Encoder) -> str:
-    """Return the name of a layer; those of torch begin with a dot, as no other name does."""
-    from torch import nn
-
+    plain |= {name: state[name] for name in MORE}
     name = type(module).__name__
     if name not in LAYERS or getattr(nn, name) is not type(module):
-        return encode_class(module, encoder)
+        return [encode_class(module, encoder), encode_attributes(plain, encoder)]
     try:
-        check_layer(name, vars(module))
+        check_layer(name, state)
     except ValueError:
         encoder.needs_trust(type(module))
-    return f".{name}"
+    # names of layers of torch begin with a dot, as no other name does
+    return [f".{name}", encode_attributes(plain, encoder)]
 
 
 def _decode_module(content: Any, decoder: Decoder) -> Any:
@@ -101,15 +96,17 @@ def _decode_module(content: Any, decoder: Decoder) -> Any:
     from torch.nn.modules.lazy import LazyModuleMixin
 
     name, stored = content
-    cls = _layer(name, decoder)
-    module, state = object.__new__(cls), decode_attributes(stored, decoder)
-    if cls not in decoder.trusted and name.startswith("."):
+    is_layer = isinstance(name, str) and name.startswith(".") and name[1:] in LAYERS
+    cls = getattr(nn, name[1:]) if is_layer else find(name, decoder.trusted)
+    module, state = (
+        object.__new__(as_class(name, cls, nn.Module)),
+        decode_attributes(stored, decoder),
+    )
+    if is_layer and cls not in decoder.trusted:
         check_layer(name[1:], state)
-    base = vars(nn.Module())
-    allowed = {*OWN, "training", "_non_persistent_buffers_set"}
-    unknown = [key for key in state if key in base and key not in allowed]
+    unknown = (state.keys() & vars(nn.Module()).keys()) - {*OWN, *MORE}
     if unknown:
-        raise ValueError(f"a module has {unknown[0]}, which plcp writes of none")
+        raise ValueError(f"a module has {min(unknown)}, which plcp writes of none")
     nn.Module.__init__(module)
     vars(module).update(state)
     if issubclass(cls, LazyModuleMixin):
@@ -118,22 +115,6 @@ def _decode_module(content: Any, decoder: Decoder) -> Any:
             module._infer_parameters, with_kwargs=True
         )
     return module
-
-
-def _layer(name: Any, decoder: Decoder) -> Any:
-    from torch import nn
-
-    is_layer = isinstance(name, str) and name.startswith(".") and name[1:] in LAYERS
-    cls = getattr(nn, name[1:]) if is_layer else find(name, decoder.trusted)
-    if not isinstance(cls, type) or not issubclass(cls, nn.Module):
-        raise ValueError(f"{name} is no module of torch")
-    return cls
-
-
-def _is_lazy(module: Any) -> bool:
-    from torch.nn.modules.lazy import LazyModuleMixin
-
-    return isinstance(module, LazyModuleMixin)
 
 
 def _is_tensor(value: Any) -> bool:
@@ -159,12 +140,10 @@ def _decode_tensor(content: Any, decoder: Decoder) -> Any:
     from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
     key, is_parameter, learns = content
+    if key is None and is_parameter:
+        return UninitializedParameter(requires_grad=bool(learns))
     if key is None:
-        return (
-            UninitializedParameter(requires_grad=bool(learns))
-            if is_parameter
-            else UninitializedBuffer()
-        )
+        return UninitializedBuffer()
     if PART not in decoder.cache:
         decoder.cache[PART] = _unpacked(decoder.parts[PART])
     tensor = decoder.cache[PART][key]

@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+import sklearn.tree
 from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -19,12 +20,6 @@ from sklearn.ensemble._hist_gradient_boosting.common import (
 )
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
-from sklearn.tree import (
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreeClassifier,
-    ExtraTreeRegressor,
-)
 from sklearn.tree._tree import NODE_DTYPE, Tree
 from sklearn.utils import check_array
 
@@ -50,13 +45,9 @@ WORDS = 8  # of a set of categories, 32 bits each
 BYTES_PER_COLUMN, BYTES_PER_NODE = 32, 64  # that a booster takes in memory, all in all
 
 DECISION_TREES = {
-    cls.__name__: cls
-    for cls in (
-        DecisionTreeClassifier,
-        DecisionTreeRegressor,
-        ExtraTreeClassifier,
-        ExtraTreeRegressor,
-    )
+    name: getattr(sklearn.tree, name)
+    for kind in ("DecisionTree", "ExtraTree")
+    for name in (f"{kind}Classifier", f"{kind}Regressor")
 }
 TREE = "tree_"
 CHILDREN = ("left_child", "right_child")
@@ -96,9 +87,9 @@ def unpack(name: str, state: dict[str, Any]) -> Any:
     if TREES not in state:
         return model
     _check_booster(model)
-    codes = _remake_preprocessing(model, state.get(CATEGORIES, []))
+    _remake_preprocessing(model, state.get(CATEGORIES, []))
     width = model.n_trees_per_iteration_
-    trees = _unpacked(state[TREES], codes)
+    trees = _unpacked(state[TREES], model._bin_mapper.is_categorical_ > 0)
     if len(trees) % width:
         raise ValueError(f"{len(trees)} trees are not {width} for each step")
     model._predictors = [trees[i : i + width] for i in range(0, len(trees), width)]
@@ -133,8 +124,8 @@ def _check_booster(model: Any) -> None:
         raise ValueError("the sizes of a booster are not those of its trees")
 
 
-def _remake_preprocessing(model: Any, categories: Any) -> NDArray[np.bool_]:
-    """Make the preprocessing of a booster again; return which columns hold codes.
+def _remake_preprocessing(model: Any, categories: Any) -> None:
+    """Make the preprocessing of a booster again, without the bins of numbers.
 
     As `fit` makes it: columns of categories first, encoded, then those of numbers.
     """
@@ -142,24 +133,27 @@ def _remake_preprocessing(model: Any, categories: Any) -> NDArray[np.bool_]:
     n_codes = 0 if flags is None else int(flags.sum())
     if type(categories) is not list or len(categories) != n_codes:
         raise ValueError("a booster does not have the categories of its columns")
-    known = [_codes(each) for each in categories]
+    known = [np.arange(_n_codes(each), dtype=X_DTYPE) for each in categories]
     model._n_features = n
     model._preprocessor = None if flags is None else _preprocessor(model, categories)
-    codes = np.arange(n) < n_codes
-    model._is_categorical_remapped = None if flags is None else codes
-    model._bin_mapper = _mapper(model, codes, known)
-    return codes
+    is_code = np.arange(n) < n_codes
+    model._is_categorical_remapped = None if flags is None else is_code
+    mapper = model._bin_mapper = _BinMapper(n_bins=model.max_bins + 1)
+    mapper.is_categorical_ = is_code.astype(np.uint8)
+    mapper.missing_values_bin_idx_ = mapper.n_bins - 1
+    mapper.bin_thresholds_ = [*known, *[np.zeros(0)] * (n - n_codes)]
+    mapper.n_bins_non_missing_ = np.array([len(each) for each in mapper.bin_thresholds_])
 
 
-def _codes(categories: Any) -> NDArray[Any]:
-    """Return the codes of the categories of a column, of which a missing value has none."""
+def _n_codes(categories: Any) -> int:
+    """Return how many categories of a column have a code; a missing value has none."""
     if type(categories) is not np.ndarray or categories.ndim != 1 or not len(categories):
         raise ValueError("a booster does not have the categories of its columns")
     last = categories[-1]
     n = len(categories) - bool(isinstance(last, float | np.floating) and np.isnan(last))
     if n > MAX_CODES:
         raise ValueError(f"a column of a booster has {n:,} categories")
-    return np.arange(n, dtype=X_DTYPE)
+    return n
 
 
 def _preprocessor(model: Any, categories: list[NDArray[Any]]) -> ColumnTransformer:
@@ -177,7 +171,7 @@ def _preprocessor(model: Any, categories: list[NDArray[Any]]) -> ColumnTransform
     if len(categories):  # of no columns none is made
         fitted.categories_ = categories
         fitted._missing_indices = {
-            i: len(each) - 1 for i, each in enumerate(categories) if len(_codes(each)) < len(each)
+            i: len(each) - 1 for i, each in enumerate(categories) if _n_codes(each) < len(each)
         }
     if hasattr(model, "feature_names_in_"):
         names = np.asarray(model.feature_names_in_)
@@ -223,20 +217,11 @@ def _small(values: Any) -> NDArray[Any]:
 
 
 def _unpacked(arrays: Arrays, codes: NDArray[np.bool_]) -> list[TreePredictor]:
-    _check_trees(arrays, codes)
-    sizes, bitset_sizes = arrays["sizes"].astype(np.intp), arrays["bitset_sizes"].astype(np.intp)
-    ends, bitset_ends = np.cumsum(sizes), np.cumsum(bitset_sizes)
-    bitsets = np.ascontiguousarray(arrays["bitsets"], dtype=X_BITSET_INNER_DTYPE)
-    nodes = _nodes(arrays)
-    starts, bitset_starts = ends - sizes, bitset_ends - bitset_sizes
-    of_bins = np.zeros_like(bitsets)  # never used
-    return [
-        TreePredictor(nodes[a:b], of_bins[c:d], bitsets[c:d])
-        for a, b, c, d in zip(starts, ends, bitset_starts, bitset_ends, strict=True)
-    ]
-
-
-def _nodes(arrays: Arrays) -> NDArray[Any]:
+    """Return the trees of arrays; ``codes``: which columns hold categories."""
+    if not _have_right_shapes(arrays):
+        raise ValueError("the arrays of its trees have other shapes or types")
+    if not _stay_inside(arrays, codes):
+        raise ValueError("its trees have a child or a column out of range")
     flags = arrays["flags"]
     leaf, categorical = (flags & LEAF) > 0, (flags & CATEGORICAL) > 0
     places = _places(arrays["sizes"])
@@ -251,38 +236,22 @@ def _nodes(arrays: Arrays) -> NDArray[Any]:
     nodes["depth"], nodes["count"] = arrays["depths"], arrays["counts"]
     nodes["gain"] = np.nan  # not stored
     nodes["bitset_idx"][categorical] = arrays["bitset_places"]
-    return nodes
-
-
-def _mapper(model: Any, codes: NDArray[np.bool_], known: list[NDArray[Any]]) -> _BinMapper:
-    """Return a mapper without the bins of numbers, with the categories of each column."""
-    mapper = _BinMapper(n_bins=model.max_bins + 1)
-    mapper.is_categorical_ = codes.astype(np.uint8)
-    mapper.missing_values_bin_idx_ = mapper.n_bins - 1
-    none = np.zeros(0)
-    mapper.bin_thresholds_ = [*known, *[none] * (len(codes) - len(known))]
-    mapper.n_bins_non_missing_ = np.array([len(each) for each in mapper.bin_thresholds_])
-    return mapper
-
-
-def _check_trees(arrays: Arrays, codes: NDArray[np.bool_]) -> None:
-    """Refuse trees that are incomplete, lead out of themselves, or in circles.
-
-    ``codes``: which columns hold categories.
-    """
-    if not _have_right_shapes(arrays):
-        raise ValueError("the arrays of its trees have other shapes or types")
-    if not _stay_inside(arrays, codes):
-        raise ValueError("its trees have a child or a column out of range")
+    bitsets = np.ascontiguousarray(arrays["bitsets"], dtype=X_BITSET_INNER_DTYPE)
+    of_bins = np.zeros_like(bitsets)  # never used
+    ends, set_ends = (np.cumsum(arrays[name], dtype=np.intp) for name in ("sizes", "bitset_sizes"))
+    starts, set_starts = ends - arrays["sizes"], set_ends - arrays["bitset_sizes"]
+    return [
+        TreePredictor(nodes[a:b], of_bins[c:d], bitsets[c:d])
+        for a, b, c, d in zip(starts, ends, set_starts, set_ends, strict=True)
+    ]
 
 
 def _have_right_shapes(arrays: Arrays) -> bool:
     if not all(type(array) is np.ndarray for array in arrays.values()):
         return False
     whole = [array.dtype for name, array in arrays.items() if name != "numbers"]
-    if arrays["numbers"].dtype != np.float64 or any(
-        dtype.kind != "u" or dtype.itemsize > 4 for dtype in whole
-    ):
+    narrow = all(dtype.kind == "u" and dtype.itemsize <= 4 for dtype in whole)
+    if arrays["numbers"].dtype != np.float64 or not narrow:
         return False
     n_nodes, n_sets = (int(arrays[name].sum(dtype=np.int64)) for name in ("sizes", "bitset_sizes"))
     n_categorical = int(np.count_nonzero(arrays["flags"] & CATEGORICAL))
@@ -301,12 +270,10 @@ def _stay_inside(arrays: Arrays, codes: NDArray[np.bool_]) -> bool:
     flags, sizes = arrays["flags"], arrays["sizes"].astype(np.int64)
     inner, categorical = (flags & LEAF) == 0, (flags & CATEGORICAL) > 0
     places, ends = _places(sizes), np.repeat(sizes, sizes)
-    sides = (
-        (arrays[side] > 0) & (places + arrays[side].astype(np.int64) < ends)
-        for side in ("left", "right")
-    )
-    if not all(bool(side[inner].all()) for side in sides):
-        return False
+    for side in ("left", "right"):
+        steps = arrays[side].astype(np.int64)
+        if not ((steps > 0) & (places + steps < ends))[inner].all():
+            return False
     if not (arrays["columns"] < len(codes)).all():
         return False
     sets = np.repeat(arrays["bitset_sizes"].astype(np.int64), sizes)[categorical]
@@ -341,16 +308,14 @@ def _encode_estimator(value: Any, encoder: Encoder) -> list[Any]:
     encoder.packages.add("scikit-learn")
     state = dict(vars(value))
     tree = state.pop(TREE, None)
-    return [type(value).__name__, encode_attributes(state, encoder), _encode_tree(tree, encoder)]
-
-
-def _encode_tree(tree: Any, encoder: Encoder) -> list[Any] | None:
+    name, attributes = type(value).__name__, encode_attributes(state, encoder)
     if tree is None:
-        return None
+        return [name, attributes, None]
     _, (n_features, n_classes, n_outputs), state = tree.__reduce__()
     fields = {name: np.ascontiguousarray(state["nodes"][name]) for name in NODE_DTYPE.names}
     sizes = (n_features, n_classes.tolist(), n_outputs, state["max_depth"])
-    return [*sizes, encoder.value(fields, ".nodes"), encoder.value(state["values"], ".values")]
+    arrays = [encoder.value(fields, ".nodes"), encoder.value(state["values"], ".values")]
+    return [name, attributes, [*sizes, *arrays]]
 
 
 def _decode_estimator(content: Any, decoder: Decoder) -> Any:
@@ -361,9 +326,15 @@ def _decode_estimator(content: Any, decoder: Decoder) -> Any:
     vars(made).update(state)
     if TREE in state:
         raise ValueError("a decision tree is apart from its estimator")
-    if tree is not None:
-        made.tree_ = _decode_tree(tree, decoder)
-        _check_sizes(made.tree_, state)
+    if tree is None:
+        return made
+    made.tree_ = _decode_tree(tree, decoder)
+    own = (made.tree_.n_features, made.tree_.n_outputs)
+    if own != (state.get("n_features_in_"), state.get("n_outputs_")):
+        raise ValueError("a decision tree is for other columns than its estimator")
+    classes = np.atleast_1d(state.get("n_classes_", made.tree_.n_classes))
+    if not np.array_equal(classes, made.tree_.n_classes):
+        raise ValueError("a decision tree has other classes than its estimator")
     return made
 
 
@@ -379,32 +350,17 @@ def _decode_tree(content: Any, decoder: Decoder) -> Any:
     counts = np.array(n_classes, dtype=np.intp)
     if counts.shape != (n_outputs,) or values.shape[1:] != (n_outputs, counts.max(initial=0)):
         raise ValueError("the values of a decision tree are not those of its classes")
-    if counts.min() < 1 or not _stays_inside(nodes, n_features) or _depth(nodes) != max_depth:
+    inner, places = nodes["left_child"] != NO_CHILD, np.arange(len(nodes))
+    fits = (nodes["feature"] >= 0) & (nodes["feature"] < n_features)
+    for side in CHILDREN:  # which come after their parent
+        fits &= (nodes[side] > places) & (nodes[side] < len(nodes))
+    if not len(nodes) or counts.min() < 1 or not fits[inner].all() or _depth(nodes) != max_depth:
         raise ValueError("a decision tree has a child, a column or a depth out of range")
     tree = Tree(n_features, counts, n_outputs)
     tree.__setstate__(
         {"max_depth": max_depth, "node_count": len(nodes), "nodes": nodes, "values": values}
     )
     return tree
-
-
-def _check_sizes(tree: Any, state: dict[str, Any]) -> None:
-    """Refuse a tree of other columns, outputs or classes than its estimator has."""
-    if (tree.n_features, tree.n_outputs) != (state.get("n_features_in_"), state.get("n_outputs_")):
-        raise ValueError("a decision tree is for other columns than its estimator")
-    if "n_classes_" in state and not np.array_equal(
-        np.atleast_1d(state["n_classes_"]), tree.n_classes
-    ):
-        raise ValueError("a decision tree has other classes than its estimator")
-
-
-def _stays_inside(nodes: NDArray[Any], n_features: int) -> bool:
-    """Whether each split is on a column that exists, and its children come after it."""
-    inner = nodes["left_child"] != NO_CHILD
-    places = np.arange(len(nodes))
-    sides = ((nodes[side] > places) & (nodes[side] < len(nodes)) for side in CHILDREN)
-    known = (nodes["feature"] >= 0) & (nodes["feature"] < n_features)
-    return len(nodes) > 0 and bool(np.logical_and.reduce([known, *sides])[inner].all())
 
 
 def _depth(nodes: NDArray[Any]) -> int:

@@ -7,6 +7,7 @@ check here, or holds nothing but objects that have one.
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -54,16 +55,17 @@ def check_estimator(value: Any) -> None:
         check_lightgbm(value)
     if package != "sklearn":
         return
-    name, state = cls.__name__, vars(value)
+    state = vars(value)
     wrong = _common(state)
-    if not wrong and (check := CHECKS.get(name)) is not None:
+    learned, check = CHECKS.get(cls.__name__, ("", None))
+    if not wrong and check is not None and learned in state:
         try:
-            wrong = check(name, state)
+            wrong = check(state)
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             wrong = f"{type(error).__name__}: {error}"
     if wrong:
         raise ValueError(
-            f"the attributes of a {name} do not fit each other ({wrong}): do not use it"
+            f"the attributes of a {cls.__name__} do not fit each other ({wrong}): do not use it"
         )
 
 
@@ -101,6 +103,9 @@ def _common(state: State) -> str:
         return "copy=False would overwrite the rows that it is given"
     if state.get("memory") is not None:
         return "memory= names files to read"
+    voting = state.get("voting", "soft")
+    if type(voting) is not str or voting != "soft":
+        return "voting counts up to the largest label, which may be any"
     return ""
 
 
@@ -112,9 +117,22 @@ def _is_real(value: Any, shape: tuple[int, ...]) -> bool:
     return type(value) is np.ndarray and value.dtype.kind in "biuf" and value.shape == shape
 
 
-def _linear(name: str, state: State) -> str:
-    if "coef_" not in state:
-        return ""
+def _indexes(places: Any, n: int) -> bool:
+    """Whether these are places among so many."""
+    return (
+        _is_array(places, 1)
+        and places.dtype.kind in "iu"
+        and bool(((places >= 0) & (places < n)).all())
+    )
+
+
+def _wrong_shape(state: State, shapes: Mapping[str, tuple[int, ...]]) -> str:
+    """Return which attribute is no array of real numbers of its shape, if any."""
+    wrong = (name for name, shape in shapes.items() if not _is_real(state[name], shape))
+    return next((f"{name} has another shape" for name in wrong), "")
+
+
+def _linear(state: State) -> str:
     n, coef, intercept = state["n_features_in_"], state["coef_"], np.asarray(state["intercept_"])
     k = len(coef) if _is_array(coef, 2) else 1
     if not _is_real(coef, (k, n) if np.ndim(coef) == 2 else (n,)):
@@ -126,24 +144,22 @@ def _linear(name: str, state: State) -> str:
     return ""
 
 
-def _scaler(name: str, state: State) -> str:
+def _scaler(state: State) -> str:
     """All fitted arrays have one number per column."""
-    if "n_features_in_" not in state:
-        return ""
     n, others = state["n_features_in_"], ("feature_names_in_", "n_features_in_", "n_samples_seen_")
-    fitted = {key: each for key, each in state.items() if key.endswith("_") and key not in others}
-    wrong = (key for key, each in fitted.items() if each is not None and not _is_real(each, (n,)))
-    return next((f"{key} has another shape" for key in wrong), "")
+    fitted = [name for name in state if name.endswith("_") and name not in others]
+    return _wrong_shape(state, {name: (n,) for name in fitted if state[name] is not None})
 
 
-def _categories(state: State) -> bool:
-    """Whether each column has its categories, and numbers lie in order, as they are searched."""
+def _ordinal(state: State) -> str:
+    """Each column has its categories, and numbers lie in order, as they are searched."""
     found = state["categories_"]
-    return (
+    fits = (
         type(found) is list
         and len(found) == state["n_features_in_"]
         and all(_is_array(each, 1) and len(each) and _is_in_order(each) for each in found)
     )
+    return "" if fits else "categories_ are not in order"
 
 
 def _is_in_order(values: Any) -> bool:
@@ -156,18 +172,10 @@ def _is_in_order(values: Any) -> bool:
     return bool((known[1:] > known[:-1]).all()) and not is_missing[:-1].any()
 
 
-def _ordinal(name: str, state: State) -> str:
-    if "categories_" not in state:
-        return ""
-    return "" if _categories(state) else "categories_ are not in order"
-
-
-def _one_hot(name: str, state: State) -> str:
+def _one_hot(state: State) -> str:
     """Return what is wrong with its columns: it fills a sparse array by their numbers."""
-    if wrong := _ordinal(name, state):
+    if wrong := _ordinal(state):
         return wrong
-    if "categories_" not in state:
-        return ""
     sizes = [len(each) for each in state["categories_"]]
     if state["_infrequent_enabled"]:
         for i, rare in enumerate(state["_infrequent_indices"]):
@@ -192,18 +200,7 @@ def _one_hot(name: str, state: State) -> str:
     return "" if type(widths) is list and widths == sizes else "_n_features_outs are others"
 
 
-def _indexes(places: Any, n: int) -> bool:
-    """Whether these are places among so many."""
-    return (
-        _is_array(places, 1)
-        and places.dtype.kind in "iu"
-        and bool(((places >= 0) & (places < n)).all())
-    )
-
-
-def _bins(name: str, state: State) -> str:
-    if "bin_edges_" not in state:
-        return ""
+def _bins(state: State) -> str:
     n, edges = state["n_features_in_"], state["bin_edges_"]
     if not _is_array(edges, 1) or len(edges) != n or not _indexes(state["n_bins_"], 2**16):
         return "bin_edges_ has another shape"
@@ -211,45 +208,29 @@ def _bins(name: str, state: State) -> str:
     return "" if fits else "n_bins_ are others"
 
 
-def _imputer(name: str, state: State) -> str:
-    if "statistics_" not in state:
-        return ""
-    fits = (
-        _is_array(state["statistics_"], 1) and len(state["statistics_"]) == state["n_features_in_"]
-    )
+def _imputer(state: State) -> str:
+    found = state["statistics_"]  # of text too
+    fits = _is_array(found, 1) and len(found) == state["n_features_in_"]
     return "" if fits else "statistics_ has another shape"
 
 
-def _indicator(name: str, state: State) -> str:
-    if "features_" not in state:
-        return ""
+def _indicator(state: State) -> str:
     return "" if _indexes(state["features_"], state["_n_features"]) else "features_ is out of range"
 
 
-def _pca(name: str, state: State) -> str:
-    if "components_" not in state:
-        return ""
+def _pca(state: State) -> str:
     n, k = state["n_features_in_"], len(state["components_"])
     shapes = {"components_": (k, n), "mean_": (n,), "explained_variance_": (k,)}
-    return next(
-        (f"{key} has another shape" for key in shapes if not _is_real(state[key], shapes[key])), ""
-    )
+    return _wrong_shape(state, shapes)
 
 
-def _normal(name: str, state: State) -> str:
-    if "theta_" not in state:
-        return ""
+def _naive_bayes(state: State) -> str:
     n, k = state["n_features_in_"], len(state["classes_"])
-    shapes = {"theta_": (k, n), "var_": (k, n), "class_prior_": (k,)}
-    return next(
-        (f"{key} has another shape" for key in shapes if not _is_real(state[key], shapes[key])), ""
-    )
+    return _wrong_shape(state, {"theta_": (k, n), "var_": (k, n), "class_prior_": (k,)})
 
 
-def _network(name: str, state: State) -> str:
+def _network(state: State) -> str:
     """Return what is wrong with its layers; without any it would overwrite its rows."""
-    if "coefs_" not in state:
-        return ""
     coefs, intercepts, width = state["coefs_"], state["intercepts_"], state["n_features_in_"]
     if not 1 <= len(coefs) == len(intercepts) == state["n_layers_"] - 1:
         return "n_layers_ is another"
@@ -261,27 +242,12 @@ def _network(name: str, state: State) -> str:
     return "" if known and state["n_outputs_"] == width else "n_outputs_ is another"
 
 
-def _selection(name: str, state: State) -> str:
-    fits = "scores_" not in state or _is_real(state["scores_"], (state["n_features_in_"],))
-    return "" if fits else "scores_ has another shape"
+def _isotonic(state: State) -> str:
+    n = len(state["X_thresholds_"])
+    return _wrong_shape(state, {"X_thresholds_": (n,), "y_thresholds_": (n,)}) if n else "no steps"
 
 
-def _constant(name: str, state: State) -> str:
-    fits = "constant_" not in state or _is_real(state["constant_"], (1, state["n_outputs_"]))
-    return "" if fits else "n_outputs_ is another"
-
-
-def _curve(name: str, state: State) -> str:
-    if "X_thresholds_" not in state:
-        return ""
-    X, y = state["X_thresholds_"], state["y_thresholds_"]
-    fits = _is_array(X, 1) and len(X) and _is_real(X, X.shape) and _is_real(y, X.shape)
-    return "" if fits else "X_thresholds_ has another shape"
-
-
-def _bagging(name: str, state: State) -> str:
-    if "estimators_" not in state:
-        return ""
+def _bagging(state: State) -> str:
     features = state["estimators_features_"]
     if "classes_" in state and state["n_classes_"] != len(state["classes_"]):
         return "n_classes_ is another"
@@ -291,27 +257,20 @@ def _bagging(name: str, state: State) -> str:
     return "" if fits else "estimators_features_ is out of range"
 
 
-def _voting(name: str, state: State) -> str:
-    # by hard votes it counts up to the largest label, which may be any
-    return "" if state["voting"] == "soft" else "voting counts up to any label"
-
-
-def _stacking(name: str, state: State) -> str:
-    methods = state.get("stack_method_", [])
+def _stacking(state: State) -> str:
+    methods = state["stack_method_"]
     known = type(methods) is list and all(each in METHODS for each in methods)
     return "" if known else "stack_method_ has other names"
 
 
-def _forest(name: str, state: State) -> str:
+def _forest(member_class: type[Any], state: State) -> str:
     """Return what is wrong with its trees, for which it checks the rows."""
-    if "estimators_" not in state:
-        return ""
     members = state["estimators_"]
     if type(members) is not list or not members:
         return "it has no trees"
     for member in members:
         own = vars(member)
-        if type(member) is not MEMBERS[name] or own["n_features_in_"] != state["n_features_in_"]:
+        if type(member) is not member_class or own["n_features_in_"] != state["n_features_in_"]:
             return "a tree is for other columns"
         for key in ("n_outputs_", "n_classes_"):
             if (key in own) != (key in state):
@@ -321,25 +280,31 @@ def _forest(name: str, state: State) -> str:
     return ""
 
 
-CHECKS: dict[str, Callable[[str, State], str]] = {
-    **dict.fromkeys(LINEAR, _linear),
-    **dict.fromkeys(SCALERS, _scaler),
-    **dict.fromkeys(MEMBERS, _forest),
-    "BaggingClassifier": _bagging,
-    "BaggingRegressor": _bagging,
-    "DummyRegressor": _constant,
-    "GaussianNB": _normal,
-    "IsotonicRegression": _curve,
-    "KBinsDiscretizer": _bins,
-    "MissingIndicator": _indicator,
-    "MLPClassifier": _network,
-    "MLPRegressor": _network,
-    "OneHotEncoder": _one_hot,
-    "OrdinalEncoder": _ordinal,
-    "PCA": _pca,
-    "SelectKBest": _selection,
-    "SimpleImputer": _imputer,
-    "StackingClassifier": _stacking,
-    "StackingRegressor": _stacking,
-    "VotingClassifier": _voting,
+# by class: an attribute that `fit` sets, and what is wrong with an object that has it
+CHECKS: dict[str, tuple[str, Callable[[State], str]]] = {
+    **dict.fromkeys(LINEAR, ("coef_", _linear)),
+    **dict.fromkeys(SCALERS, ("n_features_in_", _scaler)),
+    **{name: ("estimators_", partial(_forest, cls)) for name, cls in MEMBERS.items()},
+    "BaggingClassifier": ("estimators_", _bagging),
+    "BaggingRegressor": ("estimators_", _bagging),
+    "DummyRegressor": (
+        "constant_",
+        lambda state: _wrong_shape(state, {"constant_": (1, state["n_outputs_"])}),
+    ),
+    "GaussianNB": ("theta_", _naive_bayes),
+    "IsotonicRegression": ("X_thresholds_", _isotonic),
+    "KBinsDiscretizer": ("bin_edges_", _bins),
+    "MissingIndicator": ("features_", _indicator),
+    "MLPClassifier": ("coefs_", _network),
+    "MLPRegressor": ("coefs_", _network),
+    "OneHotEncoder": ("categories_", _one_hot),
+    "OrdinalEncoder": ("categories_", _ordinal),
+    "PCA": ("components_", _pca),
+    "SelectKBest": (
+        "scores_",
+        lambda state: _wrong_shape(state, {"scores_": (state["n_features_in_"],)}),
+    ),
+    "SimpleImputer": ("statistics_", _imputer),
+    "StackingClassifier": ("stack_method_", _stacking),
+    "StackingRegressor": ("stack_method_", _stacking),
 }

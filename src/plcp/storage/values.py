@@ -140,11 +140,6 @@ def _decode_scalar(content: Any, decoder: Decoder) -> Any:
     return _texts([value], dtype, decoder)[0] if dtype.kind == "U" else dtype.type(value)
 
 
-def _encode_masked(array: Any, encoder: Encoder) -> list[Any]:
-    mask = np.ma.getmaskarray(array)
-    return [encoder.value(array.data, ".data"), encoder.value(mask, ".mask")]
-
-
 def _decode_masked(content: Any, decoder: Decoder) -> Any:
     data, mask = (decoder.value(part) for part in content)
     if not isinstance(data, np.ndarray) or not isinstance(mask, np.ndarray):
@@ -170,10 +165,6 @@ def _is_arrow(value: Any) -> bool:
     """Whether this is an array of Arrow; if so, pyarrow has been imported already."""
     pyarrow = sys.modules.get("pyarrow")
     return pyarrow is not None and isinstance(value, pyarrow.Array)
-
-
-def _encode_arrow(array: Any, encoder: Encoder) -> list[Any]:
-    return [str(array.type), encoder.value(array.cast("string").to_pylist(), "")]
 
 
 def _decode_arrow(content: Any, decoder: Decoder) -> Any:
@@ -209,7 +200,12 @@ CODECS = (
         _decode_slice,
     ),
     Codec("array", lambda v: type(v) in (np.ndarray, np.memmap), _encode_array, _decode_array),
-    Codec("masked", lambda v: type(v) is np.ma.MaskedArray, _encode_masked, _decode_masked),
+    Codec(
+        "masked",
+        lambda v: type(v) is np.ma.MaskedArray,
+        lambda v, e: [e.value(v.data, ".data"), e.value(np.ma.getmaskarray(v), ".mask")],
+        _decode_masked,
+    ),
     Codec("scalar", lambda v: isinstance(v, np.generic), _encode_scalar, _decode_scalar),
     Codec("dtype", lambda v: isinstance(v, np.dtype), lambda v, e: v.str, lambda c, d: _dtype(c)),
     Codec(
@@ -218,5 +214,10 @@ CODECS = (
         lambda v, e: "bool_" if v is np.bool_ else v.__name__,
         _decode_type,
     ),
-    Codec("arrow", _is_arrow, _encode_arrow, _decode_arrow),
+    Codec(
+        "arrow",
+        _is_arrow,
+        lambda v, e: [str(v.type), e.value(v.cast("string").to_pylist(), "")],
+        _decode_arrow,
+    ),
 )
