@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from plcp._files import added_by_apply, is_free_text, is_identifier
 from plcp.quantiles import FloatArray, IntArray
+from plcp.tables.csv import is_number
 
 NUMBERS, BOOLEANS, DATES, DURATIONS = "numbers", "booleans", "dates", "durations"
 CATEGORIES, CODES, LABELS = "categories", "codes", "labels"
@@ -31,7 +32,6 @@ RULES = {
     LABELS: "each value is a group, missing ones are a group of their own; a value that "
     "calibration rows lack belongs to none",
 }
-ALIKE = (frozenset({NUMBERS, BOOLEANS}),)  # 0 and 1 may be written either way
 
 
 def kind_of(given: pa.DataType) -> str:
@@ -69,18 +69,14 @@ def check_kind(column: str, kind: str, was: str, now: pa.DataType) -> None:
         return  # groups are named by their text, whatever it was made from
     if kind == CODES and found in (NUMBERS, CATEGORIES, EMPTY):
         return
-    pair = frozenset({kind, found})
-    if found in (kind, EMPTY) or pair in ALIKE:
+    if found in (kind, EMPTY) or {kind, found} == {NUMBERS, BOOLEANS}:  # 0 and 1 are either
         return
+    shown = "nested values" if found == NESTED else found
     cause = "; in CSV one word makes text of all" if (kind, found) == (NUMBERS, CATEGORIES) else ""
     raise ValueError(
-        f"column {column!r} held {kind} ({was}) in calibration and holds {_shown(found)} ({now}) "
+        f"column {column!r} held {kind} ({was}) in calibration and holds {shown} ({now}) "
         f"now: convert it to {was}{cause}"
     )
-
-
-def _shown(kind: str) -> str:
-    return "nested values" if kind == NESTED else kind
 
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
@@ -97,8 +93,7 @@ def numbers(column: Column) -> FloatArray:
     array([ 1., nan,  3.])
     """
     values = _floats(column)
-    finite = np.isfinite(values)
-    return values if finite.all() else np.where(finite, values, np.nan)
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _floats(column: Column) -> FloatArray:
@@ -114,9 +109,12 @@ def role_numbers(column: Column, role: str, name: str) -> FloatArray:
     promise too much.
     """
     if kind_of(column.type) not in (NUMBERS, BOOLEANS, EMPTY):
+        # among many numbers the first text that is none is hard to find
+        texts = pc.drop_null(column).to_pylist() if is_text(column.type) else []
+        example = next((f" such as {one[:40]!r}" for one in texts if not is_number(one)), "")
         raise ValueError(
-            f"{role} {name!r} holds {column.type}{_example(column)}, not numbers: convert the "
-            "column, or name another"
+            f"{role} {name!r} holds {column.type}{example}, not numbers: convert the column, or "
+            "name another"
         )
     infinite = int(np.isinf(_floats(column)).sum())
     if infinite and role in ("target", "score", "weight"):
@@ -126,21 +124,6 @@ def role_numbers(column: Column, role: str, name: str) -> FloatArray:
             "it empty where it is unknown"
         )
     return numbers(column)
-
-
-def _example(column: Column) -> str:
-    """Name the first text that is no number: among many numbers it is hard to find."""
-    values = column.to_pylist() if is_text(column.type) else []
-    strange = (value for value in values if value is not None and not _is_number(value))
-    return next((f" such as {value[:40]!r}" for value in strange), "")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def dates(column: Column) -> NDArray[Any]:
@@ -177,13 +160,7 @@ def text(column: Column) -> Column:
 
 
 def labelled(column: Column) -> Column:
-    """Values by their text, and a label for those that are missing.
-
-    Examples
-    --------
-    >>> labelled(pa.array([1, None])).to_pylist()
-    ['1', 'missing']
-    """
+    """Values by their text, and a label for those that are missing."""
     return pc.fill_null(text(column), MISSING)
 
 
@@ -246,9 +223,9 @@ AS_TEXT: dict[str, Callable[[Any], Any]] = {
     CODES: whole,
     LABELS: labelled,
 }
-NAMELESS = re.compile(r"Unnamed: .*|__index_level_\d+__|__null_dask_index__")  # what they call it
+# what pandas and Dask call an index that they write: the numbers of the rows
+NAMELESS = re.compile(r"Unnamed: .*|__index_level_\d+__|__null_dask_index__")
 EXACT = 2**53  # beyond which not every whole number is a float
-MADE = "plcp apply has made it"
 
 
 @dataclass(frozen=True)
@@ -306,12 +283,21 @@ def learn_features(
         column = table[name]
         reason = _unusable(column)
         if reason is None and not named:
-            reason = MADE if name in ours else _nameless(name) or _constant(column)
+            if name in ours:
+                reason = "plcp apply has made it"
+            elif not name.strip() or NAMELESS.fullmatch(name):
+                reason = "it has no name: numbers of rows, most likely"
+            else:
+                reason = _constant(column)
             if reason is None and name not in (*codes, *predictions):
                 reason = _unlike(column)
         if reason is None:
             kind = kind_of(column.type)
-            is_code = (name in codes and kind == NUMBERS) or _names_by_numbers(column.type)
+            # few formats keep apart categories that are numbers
+            named_by_numbers = pt.is_dictionary(column.type) and (
+                kind_of(column.type.value_type) == NUMBERS
+            )
+            is_code = named_by_numbers or (name in codes and kind == NUMBERS)
             kept.append(_remembered(name, column, CODES if is_code else kind))
         elif named:
             raise ValueError(f"column {name!r} cannot be a feature: {reason}; leave it out")
@@ -328,24 +314,6 @@ def learn_labels(table: pa.Table, columns: Sequence[str]) -> tuple[Feature, ...]
     return tuple(_remembered(name, table[name], LABELS) for name in columns)
 
 
-def remember_all(table: pa.Table) -> tuple[Feature, ...]:
-    """Every column that is not nested, whatever may be learned from it."""
-    kinds = {name: kind_of(table[name].type) for name in table.column_names}
-    return tuple(
-        _remembered(name, table[name], kind) for name, kind in kinds.items() if kind != NESTED
-    )
-
-
-def describe_features(features: Sequence[Feature], left_out: Sequence[LeftOut]) -> Iterator[Any]:
-    """Column, kind, rule and number of values of each feature, and of columns left out."""
-    for feature in features:
-        values = len(feature.categories) or None
-        shown = {"column": feature.column, "kind": feature.kind, "rule": feature.rule}
-        yield {**shown, "values": values}
-    for left in left_out:
-        yield {"column": left.column, "kind": "left out", "rule": left.reason, "values": None}
-
-
 def left_out_note(left_out: Sequence[LeftOut], table: pa.Table) -> tuple[str, ...]:
     """Note which columns were left out that could be used, and how to use them."""
     usable = [left for left in left_out if _unusable(table[left.column]) is None]
@@ -353,11 +321,6 @@ def left_out_note(left_out: Sequence[LeftOut], table: pa.Table) -> tuple[str, ..
         return ()
     which = "; ".join(f"{left.column!r}, since {left.reason}" for left in usable)
     return (f"not learned from: {which}. To use a column all the same, name it by --features",)
-
-
-def _names_by_numbers(given: pa.DataType) -> bool:
-    """Whether a type holds categories that are numbers, which few formats keep apart."""
-    return bool(pa.types.is_dictionary(given)) and kind_of(given.value_type) == NUMBERS
 
 
 def _unusable(column: pa.ChunkedArray) -> str | None:
@@ -368,13 +331,6 @@ def _unusable(column: pa.ChunkedArray) -> str | None:
     else:
         empty = column.null_count == len(column)
     return "no row has a value" if empty else None
-
-
-def _nameless(name: str) -> str | None:
-    """Reason to leave out what pandas and Dask write of an index: the numbers of the rows."""
-    if not name.strip() or NAMELESS.fullmatch(name):
-        return "it has no name: numbers of rows, most likely"
-    return None
 
 
 def _constant(column: pa.ChunkedArray) -> str | None:
@@ -431,7 +387,6 @@ class Framer:
 
     Examples
     --------
-    >>> from plcp.tables.columns import learn_features
     >>> table = pa.table({"age": [31, 48], "sex": ["f", "m"]})
     >>> framer = Framer(learn_features(table, ["age", "sex"], named=True)[0])
     >>> framer.frame(pa.table({"sex": ["m", "x"], "age": [20, None]}))["age"].tolist()
@@ -443,9 +398,10 @@ class Framer:
     def __init__(self, features: Sequence[Feature]) -> None:
         self.features = tuple(features)
         self.unseen: dict[str, Counter[str]] = {}
-        known = (feature for feature in features if feature.kind in AS_TEXT)
         self._known = {
-            feature.column: pa.array(feature.categories, pa.string()) for feature in known
+            feature.column: pa.array(feature.categories, pa.string())
+            for feature in features
+            if feature.kind in AS_TEXT
         }
         self._types = {name: pd.CategoricalDtype(v.to_pylist()) for name, v in self._known.items()}
 
@@ -464,26 +420,20 @@ class Framer:
     def _values(self, feature: Feature, data: Data) -> Any:
         column = data.column(feature.column)
         if feature.kind == LABELS:
-            return self._labels(feature.column, column)
+            codes, values = coded(labelled(column))
+            self._places(feature.column, codes, values)  # counts those that are new
+            return np.array(values.to_pylist(), dtype=object)[codes]
         if kind_of(column.type) == EMPTY:
             return np.full(len(column), np.nan)
         if feature.kind in AS_TEXT:
-            return self._categories(feature.column, AS_TEXT[feature.kind](column))
+            codes, values = coded(AS_TEXT[feature.kind](column))
+            places = self._places(feature.column, codes, values)
+            return pd.Categorical.from_codes(
+                np.append(places, -1)[codes],  # a code of -1, missing, is the last place
+                dtype=self._types[feature.column],
+                validate=False,
+            )
         return READERS.get(feature.kind, numbers)(column)
-
-    def _categories(self, name: str, column: Column) -> pd.Categorical:
-        codes, values = coded(column)
-        places = self._places(name, codes, values)
-        return pd.Categorical.from_codes(
-            np.append(places, -1)[codes],  # a code of -1, missing, is the last place
-            dtype=self._types[name],
-            validate=False,
-        )
-
-    def _labels(self, name: str, column: Column) -> NDArray[Any]:
-        codes, values = coded(labelled(column))
-        self._places(name, codes, values)
-        return np.array(values.to_pylist(), dtype=object)[codes]
 
     def _places(self, name: str, codes: NDArray[Any], values: pa.Array) -> NDArray[Any]:
         """Place of each value among the known categories, -1 if it is new; new ones are counted."""
@@ -505,7 +455,9 @@ def to_frame(data: pa.Table) -> pd.DataFrame:
     >>> to_frame(pa.table({"sex": ["f", "m"], "n": [1, None]})).dtypes.astype(str).tolist()
     ['category', 'float64']
     """
-    return Framer(remember_all(data)).frame(data)
+    kinds = {name: kind_of(data[name].type) for name in data.column_names}
+    plain = {name: kind for name, kind in kinds.items() if kind != NESTED}
+    return Framer([_remembered(name, data[name], kind) for name, kind in plain.items()]).frame(data)
 
 
 def rule_input(framer: Framer, data: Data) -> Any:

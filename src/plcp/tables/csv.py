@@ -89,12 +89,12 @@ class Dialect:
 
         In ``exact`` text no word stands for a missing value.
         """
-        # 0 and 1 are numbers unless types are given
-        spelt = (
-            {}
-            if types
-            else {"true_values": _spellings("true"), "false_values": _spellings("false")}
-        )
+        spelt = {}
+        if not types:  # 0 and 1 are numbers
+            spelt = {
+                "true_values": ["true", "True", "TRUE"],
+                "false_values": ["false", "False", "FALSE"],
+            }
         return csv.ConvertOptions(
             column_types=types,
             include_columns=list(types or ()),
@@ -106,17 +106,26 @@ class Dialect:
         )
 
 
-def _spellings(word: str) -> Sequence[str]:
-    return [word, word.capitalize(), word.upper()]
-
-
-_VALUE = re.compile(
-    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (.+?): invalid value '(.*)'",
-    re.DOTALL,
-)
-_BYTES = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?.*invalid UTF8")
-_KIND = re.compile(r"CSV conversion to (.+) is not supported")
-_RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
+_SAVE = "save the file in the encoding UTF-8"
+_AT = r"In CSV column #(?P<column>\d+): (?:Row #(?P<row>\d+): )?"
+# what Arrow's errors have in them, by which a row and a column are known, and the remedy
+_ERRORS = {
+    _AT + r"CSV conversion error to (?P<kind>.+?): invalid value '(?P<value>.*)'": (
+        "{place}: column {name!r} has the value {value!r}, where {kind} is expected; correct it, "
+        "or leave it empty if it is missing"
+    ),
+    _AT + ".*invalid UTF8": "{place}: column {name!r} is not UTF-8; " + _SAVE,
+    r"CSV parse error: (?:Row #(?P<row>\d+): )?Expected (?P<n>\d+) columns, got (?P<found>\d+)": (
+        "{place}: the number of values is {found} instead of {n}; put values that have separators "
+        "or line breaks in them in quotes, and close each quote"
+    ),
+    "CSV conversion to (?P<kind>.+) is not supported": (
+        ": the type {kind} cannot be read from CSV; use .parquet or .arrow instead"
+    ),
+    "cannot infer number of columns": " has no columns: its first line must have their names",
+    "straddling": ": a row is longer than 2 MB; a quote is perhaps not closed",
+}
+_KINDS = {"int64": "a whole number", "double": "a number", "bool": "true or false"}
 
 
 @contextmanager
@@ -127,42 +136,15 @@ def explaining_errors(path: Path, names: Sequence[str]) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: the columns' names are not UTF-8; {_SAVE}") from error
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        if explained := _explained(str(error), names):
-            raise ValueError(f"{path}{explained}") from error
+        for pattern, message in _ERRORS.items():
+            if found := re.search(pattern, str(error), re.DOTALL):
+                values: dict[str, Any] = found.groupdict()
+                row, column, kind = (values.get(name) for name in ("row", "column", "kind"))
+                values["place"] = f", row {row} (the header is row 1)" if row else ""
+                values["name"] = names[int(column)] if column else ""
+                values["kind"] = _KINDS.get(kind, kind) if kind else ""
+                raise ValueError(f"{path}{message.format_map(values)}") from error
         raise
-
-
-def _explained(error: str, names: Sequence[str]) -> str:
-    if found := _VALUE.search(error):
-        number, row, kind, value = found.groups()
-        return (
-            f"{_place(row)}: column {names[int(number)]!r} has the value {value!r}, where "
-            f"{_KINDS.get(kind, kind)} is expected; correct it, or leave it empty if it is missing"
-        )
-    if found := _BYTES.search(error):
-        number, row = found.groups()
-        return f"{_place(row)}: column {names[int(number)]!r} is not UTF-8; {_SAVE}"
-    if found := _RAGGED.search(error):
-        row, expected, actual = found.groups()
-        return (
-            f"{_place(row)}: the number of values is {actual} instead of {expected}; put values "
-            "that have separators or line breaks in them in quotes, and close each quote"
-        )
-    if found := _KIND.search(error):
-        return f": the type {found[1]} cannot be read from CSV; use .parquet or .arrow instead"
-    if "cannot infer number of columns" in error:
-        return " has no columns: its first line must have their names"
-    if "straddling" in error:
-        return ": a row is longer than 2 MB; a quote is perhaps not closed"
-    return ""
-
-
-def _place(row: str | None) -> str:
-    return f", row {row} (the header is row 1)" if row else ""
-
-
-_SAVE = "save the file in the encoding UTF-8"
-_KINDS = {"int64": "a whole number", "double": "a number", "bool": "true or false"}
 
 
 def infer_types(
@@ -171,15 +153,6 @@ def infer_types(
     """Find the types of columns that were read as text, and the number of rows.
 
     Arrow finds out the types of a block; here those of all blocks are brought together.
-
-    Parameters
-    ----------
-    blocks : iterable of pyarrow.RecordBatch
-        The text.
-    names : sequence of str
-        The columns.
-    dialect : Dialect
-        How numbers and dates are written.
     """
     found = {name: {pa.null()} for name in names}
     n_rows = 0
@@ -236,13 +209,6 @@ def kept_types(blocks: Iterable[pa.RecordBatch], names: Sequence[str]) -> dict[s
 
     No text at all is a missing value. What has no such type stays text.
 
-    Parameters
-    ----------
-    blocks : iterable of pyarrow.RecordBatch
-        The text, without missing values.
-    names : sequence of str
-        The columns.
-
     Examples
     --------
     >>> block = pa.record_batch({"n": ["1", "", "-20"], "zip": ["02139", "", "10001"]})
@@ -293,22 +259,8 @@ CHANGED = "wait until no program writes to it, and start again"
 class Records:
     r"""The records of a file, taken as many at a time as are parsed elsewhere.
 
-    A blank line is no record: it stays before the record that follows it. At most a block of the
-    file and the records taken are in memory.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    dialect : Dialect
-        What separates its values, and how it is packed.
-    block : int
-        Bytes read at a time.
-
-    Attributes
-    ----------
-    header : bytes
-        The first record, with all that stands before it.
+    A blank line is no record: it stays before the record that follows it, and what stands before
+    the ``header`` with the header. At most a block of the file and the records taken are in memory.
 
     Examples
     --------
@@ -428,17 +380,8 @@ OTHERWISE = {
 class DelimitedTable(TableFile):
     """A CSV file; its types are those given, or those that hold in the whole file.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    types : mapping from str to pyarrow.DataType
-        Types of columns by their names; names that the file does not have do not matter.
-    parsed : sequence of str or None
-        Columns whose types are found out where none is given, for which the file is read once
-        more; others are text. All of them by default.
-    options : CsvOptions or None
-        How the file is written.
+    For columns in ``parsed``, all by default, whose types are not given the file is read once
+    more; others are text. See `plcp.tables.io.open_table`.
     """
 
     def __init__(
@@ -451,7 +394,11 @@ class DelimitedTable(TableFile):
         self.dialect = Dialect.of(path, options)
         names = self._header(path, sep_given=options is not None and options.sep is not None)
         super().__init__(path, pa.schema([(name, pa.string()) for name in names]), None)
-        found = {name: _readable(types[name]) for name in names if name in types}
+        found = {  # categories are read as what they are categories of
+            name: types[name].value_type if pa.types.is_dictionary(types[name]) else types[name]
+            for name in names
+            if name in types
+        }
         unknown = [
             name for name in names if name not in types and (parsed is None or name in parsed)
         ]
@@ -478,7 +425,7 @@ class DelimitedTable(TableFile):
         with explaining_errors(path, []):
             names = self.dialect.open(path).schema.names
         # pandas names columns by whole numbers by default
-        if all(map(_is_number, names)) and not all(map(str.isdecimal, names)):
+        if all(map(is_number, names)) and not all(map(str.isdecimal, names)):
             raise ValueError(
                 f"{path} seems to have no header, since its first line has numbers only: add a "
                 "line with the columns' names"
@@ -505,12 +452,7 @@ class DelimitedTable(TableFile):
 class WrittenTable(TableFile):
     """A CSV file whose values are what is written: no word is a missing value, 00001 is no number.
 
-    Parameters
-    ----------
-    table : DelimitedTable
-        The file.
-    types : mapping from str to pyarrow.DataType
-        Types that keep the text of columns; others are text.
+    ``types`` are those that keep the text of columns; others are text.
     """
 
     def __init__(self, table: DelimitedTable, types: Mapping[str, pa.DataType]) -> None:
@@ -540,12 +482,8 @@ def written_parts(tables: Sequence[DelimitedTable], to: Format) -> list[WrittenT
     return [WrittenTable(table, types) for table in tables]
 
 
-def _readable(kind: pa.DataType) -> pa.DataType:
-    """Categories are read as what they are categories of."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether Python reads a text as a number."""
     with suppress(ValueError):
         float(text)
         return True
@@ -555,16 +493,7 @@ def _is_number(text: str) -> bool:
 class DelimitedWriter(TableWriter):
     """Writes a CSV file; lists as their members joined by ``|``, missing values as nothing.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    schema : pyarrow.Schema
-        Names and types of the columns.
-    dialect : Dialect
-        How to write them.
-    after : DelimitedTable or None
-        A file of the same dialect whose records, byte for byte, come before the columns.
+    Records of ``after``, a file of the same dialect, come before the columns, byte for byte.
     """
 
     def __init__(
@@ -572,7 +501,14 @@ class DelimitedWriter(TableWriter):
     ) -> None:
         self._schema, self._dialect = schema, dialect
         for field in schema:
-            _check_writable(field)
+            kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+            is_plain = not pa.types.is_nested(kind.value_type if _is_list(kind) else kind)
+            binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+            if not is_plain or binary or pa.types.is_fixed_size_binary(kind):
+                raise ValueError(
+                    f"column {field.name!r} has the type {kind}, which CSV cannot hold: write "
+                    ".parquet or .arrow instead"
+                )
         # A missing value alone in its line would be no line at all
         self._nothing = "NA" if len(schema) == 1 and after is None else ""
         self._file = pa.OSFile(str(path), "wb")
@@ -608,20 +544,6 @@ class DelimitedWriter(TableWriter):
         sep = self._dialect.delimiter.encode()
         rows = zip(before, [sep + text for text in texts], ends, strict=True)
         self._sink.write(b"".join(chain.from_iterable(rows)))
-
-
-def _check_writable(field: pa.Field) -> None:
-    kind = field.type
-    if _is_list(kind) and not pa.types.is_nested(kind.value_type):
-        return
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    if pa.types.is_nested(kind) or binary or pa.types.is_fixed_size_binary(kind):
-        raise ValueError(
-            f"column {field.name!r} has the type {kind}, which CSV cannot hold: write .parquet or "
-            ".arrow instead"
-        )
 
 
 def _as_text(field: pa.Field, column: pa.Array, dialect: Dialect) -> pa.Array:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from plcp.scores import Score
 from plcp.storage import files
 from plcp.storage.allowlist import full_name
-from plcp.tables.columns import Feature, LeftOut, describe_features as _described, is_text
+from plcp.tables.columns import Feature, LeftOut, is_text
 from plcp.tables.roles import Roles
 from plcp.tables.scores import score_of
 from plcp.thresholds import BatchGCP, SplitConformal, ThresholdRule
@@ -124,7 +124,8 @@ class TabularModel:
         names = getattr(rule, "groups_", [None] * len(sizes))
         # groups that may overlap are compared with all rows
         total = self.about["weight"] if isinstance(rule, BatchGCP) else sizes.sum()
-        words = self._words()
+        described = () if self.explanation is None else self.explanation["groups"]
+        words = {group["group"]: group for group in described}
         return [
             {
                 "group": i,
@@ -138,14 +139,22 @@ class TabularModel:
             for i, (size, threshold, name) in enumerate(zip(sizes, thresholds, names, strict=True))
         ]
 
-    def _words(self) -> dict[int, Mapping[str, Any]]:
-        groups = () if self.explanation is None else self.explanation["groups"]
-        return {group["group"]: group for group in groups}
-
 
 def describe_features(model: TabularModel) -> list[dict[str, Any]]:
     """Column, kind, rule and number of values of each feature, and of columns left out."""
-    return list(_described(model.features, model.left_out))
+    used = [
+        {
+            "column": feature.column,
+            "kind": feature.kind,
+            "rule": feature.rule,
+            "values": len(feature.categories) or None,
+        }
+        for feature in model.features
+    ]
+    return used + [
+        {"column": left.column, "kind": "left out", "rule": left.reason, "values": None}
+        for left in model.left_out
+    ]
 
 
 REMEDY = "make a model of a table by plcp calibrate"

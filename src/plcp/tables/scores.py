@@ -41,8 +41,7 @@ def rescaled_note(rows: int) -> str:
 
 def score_of(roles: Roles) -> Score | None:
     """Score that compares these predictions with the target; None where scores are given."""
-    made = SCORES.get(roles.task)
-    return None if made is None else made()
+    return SCORES[roles.task]() if roles.task in SCORES else None
 
 
 def read_predictions(data: Data, roles: Roles) -> Predicted:
@@ -56,7 +55,12 @@ def read_predictions(data: Data, roles: Roles) -> Predicted:
     present = np.asarray(np.isfinite(values).all(axis=1))
     if roles.task != "classes":
         return Predicted(values, present)
-    _check_nonnegative(values, roles.predictions)
+    if (values < 0).any():
+        row, column = np.argwhere(values < 0)[0]
+        raise ValueError(
+            f"column {roles.predictions[column]!r} holds {values[row, column]:g}, but "
+            "probabilities are not negative: give those, not logits"
+        )
     sums = values.sum(axis=1)
     present &= sums > 0
     off = present & (np.abs(sums - 1) > WHOLE)
@@ -75,10 +79,11 @@ def read_outcomes(
         return values, np.isfinite(values)
     assert classes is not None
     codes, labels = coded_labels(column, roles.target)
-    places = pc.index_in(labels, value_set=texts(classes)).to_pylist()
+    names = classes.cast(pa.string())
+    places = pc.index_in(labels, value_set=names).to_pylist()
     for label, place in zip(labels.to_pylist(), places, strict=True):
         if place is None and label is not None:
-            raise ValueError(_not_a_class(label, roles, texts(classes).to_pylist()))
+            raise ValueError(_not_a_class(label, roles, names.to_pylist()))
     found = np.array([-1 if place is None else place for place in places] + [-1])[codes]
     return found, found >= 0
 
@@ -127,22 +132,7 @@ def _typed(names: list[str], given: pa.DataType) -> pa.Array:
         typed = plain.cast(given)
     except pa.ArrowInvalid:
         return plain
-    return typed if texts(typed).equals(plain) else plain
-
-
-def texts(classes: pa.Array) -> pa.Array:
-    """Names of classes by their text."""
-    return classes.cast(pa.string())
-
-
-def _check_nonnegative(values: FloatArray, names: Sequence[str]) -> None:
-    negative = np.argwhere(values < 0)
-    if len(negative):
-        row, column = negative[0]
-        raise ValueError(
-            f"column {names[column]!r} holds {values[row, column]:g}, but probabilities are not "
-            "negative: give those, not logits"
-        )
+    return typed if typed.cast(pa.string()).equals(plain) else plain
 
 
 def _not_a_class(label: str, roles: Roles, names: Sequence[str]) -> str:
@@ -251,7 +241,16 @@ def read_pairs(table: pa.Table, roles: Roles, classes: pa.Array | None) -> Pairs
     if roles.weight is not None:
         weights = role_numbers(table[roles.weight], "weight", roles.weight)
         tally.require(np.isfinite(weights), "weight")
-        _check_weights(weights[tally.keep], roles.weight)
+        kept = weights[tally.keep]
+        if kept.min(initial=0.0) < 0:
+            raise ValueError(
+                f"weight {roles.weight!r} holds {kept.min():g}, but weights are not negative: "
+                "correct it, or name another column"
+            )
+        if len(kept) and not kept.any():
+            raise ValueError(
+                f"weight {roles.weight!r} is 0 in every row: correct it, or name another column"
+            )
     keep = tally.keep
     return Pairs(
         table=table if keep.all() else table.filter(pa.array(keep)),
@@ -292,14 +291,3 @@ def check_order(table: pa.Table, roles: Roles) -> None:
             f"lower {roles.lower!r} lies above upper {roles.upper!r} in {crossed:,} of "
             f"{len(ends):,} rows: they are swapped; name them the other way round"
         )
-
-
-def _check_weights(weights: FloatArray, name: str) -> None:
-    """Refuse negative weights, and weights that are all zero."""
-    if weights.min(initial=0.0) < 0:
-        raise ValueError(
-            f"weight {name!r} holds {weights.min():g}, but weights are not negative: correct it, "
-            "or name another column"
-        )
-    if len(weights) and not weights.any():
-        raise ValueError(f"weight {name!r} is 0 in every row: correct it, or name another column")
