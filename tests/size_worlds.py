@@ -26,9 +26,3 @@ class SizeWorld:
         excess = (self.coverage - self.coverage.mean()) / 100
         kernel = np.exp(-((self.size[:, None] - self.size) ** 2))
         return 2 * (1 - np.exp(-1)) * excess @ kernel @ excess
-
-    @property
-    def correlation(self):
-        p = self.coverage.mean()
-        covariance = np.mean((self.size - self.size.mean()) * self.coverage)
-        return covariance / (self.size.std() * np.sqrt(p * (1 - p)))

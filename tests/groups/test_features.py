@@ -2,10 +2,8 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -45,16 +43,6 @@ def test_coverage_weighted_by_each_probability_over_all_places_of_the_test_row(r
     probabilities = shifts.transform(X)
     assert (covered @ probabilities >= 0.8 * probabilities.sum(axis=0) - 1e-9).all()
     assert covered.mean() < 1
-
-
-def test_names_and_width_of_the_features_are_kept(rng):
-    X, batch = batches(rng, 50)
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    fitted = GroupProbabilities().fit(frame, batch)
-    assert fitted.n_features_in_ == 2
-    assert_array_equal(fitted.feature_names_in_, ["a", "b"])
-    with pytest.raises(NotFittedError):
-        GroupProbabilities().transform(X)
 
 
 def test_columns_of_many_kinds(rng):

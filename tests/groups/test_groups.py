@@ -1,7 +1,5 @@
 """Groups: the same indicators from every source, and sources that say nothing clear."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,8 +8,6 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from plcp.exceptions import UnseenCategoryWarning
 from plcp.groups import Groups
@@ -115,21 +111,6 @@ def test_a_value_never_seen_is_in_none_of_its_columns_groups():
     assert [str(w.message) for w in caught] == [
         f"1 row holds a value {which}" for which in expected
     ]
-
-
-def test_nothing_of_the_first_fit_remains():
-    groups = Groups("town").fit(frame())
-    other = pd.DataFrame({"town": [*"xyyx"]})
-    assert_array_equal(groups.fit(other).transform(other), Groups("town").fit_transform(other))
-    assert groups.names_ == ["town=x", "town=y"]
-
-
-def test_clone_and_pickle():
-    groups = Groups(["sex", female]).fit(frame())
-    again = pickle.loads(pickle.dumps(groups))
-    assert_array_equal(again.transform(frame()), groups.transform(frame()))
-    with pytest.raises(NotFittedError):
-        clone(groups).transform(frame())
 
 
 @pytest.mark.parametrize(

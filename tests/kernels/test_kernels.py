@@ -1,12 +1,24 @@
-"""Kernels: their formulas, the law of their draws, and bandwidths by effective size."""
+"""Kernels: formulas, the law of draws, bandwidths by effective size, weighted quantiles."""
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
+from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi, kstest, norm
 
 from bands import FALSE_ALARM
-from plcp.kernels import ROWS, BoxKernel, GaussianKernel, bandwidth_for_size, precision_for_size
+from plcp.kernels import (
+    ROWS,
+    BoxKernel,
+    GaussianKernel,
+    bandwidth_for_size,
+    blocks,
+    precision_for_size,
+    rows_reaching,
+)
+from plcp.quantiles import conformal_quantile
+from strategies import alphas, few
 
 KERNELS = [GaussianKernel, BoxKernel]
 N_DRAWS = 5000
@@ -56,24 +68,15 @@ def test_a_bandwidth_that_is_none(kernel, bandwidth):
         kernel(bandwidth)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_draws_do_not_touch_the_point_and_follow_the_seed(kernel):
-    X = np.ones((5, 2))
-    first, again = (kernel(0.5).draw(X, np.random.default_rng(1)) for _ in range(2))
-    assert_array_equal(first, again)
-    assert_array_equal(X, 1.0)
-    assert len(np.unique(first)) == first.size
-
-
 # Seven tests share the false alarm of one in a million.
-LEVEL = FALSE_ALARM / 7
+SHARE = FALSE_ALARM / 7
 
 
 @pytest.mark.parametrize("d", [1, 4])
 def test_gaussian_draws_follow_the_density(rng, d):
     drawn = (GaussianKernel(2.0).draw(np.full((N_DRAWS, d), 3.0), rng) - 3.0) / 2.0
-    assert kstest(np.linalg.norm(drawn, axis=1), chi(d).cdf).pvalue > LEVEL
-    assert kstest(drawn[:, -1], norm.cdf).pvalue > LEVEL
+    assert kstest(np.linalg.norm(drawn, axis=1), chi(d).cdf).pvalue > SHARE
+    assert kstest(drawn[:, -1], norm.cdf).pvalue > SHARE
 
 
 @pytest.mark.parametrize("d", [1, 4])
@@ -82,11 +85,11 @@ def test_box_draws_are_uniform_on_the_ball(rng, d):
     drawn = BoxKernel(2.0).draw(np.full((N_DRAWS, d), 3.0), rng) - 3.0
     radius = np.linalg.norm(drawn, axis=1) / 2.0
     assert radius.max() <= 1 + 4 * np.finfo(float).eps
-    assert kstest(radius**d, "uniform").pvalue > LEVEL
+    assert kstest(radius**d, "uniform").pvalue > SHARE
     if d == 4:
         half = drawn[:, -1] / np.linalg.norm(drawn, axis=1)
         angle = (np.arccos(half) - half * np.sqrt(1 - half**2)) / np.pi  # uniform on the sphere
-        assert kstest(angle, "uniform").pvalue > LEVEL
+        assert kstest(angle, "uniform").pvalue > SHARE
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -115,13 +118,13 @@ def test_bandwidth_where_nothing_varies():
     assert found == np.inf
 
 
-def test_bandwidth_of_two_values_tells_them_apart(rng):
+def test_bandwidth_of_two_values_separates_them(rng):
     X = rng.integers(0, 2, size=(100, 1)).astype(float)
     found = bandwidth_for_size(GaussianKernel, X, 100, 5, drawn=False, seed=0)
     assert GaussianKernel(found)(X[:1], 1 - X[:1]) == 0.0
 
 
-def test_rows_beyond_those_needed_are_not_looked_at(rng):
+def test_rows_beyond_those_needed_are_not_read(rng):
     """Else the weights of a million rows around each centre would be held at once."""
     X = rng.dirichlet(np.ones(3), size=ROWS)
     more = np.vstack([X, np.full((5, 3), np.nan)])
@@ -129,3 +132,35 @@ def test_rows_beyond_those_needed_are_not_looked_at(rng):
     few, many = (bandwidth_for_size(BoxKernel, rows, 50_000, 100, **options) for rows in (X, more))
     assert few == many
     assert precision_for_size(X, 50_000, 100, 0) == precision_for_size(more, 50_000, 100, 0)
+
+
+@st.composite
+def whole_weights(draw):
+    """Weights that are whole numbers, zeros among them: their sums are exact."""
+    m, n = draw(st.integers(1, 5)), draw(st.integers(1, 40))
+    weights = draw(hnp.arrays(float, (m, n), elements=st.integers(0, 3).map(float)))
+    return weights, draw(hnp.arrays(float, m, elements=st.integers(0, 3).map(float)))
+
+
+@few
+@given(whole_weights(), alphas)
+def test_rows_reach_their_quantile_where_a_running_sum_does(drawn, alpha):
+    weights, own = drawn
+    n = weights.shape[1]
+    found = np.append(np.arange(n), np.inf)[rows_reaching(weights, own, 1 - alpha)]
+    for row, w, q in zip(weights, own, found, strict=True):
+        nothing = row.sum() + w == 0
+        assert q == (np.inf if nothing else conformal_quantile(np.arange(n), alpha, row, w))
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "width", "most"), [(10, 3, 9), (7, 100, 9), (0, 5, 9), (4, 0, 9)]
+)
+def test_blocks_cover_all_rows_once_and_stay_small(n_rows, width, most):
+    found = list(blocks(n_rows, width, most))
+    assert_array_equal(
+        np.concatenate([np.arange(n_rows)[rows] for rows in found] or [[]]), range(n_rows)
+    )
+    for rows in found:
+        size = rows.stop - rows.start
+        assert size == 1 or max(size * width, size * size) <= most

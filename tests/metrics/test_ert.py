@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from bands import FALSE_ALARM
-from plcp.metrics import compare, ert
+from plcp.metrics import ert
 from plcp.metrics.ert import PredictedCoverage, excess_risk, excess_terms, predict_coverage
 from strategies import alphas, few
 
@@ -170,19 +170,6 @@ def test_ert_of_what_is_known_is_the_error_of_coverage(rng, name):
         for share, n in zip(found.table["coverage"], found.table["n"], strict=True)
     ]
     assert_allclose(np.column_stack([found.table["low"], found.table["high"]]), exact)
-
-
-def test_ert_distinguishes_a_marginal_predictor_from_a_conditional_one(rng):
-    X = rng.normal(size=(4000, 2))
-    score = np.abs(rng.normal(size=4000)) * np.exp(X[:, 0])
-    conditional = ert(X, score <= norm.isf(0.05) * np.exp(X[:, 0]), 0.1)
-    marginal = ert(X, score <= np.quantile(score, 0.9), 0.1)
-    band = norm.isf(FALSE_ALARM / 2)
-    assert abs(conditional.estimate) < band * conditional.standard_error
-    assert marginal.estimate > band * marginal.standard_error
-    assert (
-        compare({"conditional": conditional, "marginal": marginal}).differences["marginal"].low > 0
-    )
 
 
 @pytest.mark.parametrize("covered", [True, False])

@@ -1,7 +1,6 @@
 """Bounds of the best groups of a population: closed forms, known populations, corrections."""
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 from known import ATOMS, MOST, NAMES, best_thresholds, population, populations
 
-from plcp.quantiles import conformal_rank, pinball_loss
 from plcp.theory import (
     msce_bound,
     population_excess,
@@ -19,7 +17,8 @@ from plcp.theory import (
     sharp_population_msce,
     sharp_quantisation_bits,
 )
-from strategies import alphas, distinct_scores, few
+from strategies import alphas, few
+from test_examples import is_picture, run
 
 GROUPS = np.arange(2, MOST + 1)
 
@@ -79,14 +78,6 @@ def test_scores_without_noise_have_excess_of_order_one_over_m_exactly(alpha, m):
     assert math.isclose(excess, loss / per_group / ATOMS, rel_tol=1e-9, abs_tol=1e-15)
 
 
-@pytest.mark.parametrize("shape", populations.SHAPES)
-def test_excess_falls_faster_than_one_over_m_where_scores_have_a_density(shape):
-    """By four as m doubles; a rate of 1/m would halve it, the paper's divide it by √2."""
-    law, thresholds = population("even", shape), best_thresholds("even", shape)
-    excess = np.array([law.excess(thresholds[m - 1]) for m in (2, 4, 8, 16)])
-    assert (excess[:-1] / excess[1:] > 2**1.5).all()
-
-
 @given(
     hnp.arrays(float, st.integers(1, 40), elements=st.floats(-1e3, 1e3)),
     st.integers(1, 80),
@@ -100,15 +91,6 @@ def test_thresholds_of_the_proof_are_within_the_bound_of_any_law(values, m):
     unit = centred / spread
     assert distance(unit, tangent_thresholds(m)).mean() <= math.tan(math.pi / (m + 3)) * (1 + 1e-9)
     assert distance(unit, even_thresholds(m)).mean() <= (1 + 1e-9) / math.sqrt(m)
-
-
-@pytest.mark.parametrize("m", [1, 2, 3, 5, 10, 100])
-def test_the_parabola_of_the_proof_touches_the_distance_and_stays_above(m):
-    t = math.tan(math.pi / (m + 3))
-    v = np.linspace(-3 / t, 3 / t, 50_001)
-    room = t / 2 * (1 + v**2) - distance(v, tangent_thresholds(m))
-    assert room.min() >= -1e-12
-    assert t / 2 * (1 + 1 / t**2) - distance([1 / t], tangent_thresholds(m)) == pytest.approx(0)
 
 
 @pytest.mark.parametrize(("m", "least"), [(1, 1.0), (2, 2**-0.5), (3, 3**-0.5)])
@@ -159,34 +141,6 @@ def test_closed_forms():
     )
 
 
-def test_best_groups_by_dynamic_programming_are_best_by_brute_force():
-    """The oracle the bounds are measured with, against all cuts of a small world."""
-    law = populations.make("Pareto", "exponential", 24)
-    for m in (2, 3):
-        every = [
-            law.excess(law.group_quantiles(np.searchsorted(cuts, np.arange(24), side="right")))
-            for cuts in combinations(range(1, 24), m - 1)
-        ]
-        found = law.excess(law.best_thresholds(3)[m - 1])
-        assert found == pytest.approx(min(every), rel=1e-9)
-
-
-@pytest.mark.parametrize("scale", populations.SCALES)
-@pytest.mark.parametrize("shape", populations.SHAPES)
-def test_populations_are_what_they_say(scale, shape):
-    """Losses and quantiles against numerical integration."""
-    law = population(scale, shape)
-    form = law.shape
-    p = (np.arange(200_000) + 0.5) / 200_000
-    t = form.quantile(p)
-    assert np.allclose(form.cdf(t), p)
-    for q in (0.2, 0.9, 2.0):
-        assert form.shortfall(q) == pytest.approx(np.maximum(t - q, 0).mean(), rel=0.02, abs=1e-4)
-    steps = np.diff(p) / np.diff(t)
-    assert steps.max() == pytest.approx(form.peak, rel=1e-3)
-    assert np.allclose(law.coverage(law.quantile), 0.9)
-
-
 errors = st.floats(1e-3, 10)
 variances = st.floats(1e-3, 10)
 ROOM = 1 + 1e-9
@@ -220,63 +174,15 @@ def test_sharp_bits_are_never_more(error, variance, alpha):
     )
 
 
-def test_half_the_bits_suffice_for_a_small_error():
-    """Up to a constant: halving the error costs two bits by the paper's bound, one by ours."""
-    errors = 0.5 ** np.arange(10, 14)
-    assert np.diff(quantisation_bits(errors, 1.0)) == pytest.approx(2, abs=1e-3)
-    assert np.diff(sharp_quantisation_bits(errors, 1.0, alpha=0.1)) == pytest.approx(1, abs=1e-2)
-
-
 def test_the_one_that_remark_b1_lacks_is_needed():
     """4 var / error² = 4 groups have an excess bound above the error; 5 do not."""
     assert population_excess(4, 1.0) > 1.0
     assert groups_of(quantisation_bits(1.0, 1.0)) == 5
 
 
-def test_nothing_to_tell_apart_needs_no_bits():
+def test_without_variance_no_bits_are_needed():
     assert quantisation_bits(0.1, 0.0) == 0
     assert sharp_quantisation_bits(0.1, 0.0, alpha=0.1) == 0
-
-
-ROUNDING = 1e-9
-
-
-def test_problem_8_is_not_convex():
-    """S is 0 or 1 and known from x: both orders of the two thresholds are free, the mean is not."""
-
-    def objective(q):
-        return np.mean([pinball_loss(q, s, 0.1).min() for s in (0.0, 1.0)])
-
-    one, other = np.array([0.0, 1.0]), np.array([1.0, 0.0])
-    assert objective(one) == objective(other) == 0
-    assert objective((one + other) / 2) > 0
-
-
-def test_problem_11_is_not_convex_in_memberships_and_thresholds():
-    def objective(h, q):
-        return (h * pinball_loss(q, np.array([[0.0], [1.0]]), 0.1)).sum(axis=1).mean()
-
-    h, q = np.eye(2), np.array([0.0, 1.0])
-    assert objective(h, q) == objective(h[::-1], q[::-1]) == 0
-    assert objective((h + h[::-1]) / 2, (q + q[::-1]) / 2) > 0
-
-
-@pytest.mark.parametrize(("scale", "shape"), NAMES)
-def test_claim_18_reads_at_least_and_not_at_most(scale, shape):
-    law = population(scale, shape)
-    for factor in (0.5, 0.9, 1.1, 2.0):
-        threshold = factor * law.quantile
-        excess = law.loss(threshold) - law.loss(law.quantile)
-        squared = (law.coverage(threshold) - (1 - law.alpha)) ** 2 / (2 * law.lipschitz)
-        assert (excess >= squared * (1 - ROUNDING)).all()  # equal where the density is L
-        assert (excess > squared).any()  # as printed, it would have to be the other way round
-
-
-def test_proposition_3_5_fails_for_scores_with_atoms():
-    """S = 1 for sure: just below it the excess vanishes, and the coverage error is 1 - α."""
-    alpha, below, any_lipschitz = 0.1, 1e-9, 1e3
-    excess = pinball_loss(1 - below, 1.0, alpha) - pinball_loss(1.0, 1.0, alpha)
-    assert msce_bound(excess, any_lipschitz) < (1 - alpha) ** 2
 
 
 @given(st.integers(1, 6), st.integers(0, 10**6))
@@ -294,53 +200,11 @@ def test_drawn_thresholds_have_no_larger_msce_than_the_bound(m, seed):
     assert law.msce(h @ q) <= msce_bound(excess, law.lipschitz)
 
 
-def test_the_likeliest_groups_threshold_may_break_the_bound():
-    """Memberships of about a half at the right threshold, and a hair more at a wrong one."""
-    law = populations.Population(np.ones(1), populations.SHAPES["uniform"])
-    right, wrong = law.quantile, np.array([0.5])
-    excess = 0.499 * law.excess(right) + 0.501 * law.excess(wrong)
-    assert law.msce(wrong) > msce_bound(excess, law.lipschitz)
-
-
-def test_step_c_of_lemma_e1_is_false_and_its_end_is_true():
-    """Printed: ℓ(q, s) ≤ |q|. True: ℓ(q, s) ≤ |q - s|."""
-    assert pinball_loss(0.0, 1.0, 0.1) > 0.0
-    q, s = np.meshgrid(np.linspace(0, 1, 21), np.linspace(0, 1, 21))
-    for alpha in (0.1, 0.5, 0.9):
-        assert (pinball_loss(q, s, alpha) <= np.abs(q - s)).all()
-
-
-@given(distinct_scores(min_size=2), alphas)
-@few
-def test_split_conformal_needs_a_smallest_of_n_plus_one(scores, alpha):
-    """Each of n + 1 points left out in turn: the corrected rank covers, the printed need not."""
-    n = len(scores) - 1
-    rank = conformal_rank(n, alpha)
-    ordered = np.sort(scores)
-
-    def covered(pick):
-        return np.mean(
-            [s <= pick(np.r_[np.delete(ordered, i), np.inf]) for i, s in enumerate(ordered)]
-        )
-
-    assert covered(lambda others: others[rank - 1]) >= 1 - alpha - 1e-12
-
-
-def test_split_conformal_as_printed_covers_alpha():
-    """The ⌈(1 - α) n⌉-th largest of n scores and infinity, n = 99: 12 of 100 points covered."""
-    n, alpha = 99, 0.1
-    printed = int(np.ceil((1 - alpha) * n))
-    scores = np.arange(n + 1.0)
-    covered = [
-        s <= np.sort(np.r_[np.delete(scores, i), np.inf])[-printed] for i, s in enumerate(scores)
-    ]
-    assert sum(covered) == n + 2 - printed
-
-
-def test_two_hard_partitions_that_differ_at_one_point_are_two_apart():
-    """So an infinite class of them has no finite 1/n-net."""
-    cuts = np.linspace(0, 1, 50)
-    x = np.concatenate([cuts, [2.0]])
-    members = np.eye(2)[(x[None, :] > cuts[:, None]).astype(int)]
-    apart = np.abs(members[:, None] - members[None]).sum(axis=-1).max(axis=-1)
-    assert (apart[~np.eye(len(cuts), dtype=bool)] == 2).all()
+def test_the_example_prints_measurements_under_their_bounds_and_draws_them(tmp_path):
+    text = run("plot_theory.py", tmp_path, "--output", str(tmp_path / "figures"))
+    rows = [[float(value) for value in line.split()] for line in text.splitlines()[1:]]
+    assert [row[0] for row in rows] == [2, 4, 8, 16, 32, 64]
+    for _, excess, sharp, paper, error, bound in rows:
+        assert excess < sharp < paper
+        assert error < bound
+    assert is_picture(tmp_path / "figures" / "theory.png")

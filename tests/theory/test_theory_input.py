@@ -1,4 +1,4 @@
-"""What no bound is asked about: errors that name the value."""
+"""Arguments that bounds refuse, in errors that name the value."""
 
 import numpy as np
 import pytest

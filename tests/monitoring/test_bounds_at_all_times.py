@@ -52,14 +52,6 @@ def test_each_end_errs_no_more_often_than_promised_at_any_time(probabilities, ta
     assert (ever_left_out(probabilities, tail) <= tail).all()
 
 
-def test_the_oracle_errs_where_the_bounds_do(rng):
-    for hits, n in [(0, 5), (3, 5), (90, 100), (417, 450), (450, 450)]:
-        low, high = anytime_bounds(hits, n, 0.05)
-        for p in rng.uniform(size=50):
-            assert (p < low) == (_log_mixture(np.array([hits]), n, p)[0] > np.log(20))
-            assert (p > high) == (_log_mixture(np.array([n - hits]), n, 1 - p)[0] > np.log(20))
-
-
 def test_ends_solve_their_equation():
     low, high = anytime_bounds(17, 40, 0.1)
     solve = {"a": 1e-12, "b": 1 - 1e-12, "xtol": 1e-14}
@@ -75,17 +67,3 @@ def test_they_are_wider_than_those_for_one_time_alone_and_hold_the_share():
             low, high = anytime_bounds(hits, n, 0.025)
             one_low, one_high = (float(end) for end in tail_bounds(hits, n, 0.025))
             assert 0 <= low <= one_low <= hits / n <= one_high <= high <= 1
-
-
-def test_hits_and_misses_are_alike():
-    low, high = anytime_bounds(30, 100, 0.05)
-    assert anytime_bounds(70, 100, 0.05) == pytest.approx((1 - high, 1 - low))
-
-
-def test_they_close_in_on_the_share():
-    widths = [np.ptp(anytime_bounds(9 * n // 10, n, 0.025)) for n in 10 ** np.arange(2, 10)]
-    assert (np.diff(widths) < 0).all()
-
-
-def test_no_rows_say_nothing():
-    assert anytime_bounds(0, 0, 0.05) == (0.0, 1.0)
