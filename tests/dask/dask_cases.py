@@ -27,6 +27,12 @@ def rows(n, seed=0):
     return X, np.round(np.exp(X[:, 0] + rng.normal(size=n)), 1)
 
 
+def random_lengths(rng, n):
+    """Lengths of parts of n rows, some of them empty."""
+    ends = np.sort(rng.integers(0, n + 1, rng.integers(0, 5)))
+    return np.diff([0, *ends, n]).tolist()
+
+
 def cut(X, y, *lengths):
     """Rows as arrays in parts of these lengths."""
     return da.from_array(X, chunks=(lengths, -1)), da.from_array(y, chunks=(lengths,))

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask.sizeof import sizeof
-from dask_cases import of_parts
-from hypothesis import given, strategies as st
+from dask_cases import of_parts, random_lengths
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -26,23 +26,8 @@ from plcp import (
     Rectified,
     SplitConformal,
 )
+from plcp.dask import DaskConformalRegressor, DaskPLCP, DaskSplitConformal
 from plcp.dask.collections import blockwise, check_columns, check_part_scores, pairs_of
-from strategies import few
-
-
-@st.composite
-def cuts(draw, n):
-    """Lengths of parts of n rows, some of them empty."""
-    ends = sorted(draw(st.lists(st.integers(0, n), max_size=4)))
-    return tuple(np.diff([0, *ends, n]).tolist())
-
-
-@st.composite
-def cut_rows(draw):
-    """Rows with values, cut in two ways."""
-    n = draw(st.integers(1, 12))
-    X = np.arange(3.0 * n).reshape(n, 3)
-    return X, X[:, 0] * 10, draw(cuts(n)), draw(cuts(n)), draw(st.sampled_from([1, 2, 3]))
 
 
 def both(*parts):
@@ -59,11 +44,14 @@ def weighed(X, values, factor):
     return np.asarray(X).sum(axis=1) * np.asarray(values) * factor
 
 
-@few
-@given(cut_rows())
-def test_blocks_and_functions_of_rows_do_not_depend_on_chunks(drawn):
-    X, y, by_row, other, width = drawn
-    lazy, values = da.from_array(X, chunks=(by_row, width)), da.from_array(y, chunks=(other,))
+@pytest.mark.parametrize("seed", range(20))
+def test_blocks_and_functions_of_rows_do_not_depend_on_chunks(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 12))
+    X, by_row = np.arange(3.0 * n).reshape(n, 3), tuple(random_lengths(rng, n))
+    y = X[:, 0] * 10
+    lazy = da.from_array(X, chunks=(by_row, int(rng.integers(1, 4))))
+    values = da.from_array(y, chunks=(tuple(random_lengths(rng, n)),))
     pairs = pairs_of(lazy, values)
     assert len(pairs.blocks) == len(by_row)
     for found, expected in zip(whole(pairs), (X, y), strict=True):
@@ -141,16 +129,6 @@ def total(part):
     return part.sum(axis=1)
 
 
-def test_columns_are_put_in_the_order_of_the_meta():
-    _, lazy = frame()
-    turned = lazy.map_partitions(turned_round, meta=lazy._meta, enforce_metadata=False)
-    assert all(list(X.columns) == ["a", "b"] for X, _ in pairs_of(turned, lazy["a"]).each(both))
-
-
-def turned_round(part):
-    return part[["b", "a"]]
-
-
 def test_a_part_of_another_width_is_named():
     lazy = da.zeros((8, 2), chunks=(4, 2)).map_blocks(widened, dtype=float, meta=np.empty((0, 2)))
     with pytest.raises(ValueError, match=r"part 1 of 2.*shape \(3,\) here, and \(2,\) elsewhere"):
@@ -189,6 +167,23 @@ def test_names_and_numbers_of_columns_are_compared_before_rows_are_computed():
     table = frame()[0].set_axis(["a", "a"], axis=1)
     with pytest.raises(ValueError, match="X has several columns named a: rename them"):
         check_columns(SplitConformal(), dd.from_pandas(table, npartitions=2), reset=True)
+
+
+@pytest.mark.parametrize(
+    ("y", "error"),
+    [
+        (5.0, "y is a scalar, but must hold one or more values per row: give an array"),
+        (np.float64(5), "y is a scalar"),
+        (da.ones(4).sum(), "y is a scalar"),
+        (csr_array(np.ones((4, 1))), r"y is a sparse matrix: give y\.toarray\(\)"),
+        (csr_array(np.ones((1, 4))), r"y is a sparse matrix: give y\.toarray\(\)"),
+    ],
+)
+def test_a_scalar_or_sparse_y_is_refused_with_the_remedy(y, error):
+    model = DaskConformalRegressor(FrozenEstimator(LinearRegression().fit([[0.0]], [0.0])))
+    for estimator in (DaskSplitConformal(), DaskPLCP(), model):
+        with pytest.raises((TypeError, ValueError), match=error):
+            estimator.fit(da.zeros((4, 1), chunks=(2, 1)), y)
 
 
 # --- types of columns
@@ -280,12 +275,14 @@ def lazy(values):
 @pytest.mark.parametrize("name", ORDINARY)
 def test_ordinary_estimators_refuse_collections(name):
     estimator, y = ORDINARY[name], SCORES if name in RULES else Y
-    with pytest.raises(TypeError, match=r"X is a Dask Array.*plcp\.dask.*X\.compute\(\)"):
-        estimator.fit(lazy(X), y)
-    with pytest.raises(TypeError, match=r"y is a Dask Array.*plcp\.dask"):
-        estimator.fit(X, lazy(y))
-    with pytest.raises(TypeError, match=r"X is a Dask DataFrame.*plcp\.dask"):
-        estimator.fit(dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=2), y)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=2)
+    for given, error in (
+        ((lazy(X), y), r"X is a Dask Array.*plcp\.dask.*X\.compute\(\)"),
+        ((X, lazy(y)), r"y is a Dask Array.*plcp\.dask"),
+        ((frame, y), r"X is a Dask DataFrame.*plcp\.dask"),
+    ):
+        with pytest.raises(TypeError, match=error):
+            estimator.fit(*given)
     if name in ("split", "mondrian", "plcp", "regressor"):
         with pytest.raises(TypeError, match=r"sample_weight is a Dask Array.*plcp\.dask"):
             estimator.fit(X, y, sample_weight=lazy(np.ones(N)))

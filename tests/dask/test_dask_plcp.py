@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from dask.config import set as configured
 from dask.delayed import delayed
-from dask_cases import LINE, cut, of_parts, rows as rows_of_groups
-from hypothesis import given, settings, strategies as st
+from dask_cases import LINE, cut, of_parts, random_lengths, rows as rows_of_groups
 from lightgbm import DaskLGBMRegressor, LGBMRegressor
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -18,7 +17,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from plcp import PLCP, LinearQuantile, OrderedPartition, SoftmaxPartition
+from plcp import PLCP, OrderedPartition, SoftmaxPartition
 from plcp.dask import DaskPLCP
 from plcp.dask.plcp import predict_out_of_fold
 from plcp.datasets import make_nonlinear
@@ -31,7 +30,6 @@ from plcp.thresholds._plcp_learning import Learned, Pairs, place_predicted
 from plcp.thresholds.guarantees import EXACT
 from plcp.thresholds.plcp import learn_without_thresholds
 
-some = settings(max_examples=10)
 TREES = OrderedPartition(HistGradientBoostingRegressor(loss="quantile", max_iter=10))
 QUANTILE = {"objective": "quantile", "n_estimators": 10, "verbose": -1}
 ignore_n_jobs = pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored")
@@ -57,35 +55,38 @@ def assert_same(rule, other):
 # --- the same result
 
 
-@st.composite
-def rows_in_parts(draw):
-    n = draw(st.integers(9, 150))
-    rng = np.random.default_rng(draw(st.integers(0, 100)))
-    X = rng.normal(size=(n, draw(st.integers(1, 3))))
+def rows_in_parts(seed):
+    """Rows, the lengths of parts, and another order of the rows."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(9, 150))
+    X = rng.normal(size=(n, int(rng.integers(1, 4))))
     scores = np.abs(rng.normal(size=n)) * (1 + (X[:, 0] > 0))
-    if draw(st.booleans()):  # ties of features and of scores, and equal rows
+    if seed % 2:  # ties of features and of scores, and equal rows
         X, scores = np.round(X), np.round(scores)
-    cuts = draw(st.lists(st.integers(0, n), max_size=4).map(sorted))
-    return X, scores, np.diff([0, *cuts, n]), np.array(draw(st.permutations(range(n))))
+    return X, scores, random_lengths(rng, n), rng.permutation(n)
 
 
-partitions = st.sampled_from([LINE, TREES])
-withins = st.sampled_from(["regressor", "constant"])
+partitions = pytest.mark.parametrize("partition", [LINE, TREES], ids=["line", "trees"])
+withins = pytest.mark.parametrize("within", ["regressor", "constant"])
+calibrations = pytest.mark.parametrize("calibration", ["cross", "split"])
 
 
-@some
-@given(rows_in_parts(), partitions, withins)
-def test_a_sample_of_all_rows_gives_the_rule_in_memory(parts, partition, within):
-    X, scores, lengths, order = parts
+@pytest.mark.parametrize("seed", range(3))
+@partitions
+@withins
+def test_a_sample_of_all_rows_gives_the_rule_in_memory(seed, partition, within):
+    X, scores, lengths, order = rows_in_parts(seed)
     options = {"partition": partition, "n_groups": 3, "within": within, "random_state": 5}
     local = PLCP(**options).fit(*in_hash_order(X, scores, 5))
     assert_same(fitted(X[order], scores[order], lengths, **options), local)
 
 
-@some
-@given(rows_in_parts(), partitions, st.sampled_from(["cross", "split"]), withins)
-def test_parts_and_order_change_nothing(parts, partition, calibration, within):
-    X, scores, lengths, order = parts
+@pytest.mark.parametrize("seed", range(2))
+@partitions
+@calibrations
+@withins
+def test_parts_and_order_change_nothing(seed, partition, calibration, within):
+    X, scores, lengths, order = rows_in_parts(seed)
     X = X + np.random.default_rng(0).normal(size=X.shape) / 100  # no two rows equal
     options = {"partition": partition, "calibration": calibration, "within": within}
     options |= {"n_groups": 2, "sample_size": 60, "alpha": 0.3}
@@ -114,7 +115,7 @@ class CountsThreads(RegressorMixin, BaseEstimator):
         return np.asarray(X)[:, 0]
 
 
-@pytest.mark.parametrize("calibration", ["cross", "split"])
+@calibrations
 def test_regressors_multiply_matrices_in_one_thread(rng, calibration):
     """With more threads, sums may be added in another order."""
     X, scores = rng.normal(size=(200, 2)), np.abs(rng.normal(size=200))
@@ -130,19 +131,11 @@ def test_regressors_multiply_matrices_in_one_thread(rng, calibration):
     assert [model.threads_ for model in models] == [{1}] * len(models)
 
 
-@pytest.mark.parametrize("size", [1, 7, 250])
-def test_a_line_predicts_the_same_bits_in_blocks_of_any_size(rng, size):
-    X, scores = rng.normal(size=(500, 20)), rng.exponential(size=500)
-    line = LinearQuantile(0.9).fit(X, scores)
-    parts = [line.predict(X[start : start + size]) for start in range(0, 500, size)]
-    assert (np.concatenate(parts) == line.predict(X)).all()
-
-
 # --- thresholds of all rows
 
 
-@pytest.mark.parametrize("within", ["regressor", "constant"])
-@pytest.mark.parametrize("calibration", ["cross", "split"])
+@withins
+@calibrations
 def test_thresholds_of_all_rows_are_those_of_their_predictions_in_memory(calibration, within):
     X, scores = rows(3000)
     options = {"partition": LINE, "n_groups": 4, "calibration": calibration, "within": within}
@@ -187,7 +180,7 @@ def test_rows_outside_of_the_sample_are_covered_at_their_exact_rank():
     assert_array_equal(np.bincount(groups, covered), ranks)
 
 
-@pytest.mark.parametrize("calibration", ["cross", "split"])
+@calibrations
 @pytest.mark.parametrize("least", [0.0, -0.25])
 def test_thresholds_are_negative_only_if_a_score_is(least, calibration):
     """Of all rows, not of those of the sample: the least score is not among them."""
@@ -206,7 +199,7 @@ def test_thresholds_are_negative_only_if_a_score_is(least, calibration):
     assert_array_equal(rule.predict(far), free if least < 0 else [0.0])
 
 
-@pytest.mark.parametrize("calibration", ["cross", "split"])
+@calibrations
 def test_the_number_of_groups_is_chosen_as_in_memory(calibration):
     """One for 200 training rows, as no group here is too small."""
     X, scores = rows(1200)

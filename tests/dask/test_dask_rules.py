@@ -11,17 +11,13 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from dask.delayed import delayed
-from dask_cases import Bare, assert_same, cut, framed, of_parts, rows
-from hypothesis import given, strategies as st
-from hypothesis.extra import numpy as hnp
+from dask_cases import Bare, assert_same, cut, framed, of_parts, random_lengths, rows
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from plcp import Mondrian, SplitConformal
 from plcp.dask import DaskConformalRegressor, DaskMondrian, DaskSplitConformal
-from plcp.thresholds.mondrian import distinct
-from strategies import alphas, few, finite
 
 
 def fit(rule, *args, **groups):
@@ -35,23 +31,15 @@ def fit(rule, *args, **groups):
 # --- DaskSplitConformal
 
 
-@st.composite
-def cut_scores(draw):
-    """Scores, often tied, and the lengths of the parts they are cut into."""
-    n = draw(st.integers(1, 40))
-    elements = draw(st.sampled_from([finite, st.integers(-2, 2).map(float), st.just(0.5)]))
-    ends = sorted(draw(st.lists(st.integers(0, n), max_size=4)))
-    return draw(hnp.arrays(float, n, elements=elements)), tuple(np.diff([0, *ends, n]).tolist())
-
-
-@few
-@given(cut_scores(), alphas, st.randoms(use_true_random=False))
-def test_split_is_the_ordinary_rule_whatever_the_parts_and_order(drawn, alpha, random):
-    scores, lengths = drawn
-    X = np.zeros((len(scores), 2))
+@pytest.mark.parametrize("seed", range(30))
+def test_split_is_the_ordinary_rule_whatever_the_parts_and_order(seed):
+    rng = np.random.default_rng(seed)
+    n, alpha = int(rng.integers(1, 40)), float(rng.choice([0.05, 0.1, 0.3, 0.5, 0.9]))
+    X, scores, lengths = np.zeros((n, 2)), rng.normal(size=n), tuple(random_lengths(rng, n))
+    scores = [scores, np.round(scores), np.full(n, 0.5)][seed % 3]  # often tied
     local, warned = fit(SplitConformal(alpha), X, scores)
-    random.shuffle(scores)
-    lazy = da.from_array(X, chunks=(lengths, 1)), da.from_array(scores, chunks=(lengths,))
+    shuffled = da.from_array(rng.permutation(scores), chunks=(lengths,))
+    lazy = da.from_array(X, chunks=(lengths, 1)), shuffled
     rule, warned_on_dask = fit(DaskSplitConformal(alpha), *lazy)
     assert warned_on_dask == warned
     for name in ("threshold_", "guarantee_", "n_features_in_"):
@@ -114,32 +102,23 @@ def test_parameters_clones_and_pickles(client):
 
 # --- DaskMondrian
 
-LABELS = {
-    "text": st.sampled_from(["a", "bb", "c, d", "éé"]),
-    "whole numbers": st.integers(-2, 2),
-    "numbers": st.sampled_from([0.0, -1.5, 1e300]),
-    "booleans": st.booleans(),
-}
+LABELS = (["a", "bb", "c, d", "éé"], [-2, 0, 1], [0.0, -1.5, 1e300], [True, False])
+SOURCES = ("g", 1, ["h", "g"], lambda X: X["h"])
 
 
-@st.composite
-def cut_groups(draw, kinds=tuple(LABELS)):
-    """Scores with ties, two labels per row, and the lengths of parts."""
-    n = draw(st.integers(1, 40))
-    label = LABELS[draw(st.sampled_from(kinds))]
-    labels = draw(st.lists(st.tuples(label, label), min_size=n, max_size=n))
-    scores = draw(st.lists(st.integers(0, 9).map(float), min_size=n, max_size=n))
-    ends = sorted(draw(st.lists(st.integers(0, n), max_size=4)))
-    table = pd.DataFrame(labels, columns=["g", "h"]).assign(s=scores)
-    return table, np.diff([0, *ends, n]).tolist()
+def cut_groups(seed, labels):
+    """Scores with ties and two labels per row, the lengths of parts, and alpha."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 40))
+    table = pd.DataFrame({name: rng.choice(labels, n) for name in "gh"})
+    table["s"] = rng.integers(0, 10, n).astype(float)
+    return table, random_lengths(rng, n), float(rng.choice([0.05, 0.1, 0.3, 0.5, 0.9]))
 
 
 def in_parts(table, lengths):
     """Return the table in parts, some of them empty."""
     ends = np.cumsum(lengths)
-    return of_parts(
-        *(table[end - n : end] for n, end in zip(lengths, ends, strict=True)),
-    )
+    return of_parts(*(table[end - n : end] for n, end in zip(lengths, ends, strict=True)))
 
 
 def assert_equal(found, expected):
@@ -151,22 +130,22 @@ def assert_equal(found, expected):
     assert found[0].guarantee_ == expected[0].guarantee_
 
 
-@few
-@given(cut_groups(), alphas, st.sampled_from(["g", 1, ["h", "g"], lambda X: X["h"]]))
-def test_columns_of_a_frame_are_groups_as_in_memory(drawn, alpha, groups):
-    table, lengths = drawn
-    lazy, X = in_parts(table, lengths), table[["g", "h"]]
-    local = fit(Mondrian(groups, alpha), X, table["s"])
-    rule = fit(DaskMondrian(groups, alpha), lazy[["g", "h"]], lazy["s"])
-    assert_equal(rule, local)
-    thresholds = rule[0].predict(lazy[["g", "h"]]).compute()
-    assert_array_equal(thresholds, local[0].predict(X))
+@pytest.mark.parametrize("labels", LABELS, ids=["text", "whole", "numbers", "booleans"])
+@pytest.mark.parametrize("groups", SOURCES, ids=["name", "place", "list", "function"])
+def test_columns_of_a_frame_are_groups_as_in_memory(groups, labels):
+    for seed in range(2):
+        table, lengths, alpha = cut_groups(seed, labels)
+        lazy, X = in_parts(table, lengths), table[["g", "h"]]
+        local = fit(Mondrian(groups, alpha), X, table["s"])
+        rule = fit(DaskMondrian(groups, alpha), lazy[["g", "h"]], lazy["s"])
+        assert_equal(rule, local)
+        thresholds = rule[0].predict(lazy[["g", "h"]]).compute()
+        assert_array_equal(thresholds, local[0].predict(X))
 
 
-@few
-@given(cut_groups(kinds=("whole numbers", "numbers")), alphas)
-def test_labels_may_be_given_as_arrays(drawn, alpha):
-    table, lengths = drawn
+@pytest.mark.parametrize("seed", range(10))
+def test_labels_may_be_given_as_arrays(seed):
+    table, lengths, alpha = cut_groups(seed, LABELS[1 + seed % 2])
     X, scores, labels = np.zeros((len(table), 1)), table["s"].to_numpy(), table["g"].to_numpy()
     lazy, lazy_labels = cut(X, scores, *lengths), da.from_array(labels, chunks=7)
     local = fit(Mondrian(None, alpha), X, scores, groups=labels)
@@ -244,16 +223,6 @@ def test_wrong_groups_are_refused_before_rows_are_computed():
             rule.fit(lazy[["x"]], lazy["s"], groups)
 
 
-def test_distinct_labels_of_blocks_are_those_of_all_rows():
-    nothing = distinct(np.empty(0), None)
-    parts = [distinct(np.array(labels), None) for labels in (["b"], ["ccc", "a"], ["b"])]
-    joined = nothing + parts[0] + parts[1] + nothing + parts[2]
-    assert joined.labels.tolist() == ["a", "b", "ccc"]
-    assert joined.labels.dtype == "<U3"
-    with pytest.raises(ValueError, match=r"several types \(int, str\): give them one type"):
-        joined + distinct(np.array([1, 2]), None)
-
-
 # --- all rules: unusual parts
 
 
@@ -287,12 +256,6 @@ def test_columns_may_be_cut_and_scores_cut_elsewhere(rule_on):
     X, y = rows(120)
     lazy = da.from_array(X, chunks=(50, 1)), da.from_array(y, chunks=33)
     assert_same(rule_on().fit(*lazy), rule_on().fit(X, y))
-
-
-def test_equal_scores_give_that_threshold(rule_on):
-    X, y = cut(*rows(120), *[30] * 4)
-    rule = rule_on().fit(X, da.full_like(y, 3.5))
-    assert_array_equal(rule.to_local().predict(X.compute()), 3.5)
 
 
 # --- all rules: refused, with the part named
@@ -341,9 +304,9 @@ def test_input_without_rows_or_columns(rule_on):
     _, lazy = cut(X, y, 120)
     with pytest.raises(ValueError, match="X must have rows and columns"):
         rule_on().fit(lazy, lazy)
-    for ask in (rule_on().to_local, lambda: rule_on().predict(X)):
+    for use in (rule_on().to_local, lambda: rule_on().predict(X)):
         with pytest.raises(NotFittedError):
-            ask()
+            use()
 
 
 LAZY = cut(*rows(120), 40, 40, 40)
