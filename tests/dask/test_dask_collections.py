@@ -10,7 +10,6 @@ import pytest
 from dask.sizeof import sizeof
 from dask_cases import of_parts, random_lengths
 from numpy.testing import assert_array_equal
-from scipy.sparse import csr_array
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -26,8 +25,7 @@ from plcp import (
     Rectified,
     SplitConformal,
 )
-from plcp.dask import DaskConformalRegressor, DaskPLCP, DaskSplitConformal
-from plcp.dask.collections import blockwise, check_columns, check_part_scores, pairs_of
+from plcp.dask.collections import blockwise, check_columns, pairs_of
 
 
 def both(*parts):
@@ -139,14 +137,6 @@ def widened(block, block_info=None):
     return np.zeros((4, 2 + block_info[0]["chunk-location"][0]))
 
 
-def test_scores_of_a_part_are_checked_unless_it_is_empty():
-    X, y = da.zeros((4, 1), chunks=((0, 4), 1)), np.array([1, 2, 3, 4])
-    scores = pairs_of(X, y, check=check_part_scores).each(both)
-    assert [part[1].dtype for part in scores] == [float, float]
-    with pytest.raises(ValueError, match=r"part 1 of 2.*inf \(infinity\) at row 2"):
-        pairs_of(X, np.array([1, 2, np.inf, 4]), check=check_part_scores).each(both)
-
-
 def test_collections_that_cannot_be_aligned_are_refused():
     with pytest.raises(ValueError, match="y is a Dask collection, but X is not"):
         pairs_of(np.zeros((4, 1)), da.zeros(4))
@@ -167,23 +157,6 @@ def test_names_and_numbers_of_columns_are_compared_before_rows_are_computed():
     table = frame()[0].set_axis(["a", "a"], axis=1)
     with pytest.raises(ValueError, match="X has several columns named a: rename them"):
         check_columns(SplitConformal(), dd.from_pandas(table, npartitions=2), reset=True)
-
-
-@pytest.mark.parametrize(
-    ("y", "error"),
-    [
-        (5.0, "y is a scalar, but must hold one or more values per row: give an array"),
-        (np.float64(5), "y is a scalar"),
-        (da.ones(4).sum(), "y is a scalar"),
-        (csr_array(np.ones((4, 1))), r"y is a sparse matrix: give y\.toarray\(\)"),
-        (csr_array(np.ones((1, 4))), r"y is a sparse matrix: give y\.toarray\(\)"),
-    ],
-)
-def test_a_scalar_or_sparse_y_is_refused_with_the_remedy(y, error):
-    model = DaskConformalRegressor(FrozenEstimator(LinearRegression().fit([[0.0]], [0.0])))
-    for estimator in (DaskSplitConformal(), DaskPLCP(), model):
-        with pytest.raises((TypeError, ValueError), match=error):
-            estimator.fit(da.zeros((4, 1), chunks=(2, 1)), y)
 
 
 # --- types of columns
