@@ -66,18 +66,8 @@ def test_groups_are_in_order_and_hard(rng, classifier):
     assert len(partition.history_) == partition.n_rounds
 
 
-def test_same_seed_same_groups(rng):
-    X, scores = step(rng)
-    one, two = (
-        ClassifierPartition(LogisticRegression(), n_groups=3, random_state=1).fit(X, scores)
-        for _ in range(2)
-    )
-    assert_array_equal(one.thresholds_, two.thresholds_)
-    assert_array_equal(one.predict(X), two.predict(X))
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_nothing_to_learn_is_said(seed):
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_to_learn_is_warned_of(seed):
     scores = np.random.default_rng(seed).exponential(size=200)
     tree = DecisionTreeClassifier(max_depth=1)
     partition = ClassifierPartition(tree, n_groups=3, random_state=seed)
@@ -99,7 +89,7 @@ class Moody(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.group_)
 
 
-def test_collapse_of_the_model_that_stays_is_said_though_its_folds_disagree(rng):
+def test_collapse_of_the_final_model_is_warned_of_though_its_folds_disagree(rng):
     X, scores = step(rng, n=90)
     partition = ClassifierPartition(Moody(), n_groups=3, n_rounds=1, random_state=0)
     with pytest.warns(CollapseWarning, match="one group of 3 holds 100%"):

@@ -115,13 +115,13 @@ def test_shift_scale_and_units(rng):
     assert_allclose(units.predict_proba(X * [100.0, 0.01]), base.predict_proba(X), atol=1e-6)
 
 
-def test_a_start_without_slope_knows_no_group(rng):
+def test_a_start_without_slope_has_no_groups(rng):
     Z = np.column_stack([np.zeros(50), np.ones(50)])
     pairs = _Pairs(Z, rng.exponential(size=50), np.full(50, 0.02))
     assert_array_equal(ordered_start(pairs, 3, 0.1), 0)
 
 
-def test_collapse_is_said(rng):
+def test_collapse_is_warned_of(rng):
     X = rng.normal(size=(300, 1))
     with pytest.warns(CollapseWarning, match="one group of 4 holds 100%"):
         partition = SoftmaxPartition(4, random_state=0).fit(X, np.full(300, 5.0))

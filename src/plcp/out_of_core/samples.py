@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from plcp._options import check_count
 from plcp._rows import GOLDEN, Hashes, count, earlier_copies, hash_content, hash_rows, mixed, take
 from plcp.out_of_core.passes import Block, Passes
 from plcp.out_of_core.ranks import Ranks
@@ -169,7 +168,6 @@ def summarise(blocks: Passes, seed: int) -> tuple[BlockSummary, Passes]:
 
 def largest_draw(numbers: Passes, size: int, n: int) -> float:
     """Draw of the last of the ``size`` rows of least draws, among the draws of n rows."""
-    check_count("size", size, 1)
     if size >= n:
         return 1.0
     return float(Ranks(numbers.then(_in_one_group), 1).at([size - 1])[0])

@@ -242,16 +242,6 @@ def test_trees_and_lines_refuse_images(kind, expected, rng):
             given.fit(kind(images), scores)
 
 
-def test_n_groups_may_be_searched(rng):
-    X, scores = draw(rng, 600)
-    options = {"epochs": 5, "learning_rate": 0.02}
-    fitted = PLCP(TorchPartition(mlp(4), structure="softmax", **options), random_state=0)
-    fitted.fit(X, scores)
-    tried = [step for step in fitted.history_ if "n_groups" in step]
-    best = min(tried, key=lambda step: step["held_out"])
-    assert 1 <= fitted.n_groups_ <= best["n_groups"]
-
-
 class Sorter(nn.Module):
     """Probabilities of two classes."""
 

@@ -61,17 +61,6 @@ def test_slopes_are_those_of_finite_differences(batch):
     )
 
 
-def test_membership_loss_by_hand(batch):
-    logits, thresholds, scores, weights = (array.numpy() for array in batch)
-    by_hand = np.mean(
-        [
-            w * sum(softmax(z)[i] * pinball_loss(thresholds[i], s, ALPHA) for i in range(3))
-            for z, s, w in zip(logits, scores, weights, strict=True)
-        ]
-    )
-    assert_allclose(membership_loss(*batch, ALPHA).item(), by_hand, rtol=len(scores) * EPS)
-
-
 def test_imbalance_is_the_divergence_from_equal_shares(batch):
     logits, weights = batch[0], batch[3]
     mean = np.average(softmax(logits.numpy(), axis=1), axis=0, weights=weights)
@@ -386,28 +375,6 @@ def test_rows_or_scores_all_alike_are_one_group(rng, descent):
         assert_array_equal(partition.thresholds_, [expected])
     one = clone(partition).set_params(n_groups=1).fit(X, np.full(100, 5.0))
     assert_array_equal(one.thresholds_, [5.0])  # and no warning of one group
-
-
-def test_balance_keeps_groups_alive(rng):
-    """The weight of the term for equal shares, made large, outweighs any gain of a collapse."""
-    X, scores = rng.normal(size=(300, 2)), rng.exponential(size=300)
-    options = {**COLLAPSING, "learning_rate": 0.1, "epochs": 60, "early_stopping": False}
-
-    def largest(balance):
-        partition = TorchPartition(mlp(16), 4, random_state=0, **{**options, "balance": balance})
-        partition.network_ = partition._learn(X, scores, np.ones(300))
-        return partition._raw(X).mean(axis=0).max()
-
-    assert largest(100.0) < largest(0.0)
-
-
-def test_without_head_the_module_gives_one_logit_per_group(rng):
-    X, scores = draw(rng)
-    partition = TorchPartition(
-        nn.Linear(2, 3), 3, structure="softmax", head=False, epochs=2, random_state=0
-    ).fit(X, scores)
-    assert partition._raw(X).shape == (200, 3)
-    assert sum(p.numel() for p in partition.network_.parameters()) == 2 * 3 + 3 + 3
 
 
 def test_the_start_matters(rng):

@@ -25,7 +25,6 @@ from plcp.partitions.torch.training import (
     Descent,
     Sample,
     find_device,
-    hold_out,
     make_network,
     moments,
     outputs_of,
@@ -108,43 +107,7 @@ def test_split_loss_is_the_least_of_any_one_threshold(rng, alpha):
     assert alike.split_loss(alpha) == 1  # a unit even where nothing is lost
 
 
-@pytest.mark.parametrize("kind", [np.asarray, Items])
-def test_rows_held_out_are_the_others(rng, kind):
-    X, scores = draw(rng, 40)
-    sample = Sample.of(kind(X), scores, np.arange(1.0, 41.0))
-    options = TorchQuantile(validation_fraction=0.25)
-    learn, hold = hold_out(sample, options, np.random.RandomState(0))
-    assert len(hold) == 10
-    both = torch.cat([learn.weights, hold.weights])
-    assert torch.equal(both.sort()[0], sample.weights.sort()[0])
-    for own in (learn, hold):  # a row keeps its score
-        column = np.array([float(own.X[row][0]) for row in range(len(own))])
-        places = [int(np.flatnonzero(X[:, 0] == value)[0]) for value in column]
-        assert_array_equal(own.scores, sample.scores[places])
-        assert_array_equal(own.weights, sample.weights[places])
-
-
 # --- modules
-
-
-def layers(module, kind):
-    return [part for part in module.modules() if isinstance(part, kind)]
-
-
-@pytest.mark.parametrize(
-    ("module", "shape", "width", "channels", "units"),
-    [
-        (mlp(), (2, 4), 8, [], []),
-        (mlp(200, 100), (2, 4), 100, [], [200, 100]),
-        (small_cnn(), (2, 28, 28), 64, [8, 16, 16], [64]),
-        (one_conv(), (6, 8, 8), 8 * 4 * 4, [8], []),
-    ],
-)
-def test_layers_of_the_networks_of_the_paper(module, shape, width, channels, units):
-    assert module(torch.zeros(3, *shape)).shape == (3, width)
-    assert [layer.out_channels for layer in layers(module, nn.Conv2d)] == channels
-    assert [layer.out_features for layer in layers(module, nn.Linear)] == units
-    assert len(layers(module, nn.ReLU)) == len(channels) + len(units)
 
 
 def network_of(module, X, width=2, **options):
@@ -441,22 +404,6 @@ def test_early_stopping_keeps_the_epoch_of_least_held_out_loss(seed, rng):
     unit = np.ptp(quantile.scale_.scores)
     found = pinball_loss(quantile.predict(X[rows]), scores[rows], 0.1).mean() / unit
     assert found == pytest.approx(min(history), rel=len(rows) * EPS32, abs=0)
-
-
-def test_softmax_groups_are_those_of_least_held_out_loss(rng):
-    X, scores = rng.normal(size=(200, 5)), rng.exponential(size=200)
-    partition = TorchPartition(
-        mlp(32), 3, structure="softmax", epochs=200, learning_rate=0.02, ranks=False, random_state=0
-    ).fit(X, scores)
-    history = [step["held_out"] for step in partition.history_]
-    assert len(history) == 1 + int(np.argmin(history)) + 200 // 4  # patience
-    hold = held_out_rows(200, 0)
-    learn = np.setdiff1d(np.arange(200), hold)
-    scaled = partition.scale_(scores)
-    unit = min(pinball_loss(q, scaled[learn], 0.1).mean() for q in scaled[learn])
-    q = partition.network_.thresholds.detach().double().numpy()
-    losses = partition._raw(X[hold]) * pinball_loss(q, scaled[hold, None], 0.1)
-    assert losses.sum(axis=1).mean() / unit == pytest.approx(min(history), rel=200 * EPS32, abs=0)
 
 
 class SpySGD(torch.optim.SGD):
