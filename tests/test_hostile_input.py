@@ -171,10 +171,10 @@ def of_estimator(name):
         yield f"{name}.fit, weights", entry(weighted, sample_weight=("weights", data.WEIGHTS))
     known = made(name).get_params(deep=False)
     options = {key: (key, known[key]) for key in OPTIONS if type(known.get(key)) in (int, float)}
-    if name == "mean and scale":
-        del options["cv"]  # which scikit-learn validates
     if options:
-        yield f"{name}(…)", entry(optional, **options)
+        # to a pair, as to scikit-learn, None is the number of folds by default
+        takes_none = {"cv": "None"} if name == "mean and scale" else {}
+        yield f"{name}(…)", entry(optional, takes_none, **options)
     for method, has_y in methods_of_rows(made(name)):
 
         def call(X, base=np.asarray, method=method, **y):

@@ -37,13 +37,11 @@ class Estimator(BaseEstimator):
         for name, method in [*vars(cls).items()]:
             if name in FITS:
                 setattr(cls, name, in_one_step(method))
-            elif name == "__call__" or (isfunction(method) and _reads_fit(name)):
+            elif name == "__call__" or (
+                isfunction(method) and not name.startswith("_") and name not in KEEP_SELF
+            ):
                 setattr(cls, name, from_one_fit(method))
         super().__init_subclass__(**options)
-
-
-def _reads_fit(name: str) -> bool:
-    return not name.startswith("_") and name not in KEEP_SELF
 
 
 def in_one_step(fit: Callable[..., Any]) -> Callable[..., Any]:

@@ -47,18 +47,14 @@ def row_sets(X: Any, y: ArrayLike) -> IntArray:
     if is_dataset(X):
         return np.arange(n)
     if isinstance(X, list | tuple):
-        X = _as_table(X)
+        try:
+            X = np.asarray(X)
+        except ValueError as error:
+            raise ValueError("X must be a table, with rows of one length") from error
     first = _first_copies(X, np.asarray(y).reshape(n, -1))
     if len(np.unique(first)) ** 2 <= n:
         first = np.arange(n)
     return np.unique(first, return_inverse=True)[1].astype(np.intp)
-
-
-def _as_table(X: Any) -> NDArray[Any]:
-    try:
-        return np.asarray(X)
-    except ValueError as error:
-        raise ValueError("X must be a table, with rows of one length") from error
 
 
 def _first_copies(X: Any, y: NDArray[Any]) -> IntArray:
@@ -114,24 +110,12 @@ def split_rows(sets: IntArray, share: float, rng: Any) -> Fold:
 
 
 def rows_of(chosen: IntArray, sets: IntArray) -> IntArray:
-    """Rows of the sets chosen.
-
-    Examples
-    --------
-    >>> rows_of(np.array([2, 0]), np.array([0, 1, 2, 0]))
-    array([0, 2, 3])
-    """
+    """Rows of the sets chosen."""
     return np.flatnonzero(np.isin(sets, chosen))
 
 
 def is_number_of_folds(cv: Any) -> bool:
-    """Whether ``cv`` is a number of folds; else it must be a splitter, or list folds.
-
-    Examples
-    --------
-    >>> is_number_of_folds(5), is_number_of_folds(KFold(5))
-    (True, False)
-    """
+    """Whether ``cv`` is a number of folds; else it must be a splitter, or list folds."""
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         return check_count("cv", cv, 2) > 0
     if is_splitter(cv) or (isinstance(cv, Iterable) and not isinstance(cv, str | bytes | Mapping)):

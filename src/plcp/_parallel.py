@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -66,7 +66,7 @@ def one_thread_for_matrices() -> Iterator[None]:
         yield
         return
     try:
-        with _pools(_loaded()).limit(limits=1, user_api="blas"):
+        with _pools().limit(limits=1, user_api="blas"):
             yield
     finally:
         _LIMITED.release()
@@ -89,10 +89,10 @@ def threads_for(X: Any, estimator: Any) -> Iterator[None]:
     if values is None or apart or (values >= FEW and not ours):
         yield
     elif values >= MANY:
-        with _openmp(free_threads()):
+        with _pools().limit(limits=free_threads(), user_api="openmp"):
             yield
     else:
-        with one_thread_for_matrices(), _openmp(1):
+        with one_thread_for_matrices(), _pools().limit(limits=1, user_api="openmp"):
             yield
 
 
@@ -110,7 +110,7 @@ def free_threads() -> int:
 
     Never more than OpenMP was limited to, by OMP_NUM_THREADS or by a caller.
     """
-    pools = _pools(_loaded()).select(user_api="openmp").lib_controllers
+    pools = _pools().select(user_api="openmp").lib_controllers
     allowed = max((pool.num_threads for pool in pools), default=cpu_count())
     return max(1, min(cpu_count() - _busy(), allowed))
 
@@ -139,15 +139,11 @@ def _count_values(X: Any) -> int | None:
     return int(prod(shape))
 
 
-def _openmp(limit: int) -> AbstractContextManager[Any]:
-    return _pools(_loaded()).limit(limits=limit, user_api="openmp")
-
-
-def _loaded() -> tuple[bool, ...]:
-    """Which libraries with threads of their own have been imported since."""
-    return tuple(name in sys.modules for name in ("lightgbm", "torch", "xgboost"))
+def _pools() -> ThreadpoolController:
+    """Pools of threads, found again once a library with threads of its own has been imported."""
+    return _pools_beside(tuple(name in sys.modules for name in ("lightgbm", "torch", "xgboost")))
 
 
 @cache  # to find them takes longer than a small tree
-def _pools(_: tuple[bool, ...]) -> ThreadpoolController:
+def _pools_beside(_: tuple[bool, ...]) -> ThreadpoolController:
     return ThreadpoolController()

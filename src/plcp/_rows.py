@@ -1,4 +1,7 @@
-"""Rows of any X: tables, images, data sets; which are equal, and a hash of what each holds."""
+"""Rows of any X: tables, images, data sets; what their columns hold, and a hash of each row.
+
+PyTorch and PyArrow are not imported here: who passes one of their objects has imported them.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -25,17 +28,17 @@ def is_frame(X: Any) -> bool:
 
 
 def is_dataset(X: Any) -> bool:
-    """Whether X is a ``torch.utils.data.Dataset``; a caller who has one has imported torch."""
+    """Whether X is a ``torch.utils.data.Dataset`` or a loader of one."""
     torch = sys.modules.get("torch")
     if torch is None:
         return False
     return isinstance(X, (torch.utils.data.Dataset, torch.utils.data.DataLoader))
 
 
-def is_arrow_table(X: Any) -> bool:
-    """Whether X is a table or a batch of rows of PyArrow."""
-    arrow = sys.modules.get("pyarrow")
-    return arrow is not None and isinstance(X, arrow.Table | arrow.RecordBatch)
+def is_module(value: Any) -> bool:
+    """Whether this is a ``torch.nn.Module``."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
 
 
 def is_tensor(X: Any) -> bool:
@@ -61,10 +64,18 @@ def plain(X: Any) -> Any:
     A masked array loses its mask, and is refused if that would bring a hidden value back. A table
     of Arrow becomes a frame of pandas. All else stays as it is.
     """
-    if is_arrow_table(X):
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(X, arrow.Table | arrow.RecordBatch):
         return X.to_pandas()
     if isinstance(X, np.ma.MaskedArray):
-        X = _unmasked(X)
+        hidden = np.argwhere(np.ma.getmaskarray(X))
+        if len(hidden):
+            raise ValueError(
+                f"a masked array hides {len(hidden)} values, the first of them in row "
+                f"{hidden[0, 0]}, and they would count as if they were there: give "
+                ".filled(np.nan), or drop their rows"
+            )
+        X = X.data
     if isinstance(X, np.ndarray):
         if X.dtype == np.longdouble:  # a model would round otherwise than in fit
             return X.astype(float, copy=False)
@@ -75,22 +86,6 @@ def plain(X: Any) -> Any:
         return X
     X = X.detach().cpu()
     return X.float() if X.dtype == sys.modules["torch"].bfloat16 else X
-
-
-def _unmasked(X: Any) -> Any:
-    hidden = np.argwhere(np.ma.getmaskarray(X))
-    if len(hidden):
-        raise ValueError(
-            f"a masked array hides {len(hidden)} values, the first of them in row {hidden[0, 0]}, "
-            "and they would count as if they were there: give .filled(np.nan), or drop their rows"
-        )
-    return X.data
-
-
-def is_module(value: Any) -> bool:
-    """Whether this is a ``torch.nn.Module``."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.nn.Module)
 
 
 def count(X: Any) -> int:
@@ -112,7 +107,7 @@ def row_labels(X: Any) -> Any:
 
 
 def take(X: Any, rows: ArrayLike) -> Any:
-    """Return some rows; those of a data set stay where they are until they are asked for.
+    """Return some rows; those of a data set are not read.
 
     Examples
     --------
@@ -139,7 +134,7 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def is_gap(value: Any) -> bool:
-    """Whether one value stands for a missing one."""
+    """Whether one value is missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | Decimal | np.generic) and bool(value != value)
@@ -210,16 +205,18 @@ def by_value(column: Any) -> NDArray[Any]:
         rows, places = one_row_each(numbers)
         distinct = bits_of(by_value(np.asarray(take(column, rows))))
         return np.append(distinct, MISSING)[places]
-    values = np.asarray(_of_pandas(column) if hasattr(column, "factorize") else column)
+    if hasattr(column, "factorize"):
+        column = _in_numpy_type(column)
+    values = np.asarray(column)
     if values.dtype.kind in "mM":
-        return _of_moments(values)
+        return _bits_of_moments(values)
     if values.dtype.kind in "biuf":  # unsigned ones are bits to any reader
         return values.astype(float) if values.dtype == np.uint64 else values
-    return _of_objects(values.astype(object))
+    return _bits_of_objects(values.astype(object))
 
 
-def _of_pandas(column: Any) -> Any:
-    """Return the column, where numpy would make one object a row of it, in another type."""
+def _in_numpy_type(column: Any) -> Any:
+    """Return a pandas column, in a type that numpy has where it would make one object per row."""
     from pandas.api.types import is_numeric_dtype
 
     if getattr(column.dtype, "tz", None) is not None:
@@ -238,7 +235,7 @@ def bits_of(values: NDArray[Any]) -> Bits:
     return floats.view(np.uint64)
 
 
-def _of_moments(values: NDArray[Any]) -> Bits:
+def _bits_of_moments(values: NDArray[Any]) -> Bits:
     """Nanoseconds of dates or durations; they may wrap around, and do so alike in every unit."""
     unit, step = np.datetime_data(values.dtype)
     if unit not in NANOSECONDS or step != 1:
@@ -247,52 +244,31 @@ def _of_moments(values: NDArray[Any]) -> Bits:
     return np.where(np.isnat(values), MISSING, counted.view(np.uint64))
 
 
-def _of_objects(values: NDArray[Any]) -> Bits:
-    """Bits of each object: of its number, moment, span of time, or text."""
+def _bits_of_objects(values: NDArray[Any]) -> Bits:
+    """Bits of each object: of its number, date, duration, or text."""
     bits = np.full(len(values), MISSING)
     left = ~is_missing(values)
-    for kind, read in READERS.items():
-        own = left & _are(values, OBJECTS[kind])
-        bits[own] = read(values[own])
+    for kind, types in OBJECTS.items():
+        own = left & np.fromiter((isinstance(value, types) for value in values), bool, len(values))
+        if kind == NUMBERS:
+            bits[own] = bits_of(values[own].astype(float))
+        else:
+            counts = [_nanoseconds(value) % 2**64 for value in values[own]]
+            bits[own] = np.array(counts, dtype=np.uint64)
         left &= ~own
-    bits[left] = _of_text(values[left])
+    texts = (str(value).encode("utf-8", "surrogatepass") for value in values[left].tolist())
+    digests = b"".join(blake2b(text, digest_size=8).digest() for text in texts)
+    bits[left] = np.frombuffer(digests, dtype="<u8")
     return bits
 
 
-def _are(values: NDArray[Any], bases: tuple[type, ...]) -> NDArray[np.bool_]:
-    return np.fromiter((isinstance(value, bases) for value in values), bool, len(values))
-
-
-def _of_numbers(values: NDArray[Any]) -> Bits:
-    return bits_of(np.array([float(value) for value in values], dtype=float))
-
-
-def _of_dates(values: NDArray[Any]) -> Bits:
-    return _of_spans(np.array([_since_epoch(value) for value in values], dtype=object))
-
-
-def _of_spans(values: NDArray[Any]) -> Bits:
-    return np.array([_nanoseconds(value) % 2**64 for value in values], dtype=np.uint64)
-
-
-READERS = {NUMBERS: _of_numbers, DATES: _of_dates, DURATIONS: _of_spans}
-
-
-def _since_epoch(value: Any) -> timedelta:
-    moment = value if isinstance(value, datetime) else datetime.combine(value, time())
-    aware: datetime = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return aware - EPOCH
-
-
-def _nanoseconds(span: timedelta) -> int:
-    seconds = span.days * 86400 + span.seconds
-    return (seconds * 10**6 + span.microseconds) * 1000 + getattr(span, "nanoseconds", 0)
-
-
-def _of_text(values: NDArray[Any]) -> Bits:
-    texts = (str(value).encode("utf-8", "surrogatepass") for value in values.tolist())
-    digests = b"".join(blake2b(text, digest_size=8).digest() for text in texts)
-    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+def _nanoseconds(value: Any) -> int:
+    """Nanoseconds of a duration, or of a date since 1970; without a time zone it is UTC."""
+    if isinstance(value, date):
+        moment = value if isinstance(value, datetime) else datetime.combine(value, time())
+        value = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH
+    seconds = value.days * 86400 + value.seconds
+    return (seconds * 10**6 + value.microseconds) * 1000 + getattr(value, "nanoseconds", 0)
 
 
 def same_text(column: Any) -> IntArray | None:
@@ -308,10 +284,24 @@ def same_text(column: Any) -> IntArray | None:
     array([ 0, -1,  1,  0])
     """
     if hasattr(column, "to_physical"):
-        return _text_of_polars(column)
-    if hasattr(column, "factorize"):
-        return _text_of_pandas(column)
-    return None
+        from polars import Categorical, Enum, Int64, String
+
+        if column.dtype == String:
+            column = column.cast(Enum(column.drop_nulls().unique()))
+        if column.dtype not in (Categorical, Enum):
+            return None
+        return np.asarray(column.to_physical().cast(Int64).fill_null(-1), dtype=np.intp)
+    if not hasattr(column, "factorize"):
+        return None
+    kind = str(column.dtype)
+    if kind == "category":
+        return np.asarray(column.cat.codes, dtype=np.intp)
+    if kind == "object":
+        from pandas.api.types import infer_dtype
+
+        kind = infer_dtype(column, skipna=True)
+    is_text = kind.startswith(("str", "large_string"))
+    return np.asarray(column.factorize()[0], dtype=np.intp) if is_text else None
 
 
 def one_row_each(numbers: IntArray) -> tuple[IntArray, IntArray]:
@@ -332,28 +322,6 @@ def one_row_each(numbers: IntArray) -> tuple[IntArray, IntArray]:
     return found[occurs], places[numbers]
 
 
-def _text_of_pandas(column: Any) -> IntArray | None:
-    kind = str(column.dtype)
-    if kind == "category":
-        return np.asarray(column.cat.codes, dtype=np.intp)
-    if kind == "object":
-        from pandas.api.types import infer_dtype
-
-        kind = infer_dtype(column, skipna=True)
-    is_text = kind.startswith(("str", "large_string"))
-    return np.asarray(column.factorize()[0], dtype=np.intp) if is_text else None
-
-
-def _text_of_polars(column: Any) -> IntArray | None:
-    from polars import Categorical, Enum, Int64, String
-
-    if column.dtype == String:
-        column = column.cast(Enum(column.drop_nulls().unique()))
-    if column.dtype not in (Categorical, Enum):
-        return None
-    return np.asarray(column.to_physical().cast(Int64).fill_null(-1), dtype=np.intp)
-
-
 Hashes = NDArray[np.uint64]
 
 ROWS = 8192  # at a time: they stay in the cache
@@ -363,12 +331,7 @@ FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def hash_rows(X: Any, scores: ArrayLike, seed: int = 0) -> Hashes:
-    """Hash of each row of X and its score, the same wherever the row stands.
-
-    Values count as what they are worth, in whichever type a part holds them: 1, 1.0, True and
-    Decimal(1) are the same, and so are 0.0 and -0.0, a moment in any unit, a text in any layout,
-    and all that is missing. Numbers are compared as floating-point ones: whole numbers beyond 2^53
-    that are next to each other may count as the same.
+    """Hash of each row of X and its score, by their values as in `hash_content`.
 
     Examples
     --------
@@ -397,14 +360,12 @@ def mixed(numbers: Any) -> Any:
 
 
 def hash_content(X: Any, seed: int = 0) -> Hashes:
-    """Hash of each row of X, the same wherever the row stands and whatever container holds it.
+    """Hash of each row of X, which depends on its values alone, not on their types or place.
 
     X is a frame, an array of any dimension, a sparse matrix, a tensor, a data set of PyTorch or a
-    list. Values count as what they are worth, in whichever type a part holds them: 1, 1.0, True and
-    Decimal(1) are the same, and so are 0.0 and -0.0, a moment in any unit, a text in any layout,
-    and all that is missing. Numbers are compared as doubles: 0.1 in single precision is another
-    number than 0.1 in double precision, and whole numbers beyond 2^53 that are next to each other
-    may count as the same.
+    list. 1, 1.0, True and Decimal(1) are the same value, and so are 0.0 and -0.0, a date in any
+    unit, a text in any layout, and all that is missing. Numbers are compared as doubles: whole
+    numbers beyond 2^53 that are next to each other may be the same.
 
     Examples
     --------

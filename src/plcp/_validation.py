@@ -1,14 +1,24 @@
-"""Checks of what users pass: each error names the value and the remedy."""
+"""Checks of what users pass, once, at the public boundary: errors name the value and the remedy.
+
+A fit checks X (`check_features`: a table with distinct names and numbers, or what the estimator
+takes instead), then y (`check_scores`, `check_response` or `check_labels`), then that both have as
+many rows (`check_lengths`), then the weights (`check_weights`); `check_pairs` is all of it. A
+prediction compares X with that of fit. An error that comes later, from a model that reads the rows
+itself, names the model (`model_errors`) or what in X the model may not accept (`feature_errors`).
+"""
 
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -32,8 +42,10 @@ from plcp.exceptions import ColumnOrderWarning
 from plcp.quantiles import FloatArray, IntArray
 
 MOST_WHOLE = 2**53  # beyond it, not every whole number is a float
-EPSILON = float(np.finfo(float).eps)
 LARGEST = 2.0**1000  # about 1e301: sums of eight million, and differences of two, are finite
+LARGEST_FEATURE = 1e150  # sums of a hundred million squares must not overflow
+FLOATS = [np.float64, np.float32]
+FEW = 10_000  # values: above, a check of all of them costs more than what it saves
 CONVERT = "convert them, as by .astype(float)"
 
 
@@ -51,12 +63,13 @@ def as_floats(name: str, given: ArrayLike, remedy: str = CONVERT) -> NDArray[np.
     ValueError: y must be real numbers, got '1' at row 0: convert them, as by .astype(float)
     """
     values = np.asarray(plain(given))
-    if values.dtype.kind in "iu" and values.size and _beyond(values):
-        most = values.flat[int(np.argmax(np.abs(values.astype(float))))]
-        raise ValueError(
-            f"{name} must lie within ±2**53, where floats tell whole numbers apart, got {most}: "
-            "subtract a constant from all of them, or give floats if rounding will do"
-        )
+    if values.dtype.kind in "iu" and values.size:
+        most = max(int(values.max()), int(values.min()), key=abs)
+        if abs(most) > MOST_WHOLE:
+            raise ValueError(
+                f"{name} must lie within ±2**53, where floats tell whole numbers apart, got "
+                f"{most}: subtract a constant from all of them, or give floats if rounding will do"
+            )
     try:
         if values.dtype.kind in "biufO":
             return np.asarray(values.astype(np.float64, copy=False))
@@ -70,6 +83,15 @@ def as_floats(name: str, given: ArrayLike, remedy: str = CONVERT) -> NDArray[np.
     )
 
 
+def _first_that_is_no_number(values: NDArray[Any]) -> int:
+    for place, value in enumerate(values.ravel().tolist()):
+        try:
+            float(value)
+        except (TypeError, ValueError, OverflowError):
+            return place
+    return 0  # text of numbers
+
+
 def machine_epsilon(given: Any) -> float:
     """Gap between 1 and the next number of the type that ``given`` has; double for whole numbers.
 
@@ -78,13 +100,12 @@ def machine_epsilon(given: Any) -> float:
     >>> machine_epsilon(np.ones(2, dtype=np.float16)) == 2**-10
     True
     """
-    if is_tensor(given):
-        is_float = given.is_floating_point()
-        return float(sys.modules["torch"].finfo(given.dtype).eps) if is_float else EPSILON
-    dtype = np.asarray(given).dtype
+    if is_tensor(given) and given.is_floating_point():
+        return float(sys.modules["torch"].finfo(given.dtype).eps)
+    dtype: Any = np.dtype(float) if is_tensor(given) else np.asarray(given).dtype
     if dtype.name == "bfloat16":  # of ml_dtypes, which numpy.finfo does not know
         return 2.0**-7
-    return float(np.finfo(dtype).eps) if dtype.kind == "f" else EPSILON
+    return float(np.finfo(dtype if dtype.kind == "f" else float).eps)
 
 
 def check_sizes(name: str, values: NDArray[Any]) -> None:
@@ -99,22 +120,16 @@ def check_sizes(name: str, values: NDArray[Any]) -> None:
         )
 
 
-def _beyond(values: NDArray[Any]) -> bool:
-    return int(values.max()) > MOST_WHOLE or int(values.min()) < -MOST_WHOLE
-
-
-def _first_that_is_no_number(values: NDArray[Any]) -> int:
-    """Place, along the rows, of the first value that is not held by a float or an integer."""
-    for place, value in enumerate(values.ravel().tolist()):
-        try:
-            float(value)
-        except (TypeError, ValueError, OverflowError):
-            return place
-    return 0  # such as text of numbers: the first will do
+def first_not_finite(values: FloatArray) -> str | None:
+    """Kind and row of the first value that is no finite number, if there is one."""
+    rows = np.flatnonzero(~np.isfinite(values))
+    if not len(rows):
+        return None
+    return f"{'NaN' if np.isnan(values[rows[0]]) else 'inf (infinity)'} at row {rows[0]}"
 
 
 def check_at_hand(**given: Any) -> None:
-    """Refuse collections of Dask, which would be computed whole without a word."""
+    """Refuse collections of Dask, which would be computed whole without a warning."""
     for name, value in given.items():
         if is_on_dask(value):
             raise TypeError(
@@ -123,158 +138,49 @@ def check_at_hand(**given: Any) -> None:
             )
 
 
-def first_not_finite(values: FloatArray) -> str | None:
-    """Kind and row of the first value that is no finite number, if there is one."""
-    if np.isfinite(values).all():
-        return None
-    row = int(np.flatnonzero(~np.isfinite(values))[0])
-    kind = "NaN" if np.isnan(values[row]) else "inf (infinity)"
-    return f"{kind} at row {row}"
-
-
-def effective_rows(n: int, weights: FloatArray | None) -> float:
-    """Effective number of n weighted rows.
-
-    (Σw)² / Σw² rows (Kish): the variance of their weighted mean is that of so many.
-
-    Examples
-    --------
-    >>> effective_rows(3, None), effective_rows(3, np.array([2.0, 2.0, 4.0]))
-    (3.0, 2.6666666666666665)
-    """
-    if weights is None:
-        return float(n)
-    return float(effective_sizes(np.zeros(n, dtype=np.intp), weights, 1)[0])
-
-
-def effective_sizes(
-    groups: IntArray, weights: FloatArray, n_groups: int, shares: FloatArray | None = None
-) -> FloatArray:
-    """Return the same for each group, of rows with the group of each.
-
-    Of rows that belong to a group in part, ``shares`` are the parts, which count as rows do.
-
-    Examples
-    --------
-    >>> effective_sizes(np.array([0, 0, 0, 2, 2]), np.array([2.0, 2.0, 4.0, 7.0, 7.0]), 3)
-    array([2.66666667, 0.        , 2.        ])
-    """
-    largest = np.zeros(n_groups)
-    np.maximum.at(largest, groups, weights)
-    # in units of the group's largest: squares may overflow, or vanish beside another group's; a
-    # power of two, so that sums of whole weights are exact in any order
-    sizes = np.ldexp(weights, -np.frexp(largest)[1][groups])
-    parts = np.ones(len(groups)) if shares is None else shares
-    total, squares = (np.bincount(groups, parts * s, n_groups) for s in (sizes, sizes**2))
-    return np.divide(total**2, squares, out=np.zeros(n_groups), where=squares > 0)
-
-
-def effective_columns(members: FloatArray, weights: FloatArray | None) -> FloatArray | None:
-    """Return the same for each column of memberships; None where nothing is weighted."""
-    if weights is None:
-        return None
-    rows, groups = np.nonzero(members)
-    return effective_sizes(groups, weights[rows], members.shape[1], members[rows, groups])
-
-
-def check_labels(y: ArrayLike) -> NDArray[Any]:
-    """Return one label per row, of whatever type."""
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None: give labels")
-    check_at_hand(y=y)
-    y = plain(y)
-    # gaps have a sentence of our own
-    finite = "allow-nan" if np.asarray(y).dtype.kind != "O" else False
-    array = check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=finite, input_name="y")
-    labels: NDArray[Any] = column_or_1d(array, warn=True)
-    missing = np.flatnonzero(is_missing(labels))
-    if len(missing):
-        raise ValueError(f"y has no label at row {missing[0]}: drop the rows without one")
-    kinds = {"text" if isinstance(y, str) else "numbers" for y in labels.tolist()}
-    if labels.dtype.kind == "O" and len(kinds) > 1:
-        raise ValueError("y has labels of several types, text and numbers: give them one type")
-    return labels
-
-
-def check_classes(labels: NDArray[Any]) -> None:
-    """Refuse labels that are no classes, but numbers with fractions."""
-    if type_of_target(labels, input_name="y") == "continuous":
-        raise ValueError(
-            "Unknown label type: continuous. y holds numbers with fractions, which are no classes: "
-            "use ConformalRegressor"
-        )
-    check_classification_targets(labels)
-
-
-NAN_REMEDY = (
-    "This regressor cannot take missing values (NaN). Use the boosted regressor, which can: "
-    'OrderedPartition(regressor=HistGradientBoostingRegressor(loss="quantile")), '
-    "or put an imputer before it in a pipeline."
-)
-
-TEXT_REMEDY = (
-    "X holds text where numbers are read. Encode it (OneHotEncoder in a pipeline), or give a "
-    "DataFrame to the default regressor, which reads text and categories."
-)
-FLOATS = [np.float64, np.float32]
-FEW = 10_000  # values: to look through more takes longer than all else
-LARGEST_FEATURE = 1e150  # sums of a hundred million squares must not overflow
-REMEDIES = {
-    "could not convert string": TEXT_REMEDY,
-    "compatible with arrays of bytes/strings": TEXT_REMEDY,
-    "inhomogeneous": "X must be a table, with rows of one length.",
-    "X contains infinity": "Drop or fix those rows.",
-    "can't multiply sequence": TEXT_REMEDY,
-    "float() argument must be": "X must be a table of numbers.",
-}
-
-
 def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool | None = None) -> Any:
     """X with names and width recorded (fit) or compared (predict); DataFrames stay as they are.
 
     A DataFrame reaches the regressor untouched, so that a pipeline can select columns by name.
-    Images
-    and data sets go to those who can take them. ``allow_nan``: None for what the estimator says.
+    Images and data sets are for estimators whose tags accept them. ``allow_nan`` is by default what
+    the tags of the estimator say.
     """
-    if not reset and is_sound(estimator, X):
+    if not reset and _is_sound(estimator, X):
         return X
     allow_nan = takes_nan(estimator) if allow_nan is None else allow_nan
     check_at_hand(X=X)
     X = plain(X)
     if reset:
         remember_columns(estimator, X)
+    if is_dataset(X):
+        if reset and hasattr(estimator, "n_features_in_"):
+            del estimator.n_features_in_  # of an array fitted before
+        return _check_dataset(X, takes_images(estimator))
+    check_rows(X)
     if is_frame(X):
-        check_names(X)
         X = X if reset else in_order(estimator, X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if X.shape[0] == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}): give at least one")
         return X
-    images = takes_images(estimator)
-    if is_dataset(X):
-        if reset and hasattr(estimator, "n_features_in_"):
-            del estimator.n_features_in_  # of an array fitted before
-        return check_dataset(X, images)
-    check_rows(X)
-    is_image = len(getattr(X, "shape", ())) > 2
-    with naming_the_boosted_regressor(not is_image):
+    with feature_errors(X):
         array = validate_data(
             estimator,
             X,
             reset=reset,
             dtype="numeric",
             ensure_all_finite="allow-nan" if allow_nan else True,
-            allow_nd=images,
+            allow_nd=takes_images(estimator),
         )
     # not all regressors take half or extended precision
     return array.astype(float) if array.dtype.kind == "f" and array.dtype not in FLOATS else array
 
 
-def is_sound(estimator: Any, X: Any) -> bool:
-    """Whether X is a few finite rows as wide as those of fit: nothing is left to complain about.
+def _is_sound(estimator: Any, X: Any) -> bool:
+    """Whether X is a few finite rows as wide as those of fit, so that no check can fail.
 
-    Of one row, to find that out takes a tenth of the time of scikit-learn's way through all that X
-    might be, and every layer of a rule looks at its rows.
+    For one row this takes a tenth of the time of ``validate_data``, and every part of a rule
+    checks its rows.
     """
     return (
         type(X) is np.ndarray
@@ -290,12 +196,12 @@ def is_sound(estimator: Any, X: Any) -> bool:
 def check_table(estimator: Any, X: Any, *, reset: bool, allow_nan: bool = False) -> FloatArray:
     """Features as an array of numbers, single or double, whose squares and their sums are finite.
 
-    For those who do sums with them: a frame becomes an array, of numbers alone.
+    For estimators that compute with them: a frame becomes an array.
     """
     table: FloatArray = check_features(estimator, X, reset=reset, allow_nan=allow_nan)
-    if not (type(table) is np.ndarray and table.dtype in FLOATS):  # else it has been looked through
+    if not (type(table) is np.ndarray and table.dtype in FLOATS):  # else it has been checked
         finite = "allow-nan" if allow_nan else True
-        with naming_the_boosted_regressor():
+        with feature_errors(table):
             table = check_array(table, dtype=FLOATS, ensure_all_finite=finite, input_name="X")
     ends = np.fmax.reduce(table, axis=0), -np.fmin.reduce(table, axis=0)
     largest = np.nan_to_num(np.fmax(*ends).astype(float))  # of a column without a value, nothing
@@ -307,7 +213,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, allow_nan: bool = False)
     return table
 
 
-def check_dataset(X: Any, readable: bool) -> Any:
+def _check_dataset(X: Any, readable: bool) -> Any:
     """X if its rows can be counted and requested one by one."""
     if not readable:
         raise ValueError(
@@ -325,8 +231,8 @@ def check_dataset(X: Any, readable: bool) -> Any:
 
 
 def check_rows(X: Any) -> None:
-    """Refuse what no model should see: no rows, columns of one name, dates that pass as numbers."""
-    if type(X) in (str, bytes, dict):  # some sparse arrays are dicts, of a complaint of their own
+    """Refuse what no model should read: text, columns of one name, dates that pass as numbers."""
+    if type(X) in (str, bytes, dict):  # a sparse array may be a subclass of dict
         raise TypeError(f"X must be rows, got a {type(X).__name__}: give an array or a DataFrame")
     if is_frame(X):
         check_names(X)
@@ -353,9 +259,9 @@ def remember_columns(estimator: Any, X: Any) -> None:
 
 
 def in_order(estimator: Any, X: Any) -> Any:
-    """Rows of a frame with the columns in the order that ``estimator`` was fitted to, and say so.
+    """Rows of a frame with the columns in the order of fit, with a warning if that changes it.
 
-    Columns that are missing, or too many, are for others to refuse.
+    Columns that are missing, or too many, are refused elsewhere.
     """
     named = [*getattr(estimator, "feature_names_in_", ())]
     names = named or getattr(estimator, "_column_texts", [])
@@ -378,65 +284,66 @@ def in_order(estimator: Any, X: Any) -> Any:
     return X
 
 
-@contextmanager
-def naming_the_boosted_regressor(is_table: bool = True) -> Iterator[None]:
-    """Add the remedy to a complaint about missing values, text, infinity or rows cut short.
-
-    Numbers near the largest float may overflow on the way: what comes out is looked at, and refused
-    if it is not finite.
-    """
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            yield
-    except (TypeError, ValueError) as error:
-        remedy = _remedy(str(error)) if is_table else None
-        if remedy is None:
-            raise
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{error}\n{remedy}") from error
-
-
-def _remedy(message: str) -> str | None:
-    """What to do about a complaint, unless it says so itself."""
-    missing = "contains NaN" in message or "got NaN" in message
-    if missing and "y contains NaN" not in message:
-        return None if NAN_REMEDY in message else NAN_REMEDY
-    for complaint, remedy in REMEDIES.items():
-        if complaint in message:
-            return None if remedy in message else remedy
-    return None
-
-
-def check_predictions(values: Any, n: int) -> FloatArray:
-    """One finite number per row, from any regressor."""
-    predicted = np.asarray(values, dtype=float)
-    if predicted.shape != (n,):
-        raise ValueError(
-            f"the regressor must predict one number per row, shape ({n},), got {predicted.shape}: "
-            "use a regressor with one output"
-        )
-    fault = first_not_finite(predicted)
-    if fault:
-        raise ValueError(
-            f"the regressor must predict finite numbers, got {fault}: "
-            "fix the regressor, or its input there"
-        )
-    return predicted
-
-
 def takes_nan(estimator: Any) -> bool:
-    """Whether an estimator may accept missing values: it says so, or does not look at X.
+    """Whether an estimator may accept missing values: its tags say so, or it does not check X.
 
-    A pipeline is left to answer for itself, since an imputer anywhere in it changes its answer.
+    A pipeline may, since an imputer anywhere in it changes the answer.
     """
     tags = get_tags(estimator)
     return bool(tags.input_tags.allow_nan or tags.no_validation or isinstance(estimator, Pipeline))
 
 
 def takes_images(estimator: Any) -> bool:
-    """Whether rows may be images or items of a data set: it says so, or does not look at X."""
+    """Whether rows may be images or items of a data set."""
     tags = get_tags(estimator)
     return bool(tags.input_tags.three_d_array or tags.no_validation)
+
+
+@contextmanager
+def feature_errors(X: Any) -> Iterator[None]:
+    """Add to an error on a table X what in it a model may not accept, and the remedy.
+
+    Numbers near the largest float may overflow on the way: what comes out is checked for it.
+    """
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
+    except (TypeError, ValueError) as error:
+        remedy = _remedy(X)
+        if remedy is None or remedy in str(error):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{error}\n{remedy}") from error
+
+
+def _remedy(X: Any) -> str | None:
+    """Return what in a table not every model accepts, and what to do about it."""
+    if issparse(X) or is_dataset(X):
+        return None
+    try:
+        values = np.asarray(X)
+    except ValueError:
+        return "X must be a table, with rows of one length."
+    if values.ndim != 2:
+        return None
+    missing = is_missing(values.ravel())
+    objects = values.ravel().tolist() if values.dtype.kind == "O" else []
+    if values.dtype.kind in "US" or any(isinstance(value, str) for value in objects):
+        return (
+            "X holds text. Encode it (OneHotEncoder in a pipeline), or give a DataFrame to the "
+            "default regressor, which reads text and categories."
+        )
+    if missing.any():
+        return (
+            "X holds missing values (NaN). If the regressor cannot take them, use the boosted "
+            "regressor, which can: OrderedPartition(regressor=HistGradientBoostingRegressor("
+            'loss="quantile")), or put an imputer before it in a pipeline.'
+        )
+    if any(not isinstance(value, Real | Decimal) for value in objects):
+        return "X must be a table of numbers."
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        return "X holds infinite values: drop or fix those rows."
+    return None
 
 
 @contextmanager
@@ -446,21 +353,15 @@ def model_errors(model: Any, X: Any = None) -> Iterator[None]:
         with np.errstate(over="ignore", invalid="ignore"):  # its predictions are checked
             yield
     except Exception as error:
-        if not _may_be_about_rows(error):
+        # LightGBM has an exception class of its own for errors about rows
+        own = Exception in type(error).__bases__ and type(error).__module__ != "builtins"
+        about_rows = own or isinstance(error, ValueError | LookupError)
+        if not about_rows or isinstance(error, NotFittedError):
             raise
         model = model.estimator if isinstance(model, FrozenEstimator) else model
-        name, kind, columns = type(model).__name__, type(error).__name__, _about_columns(model, X)
-        raise ValueError(
-            f"{name} raised {kind} on these rows: {error}\n"
-            f"{columns or 'Change these rows until its own predict accepts them.'}"
-        ) from error
-
-
-def _may_be_about_rows(error: Exception) -> bool:
-    """Whether an error may be about rows; LightGBM has an exception class of its own for it."""
-    own = Exception in type(error).__bases__ and type(error).__module__ != "builtins"
-    is_complaint = own or isinstance(error, ValueError | LookupError)
-    return is_complaint and not isinstance(error, NotFittedError)
+        remedy = _about_columns(model, X) or "Change these rows until its own predict accepts them."
+        name, kind = type(model).__name__, type(error).__name__
+        raise ValueError(f"{name} raised {kind} on these rows: {error}\n{remedy}") from error
 
 
 def _about_columns(model: Any, X: Any) -> str | None:
@@ -479,6 +380,23 @@ def _about_columns(model: Any, X: Any) -> str | None:
     if n is None or not width or width[0] == n:
         return None
     return f"It was fitted to {n} columns, and these rows have {width[0]}: give the same columns."
+
+
+def check_predictions(values: Any, n: int) -> FloatArray:
+    """One finite number per row, from any regressor."""
+    predicted = np.asarray(values, dtype=float)
+    if predicted.shape != (n,):
+        raise ValueError(
+            f"the regressor must predict one number per row, shape ({n},), got {predicted.shape}: "
+            "use a regressor with one output"
+        )
+    fault = first_not_finite(predicted)
+    if fault:
+        raise ValueError(
+            f"the regressor must predict finite numbers, got {fault}: "
+            "fix the regressor, or its input there"
+        )
+    return predicted
 
 
 def check_pairs(
@@ -511,17 +429,15 @@ def _vector(name: str, values: ArrayLike, remedy: str, of_text: str = CONVERT) -
     check_at_hand(y=values)
     if values is None:
         raise ValueError(f"requires y to be passed, but the target y is None: give {name}")
-    array = column_or_1d(
-        check_array(
-            plain(values),
-            ensure_2d=False,
-            dtype=None,
-            ensure_all_finite=False,
-            input_name="y",
-            ensure_min_samples=0,
-        ),
-        warn=True,
+    array = check_array(
+        plain(values),
+        ensure_2d=False,
+        dtype=None,
+        ensure_all_finite=False,
+        input_name="y",
+        ensure_min_samples=0,
     )
+    array = column_or_1d(array, warn=True)
     check_some(len(array))
     array = as_floats(name, array, of_text)
     fault = first_not_finite(array)
@@ -531,16 +447,53 @@ def _vector(name: str, values: ArrayLike, remedy: str, of_text: str = CONVERT) -
     return array
 
 
+def check_labels(y: ArrayLike) -> NDArray[Any]:
+    """Return one label per row, of whatever type."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None: give labels")
+    check_at_hand(y=y)
+    y = plain(y)
+    # gaps have a message of our own
+    finite = "allow-nan" if np.asarray(y).dtype.kind != "O" else False
+    array = check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=finite, input_name="y")
+    labels: NDArray[Any] = column_or_1d(array, warn=True)
+    missing = np.flatnonzero(is_missing(labels))
+    if len(missing):
+        raise ValueError(f"y has no label at row {missing[0]}: drop the rows without one")
+    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels}) > 1:
+        raise ValueError("y has labels of several types, text and numbers: give them one type")
+    return labels
+
+
+def check_classes(labels: NDArray[Any]) -> None:
+    """Refuse labels that are no classes, but numbers with fractions."""
+    if type_of_target(labels, input_name="y") == "continuous":
+        raise ValueError(
+            "Unknown label type: continuous. y holds numbers with fractions, which are no classes: "
+            "use ConformalRegressor"
+        )
+    check_classification_targets(labels)
+
+
 def check_some(n: int) -> None:
     """Refuse a calibration set without rows."""
     if n == 0:
         raise ValueError("the calibration set is empty: 0 sample(s), at least 1 is needed")
 
 
+def check_lengths(X: Any, scores: Any) -> None:
+    """Refuse features and scores of different lengths."""
+    sizes = [count(X), count(scores)]
+    if sizes[0] != sizes[1]:
+        raise ValueError(
+            f"X and y have inconsistent numbers of samples: {sizes}; give one score for each row"
+        )
+
+
 def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
     """Weights, not negative and with a sum that is positive and finite; one number is for all.
 
-    Those that are one in every row say nothing, and are None.
+    None where each row counts once: results are then those without weights, to the last bit.
     """
     if sample_weight is None:
         return None
@@ -564,16 +517,7 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
             f"sample_weight sums to {size}: give each calibration point the number of rows that "
             "it stands for"
         )
-    return _unless_ones(weights)
-
-
-def check_lengths(X: Any, scores: Any) -> None:
-    """Refuse features and scores of different lengths."""
-    sizes = [count(X), count(scores)]
-    if sizes[0] != sizes[1]:
-        raise ValueError(
-            f"X and y have inconsistent numbers of samples: {sizes}; give one score for each row"
-        )
+    return None if (weights == 1).all() else weights
 
 
 def drop_weightless(
@@ -583,7 +527,8 @@ def drop_weightless(
     if weights is None or weights.all():
         return X, scores, weights
     rows = np.flatnonzero(weights)
-    return take(X, rows), scores[rows], _unless_ones(weights[rows])
+    kept = weights[rows]
+    return take(X, rows), scores[rows], None if (kept == 1).all() else kept
 
 
 def relative_weights(weights: FloatArray | None) -> FloatArray | None:
@@ -599,6 +544,46 @@ def relative_weights(weights: FloatArray | None) -> FloatArray | None:
     return weights / weights.mean()
 
 
-def _unless_ones(weights: FloatArray) -> FloatArray | None:
-    """Weights, or None where each row counts once: as it does without any, to the last bit."""
-    return None if (weights == 1).all() else weights
+def effective_rows(n: int, weights: FloatArray | None) -> float:
+    """Effective number of n weighted rows.
+
+    (Σw)² / Σw² rows (Kish): the variance of their weighted mean is that of so many.
+
+    Examples
+    --------
+    >>> effective_rows(3, None), effective_rows(3, np.array([2.0, 2.0, 4.0]))
+    (3.0, 2.6666666666666665)
+    """
+    if weights is None:
+        return float(n)
+    return float(effective_sizes(np.zeros(n, dtype=np.intp), weights, 1)[0])
+
+
+def effective_sizes(
+    groups: IntArray, weights: FloatArray, n_groups: int, shares: FloatArray | None = None
+) -> FloatArray:
+    """Return the effective number of rows of each group, given the group of each row.
+
+    Of rows that belong to a group in part, ``shares`` are the parts, which count as rows do.
+
+    Examples
+    --------
+    >>> effective_sizes(np.array([0, 0, 0, 2, 2]), np.array([2.0, 2.0, 4.0, 7.0, 7.0]), 3)
+    array([2.66666667, 0.        , 2.        ])
+    """
+    largest = np.zeros(n_groups)
+    np.maximum.at(largest, groups, weights)
+    # in units of the group's largest: squares may overflow, or vanish beside another group's; a
+    # power of two, so that sums of whole weights are exact in any order
+    sizes = np.ldexp(weights, -np.frexp(largest)[1][groups])
+    parts = np.ones(len(groups)) if shares is None else shares
+    total, squares = (np.bincount(groups, parts * s, n_groups) for s in (sizes, sizes**2))
+    return np.divide(total**2, squares, out=np.zeros(n_groups), where=squares > 0)
+
+
+def effective_columns(members: FloatArray, weights: FloatArray | None) -> FloatArray | None:
+    """Return the same for each column of memberships; None where nothing is weighted."""
+    if weights is None:
+        return None
+    rows, groups = np.nonzero(members)
+    return effective_sizes(groups, weights[rows], members.shape[1], members[rows, groups])

@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from plcp._base import Estimator
+from plcp._folds import given_folds
 from plcp._options import check_same_rows
 from plcp._rows import plain
 from plcp._validation import (
@@ -48,26 +49,28 @@ class _Pair(MetaEstimatorMixin, RegressorMixin, Estimator):
         """Names of the features in `fit`, where they had any."""
         return np.asarray(getattr(self, f"{self._members[0]}_").feature_names_in_)
 
-    def _checked(
+    def _check_fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Any, FloatArray, FloatArray | None]:
-        """Return rows, response and weights, checked."""
+    ) -> tuple[Any, FloatArray, FloatArray | None, dict[str, dict[str, Any]]]:
+        """Return rows, response and weights, and what of these the fit of each member accepts."""
         check_same_rows(X, y=y, sample_weight=sample_weight)
         X = plain(X)
         check_rows(X)
         response = check_response(y)
         check_lengths(X, response)
         remember_columns(self, X)
-        return X, response, check_weights(sample_weight, X)
+        weights = check_weights(sample_weight, X)
+        return X, response, weights, training_params(self, self._given(), weights)
 
-    def _training_params(self, weights: FloatArray | None) -> dict[str, dict[str, Any]]:
-        """Return the weights that the ``fit`` of each member accepts."""
-        members = {name: getattr(self, name) for name in self._members}
-        return training_params(self, members, weights)
+    def _given(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._members}
+
+    def _is_frozen(self) -> bool:
+        return all(isinstance(member, FrozenEstimator) for member in self._given().values())
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata is routed: to both members."""
-        return training_routes(self, {name: getattr(self, name) for name in self._members})
+        return training_routes(self, self._given())
 
     def _both(self, X: Any) -> list[FloatArray]:
         """Return the predictions of both members for new rows."""
@@ -89,7 +92,7 @@ class _Pair(MetaEstimatorMixin, RegressorMixin, Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        members = [get_tags(getattr(self, name)).input_tags for name in self._members]
+        members = [get_tags(member).input_tags for member in self._given().values()]
         tags.input_tags.sparse = all(member.sparse for member in members)
         tags.input_tags.allow_nan = all(member.allow_nan for member in members)
         return tags
@@ -133,11 +136,10 @@ class QuantilePair(_Pair):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit both regressors on the same rows, except frozen ones."""
-        if isinstance(self.lower, FrozenEstimator) and isinstance(self.upper, FrozenEstimator):
+        if self._is_frozen():
             self.lower_, self.upper_ = self.lower, self.upper
             return self
-        X, response, weights = self._checked(X, y, sample_weight)
-        params = self._training_params(weights)
+        X, response, _, params = self._check_fit(X, y, sample_weight)
         with model_errors(self, X):
             self.lower_ = clone(self.lower).fit(X, response, **params["lower"])
             self.upper_ = clone(self.upper).fit(X, response, **params["upper"])
@@ -198,14 +200,15 @@ class MeanScalePair(_Pair):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the mean on (X, y) and the scale on the out-of-fold absolute residuals."""
-        if isinstance(self.mean, FrozenEstimator) and isinstance(self.scale, FrozenEstimator):
+        if self._is_frozen():
             self.mean_, self.scale_, self.min_scale_ = self.mean, self.scale, 0.0
             return self
-        X, response, weights = self._checked(X, y, sample_weight)
-        params = self._training_params(weights)
+        X, response, weights, params = self._check_fit(X, y, sample_weight)
+        cv = 5 if self.cv is None else self.cv
+        folds = given_folds(cv, X, response) or cv
         with model_errors(self, X):
             self.mean_ = clone(self.mean).fit(X, response, **params["mean"])
-            held_out = cross_val_predict(self.mean, X, response, cv=self.cv, params=params["mean"])
+            held_out = cross_val_predict(self.mean, X, response, cv=folds, params=params["mean"])
             residuals = np.abs(response - held_out)
             self.scale_ = clone(self.scale).fit(X, residuals, **params["scale"])
         # 1 if all residuals are 0: scores are then in the units of y

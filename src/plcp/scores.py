@@ -118,8 +118,8 @@ def check_prediction(prediction: ArrayLike, columns: int, remedy: str) -> FloatA
     return values
 
 
-def check_response(y: ArrayLike, n: int) -> FloatArray:
-    """Return a finite response of shape (n,)."""
+def check_outcome(y: ArrayLike, n: int) -> FloatArray:
+    """Return the finite outcomes of n predictions, shape (n,)."""
     values = as_floats("y", y)
     if values.shape == (n, 1):
         values = values[:, 0]
@@ -203,7 +203,7 @@ class AbsoluteResidual(_ResidualScore):
     def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
         """Score each row, shape (n,)."""
         point = check_prediction(prediction, 1, _POINT)[:, 0]
-        return np.abs(check_response(y, len(point)) - point)
+        return np.abs(check_outcome(y, len(point)) - point)
 
     def invert(self, prediction: ArrayLike, threshold: ArrayLike) -> Intervals:
         """Return [p - t, p + t]; a negative threshold empties the set."""
@@ -252,7 +252,7 @@ class SignedResidual(_ResidualScore):
     def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
         """Score each row: shape (n, 2) with both sides, else (n,)."""
         point = check_prediction(prediction, 1, _POINT)[:, 0]
-        residual = check_response(y, len(point)) - point
+        residual = check_outcome(y, len(point)) - point
         scores = {"lower": -residual, "upper": residual}
         return np.column_stack(list(scores.values())) if self._checked_both() else scores[self.side]
 
@@ -312,7 +312,7 @@ class NormalizedResidual(_ResidualScore):
     def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
         """Score each row, shape (n,)."""
         mean, scale = self._mean_and_scale(prediction)
-        return np.asarray(np.abs(check_response(y, len(mean)) - mean) / scale)
+        return np.asarray(np.abs(check_outcome(y, len(mean)) - mean) / scale)
 
     def invert(self, prediction: ArrayLike, threshold: ArrayLike) -> Intervals:
         """Return mean ± t · scale; a negative threshold empties the set."""
@@ -382,7 +382,7 @@ class QuantileResidual(_ResidualScore):
     def __call__(self, prediction: ArrayLike, y: ArrayLike) -> FloatArray:
         """Score each row: shape (n,) when symmetric, else (n, 2)."""
         lo, hi = np.sort(check_prediction(prediction, 2, _BAND), axis=1).T
-        values = check_response(y, len(lo))
+        values = check_outcome(y, len(lo))
         scores = np.column_stack([lo - values, values - hi])
         return np.asarray(scores.max(axis=1)) if self.symmetric else scores
 

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from plcp._options import check_alpha, check_count, check_option
 from plcp._rows import count, hash_rows, take
-from plcp._validation import check_predictions, check_some, naming_the_boosted_regressor, takes_nan
+from plcp._validation import check_predictions, check_some, feature_errors, takes_nan
 from plcp.dask.cluster import DaskBlocks, client_of, clone_connected
 from plcp.dask.collections import (
     blockwise,
@@ -202,7 +202,7 @@ def check_part(X: Any, scores: Any, allow_nan: bool) -> FloatArray:
     """Return finite scores of one part; raise for features that no regressor accepts."""
     if isinstance(X, np.ndarray) and len(X):
         finite = "allow-nan" if allow_nan else True
-        with naming_the_boosted_regressor():
+        with feature_errors(X):
             check_array(X, dtype="numeric", ensure_all_finite=finite, input_name="X")
     return check_part_scores(X, scores)
 

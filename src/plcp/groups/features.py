@@ -20,7 +20,7 @@ from plcp._validation import (
     check_labels,
     check_lengths,
     check_table,
-    naming_the_boosted_regressor,
+    feature_errors,
     takes_nan,
 )
 from plcp.kernels import numbers
@@ -75,7 +75,7 @@ class GroupProbabilities(TransformerMixin, Estimator):
             raise ValueError(
                 f"y holds one class, {labels.tolist()[0]!r}: give rows of two groups at least"
             )
-        with naming_the_boosted_regressor():
+        with feature_errors(X):
             self.classifier_ = clone(self._template()).fit(X, labels)
         return self
 
@@ -83,7 +83,7 @@ class GroupProbabilities(TransformerMixin, Estimator):
         """Return the probability of each group, shape (n, number of groups)."""
         check_is_fitted(self)
         X = self._check(X, reset=False)
-        with naming_the_boosted_regressor():
+        with feature_errors(X):
             return np.asarray(plain(self.classifier_.predict_proba(X)))
 
     def _check(self, X: Any, *, reset: bool) -> Any:

@@ -11,7 +11,7 @@ from sklearn.utils import check_array, check_random_state
 from plcp._folds import row_sets, rows_of
 from plcp._options import check_count, check_same_rows, check_share
 from plcp._rows import plain
-from plcp._validation import check_lengths, check_rows, naming_the_boosted_regressor
+from plcp._validation import check_lengths, check_rows, feature_errors
 from plcp.metrics.binomial import clopper_pearson
 from plcp.metrics.measure import LARGEST, Measure, check_counts, check_covered
 from plcp.quantiles import FloatArray, IntArray
@@ -49,7 +49,7 @@ def finite_numbers(X: ArrayLike) -> FloatArray:
     """X as a matrix of numbers, none of them missing or infinite."""
     X = plain(X)
     check_rows(X)
-    with naming_the_boosted_regressor():
+    with feature_errors(X):
         numbers: FloatArray = check_array(
             X, dtype=float, ensure_all_finite=False, ensure_min_samples=0, input_name="X"
         )

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from plcp._folds import Fold, given_folds, row_sets, shuffled_folds
 from plcp._options import check_count
 from plcp._rows import count, take
-from plcp._validation import check_features, check_weights, naming_the_boosted_regressor, takes_nan
+from plcp._validation import check_features, check_weights, feature_errors, takes_nan
 from plcp.partitions.base import Partition, group_masses, one_hot, warn_if_collapsed
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
 from plcp.regressors.base import fit_weighted, seeded
@@ -143,7 +143,6 @@ def start_thresholds(
     return np.array([weighted_quantiles(scores, weights[:, None], q)[0] for q in 1 / (1 + odds)])
 
 
-@naming_the_boosted_regressor()
 def train_on_costs(classifier: Any, X: Any, costs: FloatArray, weights: FloatArray) -> Any:
     """Train on every (row, group) with the saving over the row's dearest group as weight.
 
@@ -154,12 +153,15 @@ def train_on_costs(classifier: Any, X: Any, costs: FloatArray, weights: FloatArr
     if len(np.unique(groups)) < 2:
         return int(groups.max(initial=0))
     importance = savings[rows, groups]
-    return fit_weighted(clone(classifier), take(X, rows), groups, importance / importance.mean())
+    with feature_errors(X):
+        return fit_weighted(
+            clone(classifier), take(X, rows), groups, importance / importance.mean()
+        )
 
 
-@naming_the_boosted_regressor()
 def predict_groups(model: Any, X: Any) -> IntArray:
     """Class of each row as a group number; the lone group where there is no model."""
     if isinstance(model, int):
         return np.full(count(X), model, dtype=np.intp)
-    return np.asarray(model.predict(X), dtype=np.intp)
+    with feature_errors(X):
+        return np.asarray(model.predict(X), dtype=np.intp)

@@ -13,7 +13,7 @@ from plcp._rows import count
 from plcp._validation import (
     check_features,
     check_predictions,
-    naming_the_boosted_regressor,
+    feature_errors,
     takes_images,
     takes_nan,
 )
@@ -196,7 +196,7 @@ class OrderedPartition(Partition):
         regressor = at_level(self.regressor_template(), 1 - self.alpha)
         if self.random_state is not None:
             regressor = seeded(regressor, check_random_state(self.random_state))
-        with naming_the_boosted_regressor():
+        with feature_errors(X):
             self.regressor_ = fit_weighted(regressor, X, scores, weights)
         return self.cut(self.learned_quantile(X), scores, weights)
 
@@ -241,9 +241,8 @@ class OrderedPartition(Partition):
         check_is_fitted(self, "regressor_")
         return self._predict_quantile(check_features(self, X, reset=False))
 
-    @naming_the_boosted_regressor()
     def _predict_quantile(self, X: Any) -> FloatArray:
-        with threads_for(X, self.regressor_):
+        with feature_errors(X), threads_for(X, self.regressor_):
             return check_predictions(self.regressor_.predict(X), count(X))
 
     def regressor_template(self) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from plcp._validation import drop_weightless, naming_the_boosted_regressor, relative_weights
+from plcp._validation import drop_weightless, feature_errors, relative_weights
 from plcp.quantiles import FloatArray
 from plcp.regressors.base import ScoreRegressor, coarse
 
@@ -73,7 +73,7 @@ class ScaledQuantile(ScoreRegressor):
             "categorical_features": self.categorical_features,
             "random_state": self.random_state,
         }
-        with naming_the_boosted_regressor():
+        with feature_errors(X):
             self.scale_ = HistGradientBoostingRegressor(
                 loss="gamma", max_leaf_nodes=16, min_samples_leaf=40, **common
             ).fit(X, np.maximum(scores, LEAST), weights)
@@ -88,7 +88,7 @@ class ScaledQuantile(ScoreRegressor):
         return self
 
     def _predict(self, X: Any) -> FloatArray:
-        with naming_the_boosted_regressor():
+        with feature_errors(X):
             return self.unit_ * self.scale_.predict(X) * self.shape_.predict(X)
 
     def __sklearn_tags__(self) -> Any:

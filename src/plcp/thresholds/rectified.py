@@ -16,7 +16,7 @@ from plcp._validation import (
     check_predictions,
     drop_weightless,
     effective_rows,
-    naming_the_boosted_regressor,
+    feature_errors,
     takes_images,
     takes_nan,
 )
@@ -145,7 +145,7 @@ class Rectified(ThresholdRule):
         rng = check_random_state(self.random_state)
         learn, held = pairs.cut(self.calibration_size, rng)
         regressor = seeded(at_level(self._template(), 1 - alpha), rng)
-        with naming_the_boosted_regressor():
+        with feature_errors(learn.X):
             self.regressor_ = fit_weighted(regressor, learn.X, learn.scores, learn.weights)
         self.floor_ = max(FLOOR * _typical_size(learn, alpha), LEAST)
         return held
@@ -170,9 +170,8 @@ class Rectified(ThresholdRule):
             return too_few(held.weights, n, alpha)
         return f"more than {alpha:g} of the scores are infinitely many times the regressor"
 
-    @naming_the_boosted_regressor()
     def _ask(self, X: Any) -> FloatArray:
-        with threads_for(X, self.regressor_):
+        with feature_errors(X), threads_for(X, self.regressor_):
             tau = check_predictions(self.regressor_.predict(X), count(X))
         return np.maximum(tau, self.floor_) if self.adjustment_ == "ratio" else tau
 

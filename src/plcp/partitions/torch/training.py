@@ -3,7 +3,7 @@
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +25,7 @@ from plcp._folds import row_sets, split_rows
 from plcp._options import check_count, check_option, check_share
 from plcp._parallel import counted
 from plcp._rows import count, is_dataset, is_frame, plain, take
-from plcp._validation import first_not_finite, naming_the_boosted_regressor
+from plcp._validation import feature_errors, first_not_finite
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
 
 
@@ -130,7 +130,7 @@ def as_rows(X: Any) -> Any:
                 f"column {name!r} of X holds no numbers: encode it first, in a pipeline before the "
                 "network, or use the default regressor, which takes categories, text and dates"
             )
-    with naming_the_boosted_regressor() if np.ndim(X) <= 2 else nullcontext():
+    with feature_errors(X):
         return check_array(plain(X), allow_nd=True, dtype="numeric", input_name="X")
 
 
@@ -191,7 +191,7 @@ def shuffled(n: int, batch_size: int, rng: np.random.RandomState) -> Iterator[In
 def moments(X: Any) -> tuple[Tensor, Tensor]:
     """Mean and spread of each column, or channel of images, in one pass."""
     scaler = StandardScaler()
-    with naming_the_boosted_regressor():
+    with feature_errors(X):
         for block in in_order(X, torch.device("cpu")):
             scaler.partial_fit(block.movedim(1, -1).flatten(0, -2).double().numpy())
     return torch.tensor(scaler.mean_).float(), torch.tensor(scaler.scale_).float()
