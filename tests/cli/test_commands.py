@@ -2,18 +2,21 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from people import people, read, write
 from running import INCOME, Output, run
 
 import plcp
-from bands import beta_binomial_band
+from plcp.cli import main
+from plcp.cli._demo import FIFTHS, format_table, plot_demo, run_demo
 
 COMMAND = Path(sys.executable).with_name("plcp")
 COMMANDS = ("calibrate", "apply", "audit", "report", "explain", "demo", "reproduce")
@@ -74,27 +77,6 @@ def test_apply_keeps_rows_and_columns_and_adds_the_sets(folder, kind):
     predicted, threshold = new["predicted"].to_numpy(), new["threshold"].to_numpy()
     np.testing.assert_allclose(upper - predicted, threshold)
     np.testing.assert_allclose(predicted - lower, threshold)
-
-
-def test_the_three_formats_give_the_same_sets(folder):
-    tables = []
-    for kind in ("parquet", "csv", "arrow"):
-        run("apply", "income.plcp", f"test.{kind}", "-o", f"same-{kind}.parquet", folder=folder)
-        tables.append(read(folder / f"same-{kind}.parquet").select(["lower", "group"]))
-    assert tables[0].equals(tables[1])
-    assert tables[0].equals(tables[2])
-
-
-def test_split_covers_by_the_law_of_its_rank(folder):
-    options = ("--method", "split", "--alpha", "0.2", "-o", "split.plcp")
-    run("calibrate", "cal.parquet", *INCOME, *options, folder=folder)
-    run("apply", "split.plcp", "test.parquet", "-o", "split.parquet", folder=folder)
-    table = read(folder / "split.parquet")
-    inside = (table["lower"].to_numpy() <= table["income"].to_numpy()) & (
-        table["income"].to_numpy() <= table["upper"].to_numpy()
-    )
-    low, high = beta_binomial_band(N_TEST, N_CAL, int(np.ceil(0.8 * (N_CAL + 1))))
-    assert low <= inside.sum() <= high
 
 
 def test_report_and_json_show_the_same(folder):
@@ -200,3 +182,59 @@ def test_no_command_imports_what_it_does_not_need():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("[]")
+
+
+@pytest.mark.parametrize(
+    ("name", "same"), [("cal.parquet", 1), ("renamed.parquet", 1), ("test.parquet", 0)]
+)
+def test_the_calibration_file_is_known_again(folder, name, same):
+    shutil.copy(folder / "cal.parquet", folder / "renamed.parquet")
+    page = folder / f"{name}.html"
+    output = run("report", "income.plcp", name, "-o", page, "--json", folder=folder)
+    warning = json.loads(output.stdout)["headline"]["warning"]
+    assert (warning is not None) == same
+    assert output.stderr.count("proves nothing") == same
+    assert ('class="warning"' in page.read_text(encoding="utf-8")) == same
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_copies_are_warned_of(folder, times):
+    table = pa.concat_tables([people(100)] * times)
+    ends = {"low": pc.subtract(table["predicted"], 2), "high": pc.add(table["predicted"], 2)}
+    for name, column in ends.items():
+        table = table.append_column(name, column)
+    data = write(table, folder / f"{times}.parquet")
+    options = ("--target", "income", "--lower", "low", "--upper", "high", "--json")
+    output = run("audit", data, *options, folder=folder)
+    warning = json.loads(output.stdout)["headline"]["warning"]
+    assert ("copies" in output.stderr) == (warning is not None) == (times > 1)
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    return run_demo(n_train=2000, n_cal=2000, n_test=2000)
+
+
+def test_demo_compares_split_with_plcp(outcomes):
+    split, ours = outcomes
+    assert (split.name, ours.name) == ("Split", "PLCP")
+    assert np.ptp(split.table.size) < 1e-9  # all rows get the same length
+    assert ours.msce < split.msce
+
+
+def test_table_shows_every_fifth_and_what_holds(outcomes):
+    text = format_table(outcomes)
+    assert all(label in text for label in FIFTHS)
+    assert all(outcome.guarantee in text for outcome in outcomes)
+
+
+def test_plot_is_a_picture(outcomes, tmp_path):
+    plot_demo(outcomes, tmp_path / "demo.png")
+    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_command_saves_its_plot(outcomes, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("plcp.cli._demo.run_demo", lambda seed: outcomes)
+    assert main(["demo", "--out", str(tmp_path / "here.png")]) == 0
+    assert "MSCE" in capsys.readouterr().out
+    assert (tmp_path / "here.png").exists()

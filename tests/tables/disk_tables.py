@@ -19,11 +19,6 @@ def text(path, content):
     return path
 
 
-def values(table):
-    """Values of a table without its types: a NaN is equal to a NaN in text."""
-    return {name: [repr(value) for value in column] for name, column in table.to_pydict().items()}
-
-
 def numbers(n):
     """A table of so many rows that name their place."""
     return pa.table(

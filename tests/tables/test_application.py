@@ -6,7 +6,6 @@ import gzip
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.feather
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tabular_worlds import TASKS, batch_of, make_table, roles_of
 
-from plcp import LabelSets, QuantileResidual
+from plcp import QuantileResidual
 from plcp.tables import Applier, calibrate, choose_roles, examine, load_model, save_model, serve
 from plcp.tables.io import Format, create_table, open_table
 from plcp.tables.roles import CsvOptions
@@ -85,16 +84,6 @@ def test_rows_without_a_prediction_have_no_set_and_are_counted(models):
     for name in NEW["regression"]:
         assert out[name].is_valid().to_pylist() == [False, True, False, False, True]
     assert applier.notes() == ["3 of 5 rows have no finite prediction and are left without a set"]
-
-
-def test_labels_without_probabilities_have_no_set(models):
-    table = make_table("classes", 3, 1)
-    at = table.column_names.index("p_no")
-    values = [None, *table["p_no"].to_pylist()[1:]]
-    applier = Applier(models["classes"])
-    out = applier.apply(batch_of(table.set_column(at, "p_no", pa.array(values))))
-    assert out["set"].is_valid().to_pylist() == [False, True, True]
-    assert "1 of 3 rows has no finite prediction and is left without a set" in applier.notes()
 
 
 def test_probabilities_of_nothing_are_no_prediction(models):
@@ -207,13 +196,6 @@ def test_classes_are_reported_by_name_and_keep_the_labels_type(labels, columns, 
         assert {*truth} <= {*out["set"].to_pylist()[0]}
 
 
-def test_a_label_without_a_column_is_refused_naming_both():
-    table = pa.table({"label": ["a", "c"], "p_a": [0.5, 0.5], "p_b": [0.5, 0.5]})
-    roles = choose_roles(table.column_names, target="label", probabilities="p_*")
-    with pytest.raises(ValueError, match=r"'label' holds the label 'c', .* those of 'a', 'b'"):
-        calibrate(table, roles, method="split")
-
-
 def test_probabilities_are_rescaled_or_refused():
     table = pa.table({"label": ["a", "b"] * 30, "p_a": [0.333] * 60, "p_b": [0.666] * 60})
     roles = choose_roles(table.column_names, target="label", probabilities="p_*")
@@ -259,14 +241,6 @@ def test_examined_beside_split():
     assert split.groups is None
 
 
-@pytest.mark.parametrize("method", ["split", "mondrian"])
-def test_of_the_calibration_rows_split_covers_as_many_as_its_rank(method):
-    table = make_table("regression", 99)
-    by = ["sex"] if method == "mondrian" else None
-    model = calibrate(table, roles_of(table, "regression"), method=method, by=by)
-    assert examine(model, table).split_covered.sum() == 90  # ⌈0.9 · 100⌉, itself among them
-
-
 def test_examined_rows_without_an_outcome_are_left_out(models):
     table = make_table("classes", 20, 1)
     at = table.column_names.index("label")
@@ -282,14 +256,6 @@ def test_examine_needs_the_target(models):
     table = make_table("regression", 20).drop_columns(["y"])
     with pytest.raises(ValueError, match=r"no column 'y' in test\.csv"):
         examine(models["regression"], table, "test.csv")
-
-
-def test_sets_of_labels_equal_those_of_the_library(models):
-    table = make_table("classes", 30, 1)
-    out = Applier(models["classes"]).apply(batch_of(table))
-    probabilities = np.column_stack([table[f"p_{name}"] for name in ("maybe", "no", "yes")])
-    mask = 1 - probabilities <= out["threshold"].to_numpy()[:, None]
-    assert out["set"].to_pylist() == LabelSets(mask, ["maybe", "no", "yes"]).to_lists()
 
 
 ADDED = ["lower", "upper", "threshold"]
@@ -656,24 +622,3 @@ def test_a_model_from_its_file_reads_text_as_text(tmp_path):
     save_model(disk_model, tmp_path / "m.plcp")
     assert load_model(tmp_path / "m.plcp").column_types == disk_model.column_types
     assert disk_model.column_types == {"sex": pa.string(), "house": pa.string()}
-
-
-@pytest.mark.parametrize("by", ["house", "w"])
-def test_groups_are_the_same_in_any_format(tmp_path, by):
-    table = housed(150, 0)
-    disk_model = calibrate(table, roles_of(table, "regression"), method="mondrian", by=[by])
-    groups = [
-        applied(disk_model, written(table, tmp_path / name))["group"].to_pylist()
-        for name in ("new.parquet", "new.csv")
-    ]
-    assert groups[0] == groups[1]
-    assert None not in groups[0]
-
-
-def test_pandas_reads_what_was_added_to_its_own_file(disk_model, tmp_path):
-    frame = housed(20, 1).to_pandas()
-    frame.to_parquet(tmp_path / "new.parquet")
-    out = applied(disk_model, tmp_path / "new.parquet")
-    again = pd.read_parquet(written(out, tmp_path / "out.parquet"))
-    pd.testing.assert_frame_equal(again[frame.columns], frame)
-    assert again["upper"].notna().all()

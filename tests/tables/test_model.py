@@ -108,13 +108,6 @@ def test_a_file_of_another_model_is_reported_as_such(tmp_path):
             read(path)
 
 
-def test_the_library_reads_what_the_command_line_writes(small, tmp_path):
-    path = tmp_path / "m.plcp"
-    save_model(small, path)
-    new = batch_of(make_table("regression", 5, 1))
-    assert Applier(plcp.load(path)).apply(new).equals(Applier(small).apply(new))
-
-
 def test_a_file_gives_of_its_columns_without_its_rules(small, tmp_path):
     path = tmp_path / "m.plcp"
     save_model(small, path)
@@ -137,8 +130,3 @@ def test_a_model_is_written_once_and_under_its_own_suffix(small, tmp_path):
     with pytest.raises(ValueError, match=r"end its name in \.plcp"):
         save_model(small, tmp_path / "m.pkl")
     assert [file.name for file in tmp_path.iterdir()] == ["m.plcp"]
-
-
-def test_a_missing_file_is_reported_as_such(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        load_model(tmp_path / "none.plcp")

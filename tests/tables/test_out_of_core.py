@@ -20,7 +20,7 @@ from hypothesis.extra.numpy import arrays
 from pyarrow import ipc
 from tabular_worlds import make_table, roles_of
 
-from plcp.out_of_core import Held, Ranks
+from plcp.out_of_core import Held
 from plcp.quantiles import conformal_quantile, conformal_rank, excess_over
 from plcp.tables import Applier, calibrate, calibrate_file, choose_roles
 from plcp.tables.columns import Framer
@@ -212,12 +212,6 @@ def test_what_must_be_in_memory_stays_with_the_sample_with_a_note(file, table, o
     assert model.about["rows"] == in_memory.about["rows"] <= MOST
 
 
-def test_as_many_rows_as_are_held_are_learned_from_in_memory(file, table):
-    roles = roles_of(table, "scores", features="x,sex")
-    model = calibrate_file(file, roles, most=N, method="split")
-    assert same(model, calibrate(file.read(), roles, method="split"))
-
-
 def test_values_that_the_sample_never_had_are_reported(tmp_path):
     table = make_table("scores", N)
     rare = ["rare" if row == 100 else "often" for row in range(N)]
@@ -313,12 +307,6 @@ def turned_back(groups, values):
 
 def len_of(values, groups):
     return len(values)
-
-
-@given(blocks=BLOCKS, ranks=arrays(int, (3, 2), elements=st.integers(-1, 60)))
-def test_ranks_on_disk_are_ranks_in_memory(blocks, ranks):
-    on_disk = Ranks(Stored(lambda: iter(blocks)), 3)
-    assert np.array_equal(on_disk.at(ranks), Ranks(Held(blocks), 3).at(ranks))
 
 
 def held_in(folder):

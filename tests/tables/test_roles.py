@@ -2,7 +2,7 @@
 
 import pytest
 
-from plcp.tables import Roles, choose_roles
+from plcp.tables import choose_roles
 
 NAMES = ["age", "state", "y", "yhat", "lo", "hi", "p_no", "p_yes", "s", "w"]
 
@@ -84,12 +84,3 @@ def test_a_class_is_the_part_that_a_star_stands_for(pattern, classes):
 def test_contradictions_are_refused_by_name(options, words):
     with pytest.raises(ValueError, match=words):
         choose_roles(NAMES, **options)
-
-
-def test_messages_name_the_file():
-    with pytest.raises(ValueError, match=r"no column 'z' in cal\.csv"):
-        choose_roles(NAMES, target="z", prediction="yhat", where="cal.csv")
-
-
-def test_roles_of_new_rows_leave_out_what_is_known_later():
-    assert Roles("y", prediction="p", weight="w").unknown_later == ("y", "w")

@@ -1,8 +1,6 @@
 """Files of one table: damage is named, samples depend on the seed alone."""
 
 import re
-from collections import Counter
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +8,7 @@ import pyarrow as pa
 import pytest
 from disk_tables import numbers, text, write
 from hypothesis import given, strategies as st
-from scipy.stats import binom, hypergeom
 
-from bands import FALSE_ALARM
 from plcp.tables.io import STREAM, Format, format_of, open_table, sample_rows
 
 
@@ -127,20 +123,6 @@ def test_another_separator_is_reported_with_its_remedy(tmp_path, sign, remedy):
     refused(tmp_path / "a.csv", f"separated by {re.escape(repr(sign))}.*{re.escape(remedy)}")
 
 
-N, MOST, DRAWS = 9, 2, 1000  # the reservoir is cut at its fifth, eighth, … row
-
-
-def test_every_set_of_rows_is_as_likely_as_any_other():
-    batches, schema = numbers(N).to_batches(max_chunksize=1), numbers(N).schema
-    samples = (sample_rows(batches, schema, most=MOST, seed=seed) for seed in range(DRAWS))
-    counts = Counter(tuple(sample.rows.tolist()) for sample in samples)
-    sets = list(combinations(range(N), MOST))
-    tail = FALSE_ALARM / 2 / len(sets)
-    low, high = binom.ppf([tail, 1 - tail], DRAWS, 1 / len(sets))
-    assert all(low <= counts[rows] <= high for rows in sets), counts
-    assert counts.total() == sum(counts[rows] for rows in sets)
-
-
 @pytest.mark.parametrize("rows", [1, 7, 100])
 def test_the_rows_are_those_with_the_smallest_random_numbers(rows):
     batches, schema = numbers(100).to_batches(max_chunksize=rows), numbers(100).schema
@@ -188,16 +170,6 @@ def test_seeds_differ_and_columns_do_not_matter(tmp_path):
     assert not file.read(most=50, seed=1).equals(file.read(most=50, seed=2))
     assert file.read(["half"], most=50)["half"].equals(file.read(most=50)["half"])
     assert file.read(most=3000).equals(file.read())
-
-
-@pytest.mark.parametrize("seed", [0, 1, 42])
-def test_a_table_drawn_with_the_same_seed_is_not_cut_by_its_values(seed):
-    x = np.random.default_rng(seed).random(2000)
-    table = pa.table({"x": x})
-    drawn = sample_rows(table.to_batches(), table.schema, most=1000, seed=seed).table["x"]
-    below = (drawn.to_numpy() < np.median(x)).sum()
-    low, high = hypergeom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], 2000, 1000, 1000)
-    assert low <= below <= high
 
 
 def test_no_rows_at_all_cannot_be_requested():

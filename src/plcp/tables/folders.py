@@ -19,7 +19,7 @@ import pyarrow.types as pt
 
 from plcp._files import check_place, naming_full_disk, stopped_by_signals, to_disk
 from plcp.tables.csv import DelimitedTable, written_parts
-from plcp.tables.io import Format, TableFile, evenly, format_of
+from plcp.tables.io import Format, TableFile, evenly, format_of, is_table_name
 
 # folders beside which not every file is a part, and the remedy
 LOGS = {
@@ -78,30 +78,20 @@ def _files(folder: Path) -> Iterator[Path]:
             raise ValueError(f"{folder} {LOGS[path.name]}")
         if path.name.startswith((".", "_")) or is_marker(path.name):
             continue
-        if path.is_dir():
-            _check_value(path)
+        if not path.is_dir():
+            if not is_table_name(path.name):
+                raise ValueError(
+                    f"{path} lies in a folder of parts and is none by the end of its name, which "
+                    "is .parquet, .csv or .arrow: rename it, or move it elsewhere"
+                )
+            yield path
+        elif all(path.name.partition("=")):
             yield from _files(path)
         else:
-            _check_format(path)
-            yield path
-
-
-def _check_value(folder: Path) -> None:
-    if not all(folder.name.partition("=")):
-        raise ValueError(
-            f"{folder} is a folder within a folder of parts, but not called column=value: name "
-            "it alone, or move it elsewhere"
-        )
-
-
-def _check_format(path: Path) -> None:
-    try:
-        format_of(path)
-    except ValueError:
-        raise ValueError(
-            f"{path} lies in a folder of parts and is none by the end of its name, which is "
-            ".parquet, .csv or .arrow: rename it, or move it elsewhere"
-        ) from None
+            raise ValueError(
+                f"{path} is a folder within a folder of parts, but not called column=value: name "
+                "it alone, or move it elsewhere"
+            )
 
 
 def _in_natural_order(path: PurePath) -> list[object]:
@@ -127,32 +117,29 @@ def folder_values(
 
     Examples
     --------
-    >>> from pathlib import Path
     >>> parts = Path("year=2025/a.csv"), Path("year=2026/a.csv")
     >>> [values["year"].as_py() for values in folder_values(parts, {})]
     [2025, 2026]
     """
-    named = [_pairs(part) for part in parts]
-    for part, pairs in zip(parts, named, strict=True):
-        if list(pairs) != list(named[0]):
+    named = []
+    for part in parts:
+        pairs = (folder.split("=", 1) for folder in part.parts[:-1])
+        named.append({unquote(k): None if v == MISSING else unquote(v) for k, v in pairs})
+        if list(named[-1]) != list(named[0]):
             raise ValueError(
                 f"parts lie in folders of different columns, {parts[0]} and {part}: sort all of "
                 "them by the same columns"
             )
-    kinds = {key: types.get(key, _kind([pairs[key] for pairs in named])) for key in named[0]}
+    kinds = {}
+    for key in named[0]:
+        present = [value for values in named if (value := values[key]) is not None]
+        is_whole = all(WHOLE.fullmatch(value) for value in present)
+        kinds[key] = pa.int64() if is_whole else pa.string()
+    kinds |= types
     return [
-        {key: pa.scalar(value).cast(kinds[key]) for key, value in pairs.items()} for pairs in named
+        {key: pa.scalar(value).cast(kinds[key]) for key, value in values.items()}
+        for values in named
     ]
-
-
-def _pairs(part: PurePath) -> dict[str, str | None]:
-    pairs = (folder.split("=", 1) for folder in part.parts[:-1])
-    return {unquote(key): None if value == MISSING else unquote(value) for key, value in pairs}
-
-
-def _kind(values: Sequence[str | None]) -> pa.DataType:
-    whole = all(WHOLE.fullmatch(value) for value in values if value is not None)
-    return pa.int64() if whole else pa.string()
 
 
 def common_schema(parts: Sequence[TableFile]) -> pa.Schema:
@@ -170,9 +157,12 @@ def common_schema(parts: Sequence[TableFile]) -> pa.Schema:
     }
     origins = dict.fromkeys(fields, first)
     for part in parts:
-        if not part.schema.equals(first.schema):
-            _check_columns(first, part)
-            _check_columns(part, first)
+        for one, other in ((first, part), (part, first)):
+            if missing := [name for name in one.schema.names if name not in other.schema.names]:
+                raise ValueError(
+                    f"{other.path} has no column {missing[0]!r}, which {one.path} has: give all "
+                    "parts of a table the same columns"
+                )
     for part in full:
         for field in part.schema:
             known = fields[field.name].type
@@ -181,15 +171,6 @@ def common_schema(parts: Sequence[TableFile]) -> pa.Schema:
                 fields[field.name] = fields[field.name].with_type(common)
                 origins[field.name] = part
     return pa.schema(list(fields.values()), first.schema.metadata)
-
-
-def _check_columns(of: TableFile, lacking: TableFile) -> None:
-    missing = [name for name in of.schema.names if name not in lacking.schema.names]
-    if missing:
-        raise ValueError(
-            f"{lacking.path} has no column {missing[0]!r}, which {of.path} has: give all parts of "
-            "a table the same columns"
-        )
 
 
 def _common_type(
@@ -239,12 +220,7 @@ def _is_lossy(one: pa.DataType, other: pa.DataType) -> bool:
 class Part(TableFile):
     """One part of a table, with the columns and types that the whole table has.
 
-    Attributes
-    ----------
-    inside : Path
-        Its path within the folder.
-    file : TableFile
-        The file itself, with its own columns and types.
+    ``inside`` is its path within the folder, ``file`` the file with its own columns and types.
     """
 
     def __init__(
@@ -289,40 +265,30 @@ class Part(TableFile):
 
 
 class FolderTable(TableFile):
-    """A table in parts: the rows of the first, then those of the next.
+    """A table in ``parts``: the rows of the first, then those of the next.
 
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    files : mapping from Path to TableFile
-        The parts by their paths within it, in their order.
-    types : mapping from str to pyarrow.DataType
-        How to read values in the names of folders.
-
-    Attributes
-    ----------
-    parts : list of Part
-        The parts, all with the same columns.
+    ``files`` are by their paths within the folder, in their order; ``types`` give how to read
+    values in the names of folders.
     """
 
     def __init__(
-        self,
-        path: Path,
-        files: Mapping[Path, TableFile],
-        types: Mapping[str, pa.DataType],
+        self, path: Path, files: Mapping[Path, TableFile], types: Mapping[str, pa.DataType]
     ) -> None:
         self._types = types
         own = common_schema([*files.values()])
         around = folder_values([*files], types)
-        _check_once(path, own.names, [*around[0]])
+        for name in around[0]:
+            if name in own.names:
+                raise ValueError(
+                    f"column {name!r} of {path} stands in the names of its folders and in the "
+                    "parts too: drop it from the parts, or put them into one folder"
+                )
         self.parts = [
             Part(file, name, own, values)
             for (name, file), values in zip(files.items(), around, strict=True)
         ]
-        counts = [file.n_rows for file in files.values()]
-        known = [count for count in counts if count is not None]
-        n_rows = sum(known) if len(known) == len(counts) else None
+        known = [file.n_rows for file in files.values() if file.n_rows is not None]
+        n_rows = sum(known) if len(known) == len(files) else None
         super().__init__(path, self.parts[0].schema, n_rows)
 
     def as_written(self, to: Format) -> "TableFile":
@@ -350,29 +316,15 @@ class FolderTable(TableFile):
         yield from evenly(batches, rows)
 
 
-def _check_once(path: Path, own: Sequence[str], around: Sequence[str]) -> None:
-    for name in around:
-        if name in own:
-            raise ValueError(
-                f"column {name!r} of {path} stands in the names of its folders and in the parts "
-                "too: drop it from the parts, or put them into one folder"
-            )
-
-
 def check_output_folder(path: str | Path, force: bool = False) -> Path:
     """Refuse a place where no folder of parts can or may be written, before the work begins.
 
     Parameters
     ----------
     path : str or Path
-        The folder to be written; one that is empty may be there.
+        The folder to be written; one that is empty may be there. Of a link, its target is returned.
     force : bool
         Whether a folder that is there may be replaced: one of parts, and of nothing else.
-
-    Returns
-    -------
-    Path
-        The folder itself, where ``path`` is a link to it.
     """
     real = Path(path).resolve()
     if real.exists() and not real.is_dir():
@@ -382,7 +334,14 @@ def check_output_folder(path: str | Path, force: bool = False) -> Path:
             raise FileExistsError(
                 f"{path} exists, and is not empty: name another folder, or replace it with --force"
             )
-        _check_parts_only(path, real)
+        # what is more than a table, such as a home folder, is not replaced
+        for root, _, names in os.walk(real):
+            for name in names:
+                if not (is_marker(name) or is_table_name(name)):
+                    raise FileExistsError(
+                        f"{path} holds {Path(root, name).relative_to(real)}, which is no part of "
+                        "a table, and is not replaced: name another folder"
+                    )
     check_place(path, real)
     return real
 
@@ -416,40 +375,16 @@ def write_folder_atomically(path: str | Path, *, force: bool = False) -> Iterato
             check_output_folder(path, force)  # another program may have written it meanwhile
             for folder in (*(part for part in temporary.rglob("*") if part.is_dir()), temporary):
                 to_disk(folder)
-            _put(temporary, final, old)
+            if final.exists():
+                final.rename(old)
+            try:
+                temporary.rename(final)
+            except BaseException:
+                if old.exists():
+                    old.rename(final)
+                raise
+            if old.exists():
+                shutil.rmtree(old)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     to_disk(final.parent)
-
-
-def _put(new: Path, final: Path, old: Path) -> None:
-    """Rename a folder; what was there is removed once the new one stands in its place."""
-    if not final.exists():
-        new.rename(final)
-        return
-    final.rename(old)
-    try:
-        new.rename(final)
-    except BaseException:
-        old.rename(final)
-        raise
-    shutil.rmtree(old)
-
-
-def _check_parts_only(path: str | Path, folder: Path) -> None:
-    """Refuse to replace what is more than a table, such as a home folder."""
-    for root, _, names in os.walk(folder):
-        for name in names:
-            if not (is_marker(name) or _is_part(name)):
-                raise FileExistsError(
-                    f"{path} holds {Path(root, name).relative_to(folder)}, which is no part of a "
-                    "table, and is not replaced: name another folder"
-                )
-
-
-def _is_part(name: str) -> bool:
-    try:
-        format_of(name)
-    except ValueError:
-        return False
-    return True

@@ -87,6 +87,11 @@ def format_of(path: str | Path) -> Format:
     )
 
 
+def is_table_name(name: str) -> bool:
+    """Whether the end of a file's name is that of a format."""
+    return name.lower().endswith(tuple(end for ends in ENDINGS.values() for end in ends))
+
+
 def check_content(path: Path) -> None:
     """Refuse a file that does not begin as its name promises."""
     kind = format_of(path)
