@@ -74,7 +74,6 @@ from plcp.tables import Applier, TabularModel, calibrate, choose_roles
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "storage"))
 
 import saved_examples
-import test_pipelines
 import test_trees
 from make_stored_files import FILES
 
@@ -174,9 +173,9 @@ def _of_plcp() -> Iterator[tuple[str, Any, Any]]:
 
 
 def _pipelines() -> Iterator[tuple[str, Any, Any]]:
-    table = test_pipelines.table
-    for name, model in test_pipelines.MODELS.items():
-        y = test_pipelines.labels if is_classifier(model) else test_pipelines.y
+    table = saved_examples.people
+    for name, model in saved_examples.PIPELINES.items():
+        y = saved_examples.classes if is_classifier(model) else saved_examples.wages
         yield name, model.fit(table, y), table
 
 

@@ -26,8 +26,18 @@ from plcp.storage.files import model_bytes
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "trust"), str(ROOT / "fuzz")]
 
-from interrupting import Lines, left_after, moments, own_files, state  # noqa: E402
-from stopping import killed_while_saving, room_for, seconds_of, stopped_after  # noqa: E402
+import own_process  # noqa: E402
+from stopping import (  # noqa: E402
+    Lines,
+    killed_while_saving,
+    left_after,
+    moments,
+    own_files,
+    room_for,
+    seconds_of,
+    state,
+    stopped_after,
+)
 
 from estimators import CASES, answer, make_rows  # noqa: E402
 
@@ -191,7 +201,7 @@ def fuzz(seconds: int) -> dict[str, Any]:
 
 def many_fits(n: int) -> dict[str, Any]:
     """Return what the second half of many fits added to a process, first window to last."""
-    held = json.loads(_run("tests/trust/many_fits.py", str(n)).stdout)
+    held = own_process.run("held", str(n))
     return {"fits": n, **{f"{what} added": each[-1] - each[0] for what, each in held.items()}}
 
 

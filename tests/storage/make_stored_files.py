@@ -1,4 +1,4 @@
-"""Writes the stored example files and their predictions, which ``test_stored_files.py`` compares.
+"""Writes the stored example files and their predictions, which ``test_files.py`` compares.
 
     python tests/storage/make_stored_files.py
 

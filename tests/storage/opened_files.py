@@ -1,7 +1,12 @@
 """Files taken apart, changed, and put together again, with the right checksums or without."""
 
 import json
+import tracemalloc
+from contextlib import contextmanager
 
+import pytest
+
+import plcp
 from plcp.storage.archive import MANIFEST, SEAL, read_parts, seal, write_parts
 from plcp.storage.codec import MODEL
 from plcp.storage.files import model_bytes
@@ -36,3 +41,37 @@ def with_entries(parts, change):
 def entry(entries, kind):
     """Content of the first entry of a kind."""
     return next(each[kind] for each in entries if kind in each)
+
+
+def again(model, folder, **options):
+    """Save a model and load it."""
+    plcp.save(model, folder / "m.plcp")
+    return plcp.load(folder / "m.plcp", **options)
+
+
+def value_again(value, folder, **options):
+    """Save and load a value as an attribute of a rule."""
+    carrier = plcp.SplitConformal()
+    carrier.value = value
+    return again(carrier, folder, **options).value
+
+
+def refused(path, words):
+    """Check that a file is refused in one short sentence, with these words and the path."""
+    with pytest.raises(ValueError, match=words) as raised:
+        plcp.load(path)
+    message = str(raised.value)
+    assert message.startswith(f"{path} cannot be read: ")
+    assert "\n" not in message
+    assert len(message) < len(str(path)) + 400
+
+
+@contextmanager
+def in_memory(n_bytes):
+    """Fail where more memory is taken."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < n_bytes
+    finally:
+        tracemalloc.stop()

@@ -1,13 +1,28 @@
-"""A fitted model of every public class, and all that it predicts."""
+"""A fitted model of every public class, pipelines of scikit-learn, and all that they predict."""
 
 import inspect
 import warnings
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.feature_selection import SelectKBest, chi2, f_regression
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, TweedieRegressor
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, OneHotEncoder, StandardScaler
 
 import plcp
 import plcp.kernels
@@ -37,15 +52,10 @@ HOMES = (
     plcp.thresholds,
 )
 # neither learned nor configured: results and contracts
-NOT_SAVED = {
-    "Certificate",
-    "Intervals",
-    "LabelSets",
-    "NestedSets",
-    "Partition",
-    "Score",
-    "ThresholdRule",
-}
+NOT_SAVED = (
+    *("Certificate", "Intervals", "LabelSets", "NestedSets"),
+    *("Partition", "Score", "ThresholdRule"),
+)
 N = 160
 task = make_toy(N, random_state=0)
 rng = np.random.default_rng(0)
@@ -89,159 +99,100 @@ def over_zero(X):
     return np.asarray(X)[:, 0] > 0
 
 
+def on(model, X=plane, y=task.scores, rows=None):
+    """A function that fits a model and returns it with rows that it can predict."""
+    return lambda: (fitted(clone(model), X, y), X[:rows])
+
+
+def as_it_is(model, X=None):
+    """A function that returns what needs no fit."""
+    return lambda: (model, X)
+
+
 NETWORK = {"epochs": 2, "random_state": 0}
-# by name of the class: fitted models, each with rows that it can predict
+SEED = {"random_state": 0}
+CODES = [False, False, True]
+DRAWN = {"calibration": "joint", "assignment": "sample"}
+FEW = HistGradientBoostingRegressor(max_iter=5)
+LOW = HistGradientBoostingRegressor(loss="quantile", quantile=0.1, max_iter=5)
+# by name of the class
 FITTED = {
     "PLCP": [
-        lambda: (fitted(plcp.PLCP(random_state=0)), plane),
-        lambda: (fitted(plcp.PLCP(random_state=0, cv=2), frame), frame),
-        lambda: (fitted(plcp.PLCP(alpha=[0.1, 0.4], calibration="split", random_state=0)), plane),
-        lambda: (
-            fitted(
-                plcp.PLCP(
-                    plcp.SoftmaxPartition(),
-                    3,
-                    calibration="joint",
-                    assignment="sample",
-                    random_state=np.random.RandomState(3),
-                )
-            ),
-            plane,
-        ),
-        lambda: (fitted(plcp.PLCP(plcp.TreePartition(), 2, random_state=0), frame), frame),
-        lambda: (fitted(plcp.PLCP(alpha=1e-3)), plane),  # too few rows: one infinite threshold
+        on(plcp.PLCP(**SEED)),
+        on(plcp.PLCP(cv=2, **SEED), frame),
+        on(plcp.PLCP(alpha=[0.1, 0.4], calibration="split", **SEED)),
+        on(plcp.PLCP(plcp.SoftmaxPartition(), 3, random_state=np.random.RandomState(3), **DRAWN)),
+        on(plcp.PLCP(plcp.TreePartition(), 2, **SEED), frame),
+        on(plcp.PLCP(alpha=1e-3)),  # too few rows: one infinite threshold
     ],
-    "RLCP": [lambda: (fitted(plcp.RLCP(random_state=0)), plane)],
-    "LocalCP": [lambda: (fitted(plcp.LocalCP(random_state=0)), plane)],
-    "BatchGCP": [
-        lambda: (fitted(plcp.BatchGCP(["sex"]), frame), frame),
-        lambda: (fitted(plcp.BatchGCP({"third": 2})), plane),
-    ],
-    "BatchMVP": [lambda: (fitted(plcp.BatchMVP(["sex"]), frame), frame)],
-    "Mondrian": [
-        lambda: (fitted(plcp.Mondrian("sex"), frame), frame),
-        lambda: (fitted(plcp.Mondrian(2)), plane),
-    ],
+    "RLCP": [on(plcp.RLCP(**SEED))],
+    "LocalCP": [on(plcp.LocalCP(**SEED))],
+    "BatchGCP": [on(plcp.BatchGCP(["sex"]), frame), on(plcp.BatchGCP({"third": 2}))],
+    "BatchMVP": [on(plcp.BatchMVP(["sex"]), frame)],
+    "Mondrian": [on(plcp.Mondrian("sex"), frame), on(plcp.Mondrian(2))],
     "ConditionalCalibration": [
-        lambda: (fitted(plcp.ConditionalCalibration(random_state=0)), plane[:9]),
-        lambda: (fitted(plcp.ConditionalCalibration(groups="sex"), frame), frame[:9]),
-        lambda: (
-            fitted(plcp.ConditionalCalibration(kernel=plcp.KernelShifts(), random_state=0)),
-            plane[:9],
-        ),
+        on(plcp.ConditionalCalibration(**SEED), rows=9),
+        on(plcp.ConditionalCalibration(groups="sex"), frame, rows=9),
+        on(plcp.ConditionalCalibration(kernel=plcp.KernelShifts(), **SEED), rows=9),
     ],
-    "PosteriorConformal": [lambda: (fitted(plcp.PosteriorConformal(random_state=0)), plane)],
-    "Rectified": [lambda: (fitted(plcp.Rectified(random_state=0)), plane)],
-    "SplitConformal": [lambda: (fitted(plcp.SplitConformal()), plane)],
-    "ClassifierPartition": [
-        lambda: (fitted(plcp.ClassifierPartition(n_groups=2, random_state=0)), plane)
-    ],
-    "OrderedPartition": [
-        lambda: (fitted(plcp.OrderedPartition(n_groups=2, random_state=0), frame), frame)
-    ],
-    "SoftmaxPartition": [
-        lambda: (fitted(plcp.SoftmaxPartition(n_groups=2, random_state=0)), plane)
-    ],
-    "TreePartition": [lambda: (fitted(plcp.TreePartition(n_groups=2)), plane)],
+    "PosteriorConformal": [on(plcp.PosteriorConformal(**SEED))],
+    "Rectified": [on(plcp.Rectified(**SEED))],
+    "SplitConformal": [on(plcp.SplitConformal())],
+    "ClassifierPartition": [on(plcp.ClassifierPartition(n_groups=2, **SEED))],
+    "OrderedPartition": [on(plcp.OrderedPartition(n_groups=2, **SEED), frame)],
+    "SoftmaxPartition": [on(plcp.SoftmaxPartition(n_groups=2, **SEED))],
+    "TreePartition": [on(plcp.TreePartition(n_groups=2))],
     "TorchPartition": [
-        lambda: (fitted(TorchPartition(n_groups=2, **NETWORK)), plane),
-        lambda: (fitted(TorchPartition(n_groups=2, structure="softmax", **NETWORK)), plane),
+        on(TorchPartition(n_groups=2, **NETWORK)),
+        on(TorchPartition(n_groups=2, structure="softmax", **NETWORK)),
     ],
-    "TorchQuantile": [lambda: (fitted(TorchQuantile(**NETWORK)), plane)],
-    "ColorfulQuantile": [lambda: (fitted(ColorfulQuantile(random_state=0)), plane)],
+    "TorchQuantile": [on(TorchQuantile(**NETWORK))],
+    "ColorfulQuantile": [on(ColorfulQuantile(**SEED))],
     "CrossFitted": [
-        lambda: (fitted(CrossFitted(LinearQuantile(), random_state=0)), plane),
-        lambda: (fitted(CrossFitted(DummyRegressor(), n_repeats=1, random_state=0)), plane),
+        on(CrossFitted(LinearQuantile(), **SEED)),
+        on(CrossFitted(DummyRegressor(), n_repeats=1, **SEED)),
     ],
-    "LinearQuantile": [lambda: (fitted(LinearQuantile()), plane)],
-    "StackedQuantile": [lambda: (fitted(StackedQuantile(random_state=0), frame), frame)],
-    "ScaledQuantile": [
-        lambda: (
-            fitted(ScaledQuantile(categorical_features=[False, False, True], random_state=0)),
-            plane,
-        )
-    ],
-    "SparseScale": [
-        lambda: (fitted(SparseScale(categorical_features=[False, False, True])), plane)
-    ],
-    "GroupProbabilities": [
-        lambda: (fitted(plcp.GroupProbabilities(), y=plane[:, 2].astype(int)), plane)
-    ],
-    "Groups": [
-        lambda: (fitted(plcp.Groups(["sex", "town"]), frame), frame),
-        lambda: (fitted(plcp.Groups(over_zero)), plane),
-    ],
-    "KernelShifts": [lambda: (plcp.KernelShifts(bandwidth=0.5), None)],
-    "BoxKernel": [lambda: (BoxKernel(0.5), None)],
-    "GaussianKernel": [lambda: (GaussianKernel(0.5), None)],
-    "QuantilePair": [
-        lambda: (
-            fitted(
-                plcp.QuantilePair(
-                    HistGradientBoostingRegressor(loss="quantile", quantile=0.1, max_iter=5),
-                    LinearRegression(),
-                )
-            ),
-            plane,
-        )
-    ],
-    "MeanScalePair": [
-        lambda: (fitted(plcp.MeanScalePair(LinearRegression(), LinearRegression())), plane)
-    ],
+    "LinearQuantile": [on(LinearQuantile())],
+    "StackedQuantile": [on(StackedQuantile(**SEED), frame)],
+    "ScaledQuantile": [on(ScaledQuantile(categorical_features=CODES, **SEED))],
+    "SparseScale": [on(SparseScale(categorical_features=CODES))],
+    "GroupProbabilities": [on(plcp.GroupProbabilities(), y=plane[:, 2].astype(int))],
+    "Groups": [on(plcp.Groups(["sex", "town"]), frame), on(plcp.Groups(over_zero))],
+    "KernelShifts": [as_it_is(plcp.KernelShifts(bandwidth=0.5))],
+    "BoxKernel": [as_it_is(BoxKernel(0.5))],
+    "GaussianKernel": [as_it_is(GaussianKernel(0.5))],
+    "QuantilePair": [on(plcp.QuantilePair(LOW, LinearRegression()))],
+    "MeanScalePair": [on(plcp.MeanScalePair(LinearRegression(), LinearRegression()))],
     "ConformalRegressor": [
-        lambda: (
-            fitted(plcp.ConformalRegressor(LinearRegression(), random_state=0), y=task.y),
-            plane,
-        ),
-        lambda: (
-            fitted(
-                plcp.ConformalRegressor(
-                    HistGradientBoostingRegressor(max_iter=5),
-                    plcp.SignedResidual(),
-                    plcp.SplitConformal(),
-                    features=[0, 1],
-                    random_state=0,
-                ),
-                y=task.y,
+        on(plcp.ConformalRegressor(LinearRegression(), **SEED), y=task.y),
+        on(
+            plcp.ConformalRegressor(
+                FEW, plcp.SignedResidual(), plcp.SplitConformal(), features=[0, 1], **SEED
             ),
-            plane,
+            y=task.y,
         ),
     ],
     "ConformalClassifier": [
-        lambda: (
-            fitted(
-                plcp.ConformalClassifier(
-                    LogisticRegression(),
-                    plcp.CumulativeProbability(temperature="fit"),
-                    random_state=0,
-                ),
-                y=labels,
+        on(
+            plcp.ConformalClassifier(
+                LogisticRegression(), plcp.CumulativeProbability(temperature="fit"), **SEED
             ),
-            plane,
+            y=labels,
         ),
-        lambda: (
-            fitted(
-                plcp.ConformalClassifier(
-                    HistGradientBoostingClassifier(max_iter=5),
-                    None,
-                    plcp.Mondrian(2),
-                    random_state=0,
-                ),
-                y=labels,
+        on(
+            plcp.ConformalClassifier(
+                HistGradientBoostingClassifier(max_iter=5), None, plcp.Mondrian(2), **SEED
             ),
-            plane,
+            y=labels,
         ),
     ],
-    "AbsoluteResidual": [lambda: (plcp.AbsoluteResidual(), task.y)],
-    "SignedResidual": [lambda: (plcp.SignedResidual(side="upper"), task.y)],
-    "NormalizedResidual": [lambda: (plcp.NormalizedResidual(min_scale=0.1), None)],
-    "QuantileResidual": [lambda: (plcp.QuantileResidual(symmetric=False), None)],
-    "LabelProbability": [lambda: (plcp.LabelProbability(never_empty=True), None)],
+    "AbsoluteResidual": [as_it_is(plcp.AbsoluteResidual(), task.y)],
+    "SignedResidual": [as_it_is(plcp.SignedResidual(side="upper"), task.y)],
+    "NormalizedResidual": [as_it_is(plcp.NormalizedResidual(min_scale=0.1))],
+    "QuantileResidual": [as_it_is(plcp.QuantileResidual(symmetric=False))],
+    "LabelProbability": [as_it_is(plcp.LabelProbability(never_empty=True))],
     "CumulativeProbability": [
-        lambda: (
-            plcp.CumulativeProbability(temperature="fit").fit(probabilities, np.arange(N) % 3),
-            None,
-        )
+        as_it_is(plcp.CumulativeProbability(temperature="fit").fit(probabilities, np.arange(N) % 3))
     ],
 }
 METHODS = ("predict", "predict_proba", "predict_quantile", "groups", "transform", "memberships")
@@ -263,3 +214,44 @@ def outputs(model, X):
     if hasattr(model, "predict_set"):
         found["sets"] = np.asarray(quietly(lambda: model.predict_set(X)))
     return found
+
+
+people = pd.DataFrame(
+    {"age": rng.integers(18, 80, 300), "school": rng.choice(["none", "some"], 300)}
+)
+people["hours"] = np.where(rng.random(300) < 0.1, np.nan, rng.normal(40, 5, 300))
+wages = people["age"] / 10 + rng.exponential(size=300)
+classes = np.where(wages > wages.median(), "more", "less")
+NET = {"hidden_layer_sizes": (4,), "max_iter": 30, "early_stopping": True, "random_state": 0}
+
+
+def after_columns(*steps):
+    """Return a pipeline that fills gaps and encodes text first."""
+    filled = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    kinds = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=5)
+    columns = make_column_transformer((filled, ["age", "hours"]), (kinds, ["school"]))
+    return make_pipeline(columns, *steps)
+
+
+lines = [("flat", Ridge(100.0)), ("steep", Ridge())]
+vote = VotingClassifier([("line", LogisticRegression()), ("bayes", GaussianNB())], voting="soft")
+selected = make_column_transformer(
+    (SimpleImputer(), make_column_selector(dtype_include=np.number)),
+    (OneHotEncoder(), make_column_selector(dtype_exclude=np.number, pattern="sch")),
+)
+PIPELINES = {
+    "line": after_columns(Ridge()),
+    "selected columns": make_pipeline(selected, Ridge()),
+    "network": after_columns(MLPRegressor(**NET)),
+    "bins": after_columns(KBinsDiscretizer(3, strategy="uniform"), Ridge()),
+    "chosen columns": after_columns(SelectKBest(f_regression, k=2), Ridge()),
+    "link": after_columns(TweedieRegressor(power=1.5)),
+    "vote": after_columns(VotingRegressor(lines)),
+    "stack": after_columns(
+        StackingRegressor(lines, HistGradientBoostingRegressor(max_iter=5), cv=2)
+    ),
+    "sigmoid": after_columns(CalibratedClassifierCV(GaussianNB(), cv=2)),
+    "isotonic": after_columns(CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=2)),
+    "network of labels": after_columns(MLPClassifier(solver="sgd", **NET)),
+    "vote on labels": after_columns(MinMaxScaler(), SelectKBest(chi2, k=2), vote),
+}

@@ -1,18 +1,15 @@
 """Files made to do harm, with right checksums: each is refused before it can."""
 
 import io
-import json
 import os
-import struct
-import tracemalloc
 import warnings
-import zipfile
 from dataclasses import replace
+from functools import cache
 
 import lightgbm
 import numpy as np
 import pytest
-from opened_files import opened, resealed, with_entries
+from opened_files import entry, in_memory, opened, refused, resealed, with_entries
 from saved_examples import FITTED
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -39,17 +36,14 @@ from sklearn.tree import DecisionTreeRegressor
 import plcp
 from plcp.regressors.encoding import without_rare
 from plcp.storage import TrustWarning
-from plcp.storage.archive import write_parts
+from plcp.storage.archive import FREE_BYTES
+from plcp.storage.codec import MODEL
 
 X = np.arange(60.0).reshape(20, 3)
 LINE = LinearRegression().fit(X, X[:, 0])
 LABELS = np.arange(20) % 3
-
-
-def refused(parts, path, words, **options):
-    with pytest.raises(ValueError, match=words) as raised:
-        plcp.load(resealed(parts, path), **options)
-    assert len(str(raised.value)) < len(str(path)) + 400
+FEW = {"max_iter": 2, "min_samples_leaf": 2}
+LIGHT = {"n_estimators": 1, "verbose": -1, "min_child_samples": 2}
 
 
 @pytest.fixture
@@ -57,109 +51,249 @@ def path(tmp_path):
     return tmp_path / "m.plcp"
 
 
-def attribute(name, value, before=()):
-    """A change that gives the first rule an attribute, made of entries before it."""
+def altered(model, change, path):
+    """Write the file of a model whose entries are changed, with right checksums."""
+    return resealed(with_entries(opened(model), change), path)
+
+
+MODELS = {
+    "rule": lambda: plcp.SplitConformal(),
+    "groups": lambda: plcp.Mondrian(0, alpha=0.4).fit(X // 20, X[:, 0]),
+    "stream": lambda: plcp.PLCP(random_state=np.random.RandomState(0)),
+    "line": lambda: LINE,
+    "steps": lambda: IsotonicRegression().fit(X[:, 0], X[:, 0]),
+    "tree": lambda: DecisionTreeRegressor().fit(X, X[:, 0]),
+    "booster": lambda: HistGradientBoostingClassifier(
+        categorical_features=[True, False, False], **FEW
+    ).fit(X // 9, LABELS),
+    "lightgbm": lambda: lightgbm.LGBMClassifier(**LIGHT).fit(X, LABELS),
+}
+model = cache(lambda name: MODELS[name]())  # each is fitted once
+
+
+def put(kind, *place, value):
+    """A change of a value within the last entry of a kind."""
 
     def change(entries):
-        entries[-1]["object"][1][name] = value
-        entries[:] = [*before, *entries]
-        assert len(entries) == len(before) + 1  # no other entry is referred to
+        holder = entry(entries[::-1], kind)
+        for key in place[:-1]:
+            holder = holder[key]
+        holder[place[-1]] = value
 
     return change
 
 
-def test_lists_that_are_shared_exponentially(path):
-    """Each twice in the next: a kilobyte that would be walked for hours."""
-    lists = [{"list": []}, *({"list": [[i], [i]]} for i in range(26))]
-    for name in ("alpha", "guarantee_", "threshold_"):
-        parts = with_entries(opened(plcp.SplitConformal()), attribute(name, [26], lists))
-        refused(parts, path, "shared more often")
+def insert(*new):
+    """A change that puts entries which nothing refers to before all others."""
+    return lambda entries: entries.__setitem__(slice(0, 0), new)
 
 
-def test_numbers_that_are_shared_many_times(path):
-    rule = plcp.Mondrian(0, alpha=0.4).fit(X // 20, X[:, 0])
-    parts = opened(rule)
+def attribute(name, value, *before):
+    """A change that gives a rule an attribute made of entries before it."""
 
     def change(entries):
-        place = next(i for i, each in enumerate(entries) if "array" in each)
-        last = len(entries) - 1
-        wide, wider = {"list": [[place]] * 9999}, {"list": [[last]] * 9999}
-        entries[-1:] = [wide, wider, *entries[-1:]]
+        assert len(entries) == 1  # no other entry is referred to
+        entries[-1]["object"][1][name] = value
+        entries[:] = [*before, *entries]
 
-    refused(with_entries(parts, change), path, "shared more often")
+    return change
 
 
-@pytest.mark.parametrize("kind", ["list", "tuple", "array", "slice"])
-def test_a_chain_that_would_crash_when_it_is_freed(path, kind):
+def share_numbers(entries):
+    """Ten thousand times ten thousand references to one array."""
+    place = next(i for i, each in enumerate(entries) if "array" in each)
+    wide, wider = {"list": [[place]] * 9999}, {"list": [[len(entries) - 1]] * 9999}
+    entries[-1:] = [wide, wider, *entries[-1:]]
+
+
+def move_stream(place):
+    """A place in the numbers of a random stream at which it never is."""
+
+    def change(entries):
+        next(each["tuple"] for each in entries if "MT19937" in each.get("tuple", ()))[2] = place
+
+    return change
+
+
+def chain(kind):
+    """Values in values, without end: freeing them would crash."""
     content = {"array": lambda i: ["|O", [1], "C", [[i]]], "slice": lambda i: [[i], None, None]}
     link = content.get(kind, lambda i: [[i]])
-    chain = [{"list": []}, *({kind: link(i)} for i in range(20_000))]
-    parts = with_entries(opened(plcp.SplitConformal()), attribute("a", [20_000], chain))
-    refused(parts, path, "nested deeper")
+    return [{"list": []}, *({kind: link(i)} for i in range(20_000))]
+
+
+def separate_tree(entries):
+    entries.insert(0, {"tree": entry(entries, "decision_tree")[2]})
+
+
+TWICE = [{"list": []}, *({"list": [[i], [i]]} for i in range(26))]  # each twice in the next
+TUPLES = [{"tuple": []}, *({"tuple": [[i], [i]]} for i in range(60))]
+ALIKE = [(2**61 - 1) * i for i in range(2**10)]  # all have one hash
+UNLISTED = "which plcp does not list"
+TREES = "sklearn.tree._tree.Tree"
+REFUSED = [
+    # names
+    ("groups", put("object", 0, value="os.system"), rf"os\.system, {UNLISTED}: .*=\[system\]"),
+    *(
+        ("groups", put("object", 0, value=name), UNLISTED)
+        for name in ("builtins.eval", "plcp.cli.main", "Popen", 7, "sklearn.svm._classes.SVC")
+    ),
+    ("groups", put("object", 0, value="without_rare"), "is no class"),
+    *(
+        ("groups", insert({kind: "cos\nsystem\n"}), "no value is of the type")
+        for kind in ("pickle", "__reduce__", "")
+    ),
+    # attributes that numpy or Python would follow
+    *(
+        ("rule", attribute(name, 1), "an attribute has the name")
+        for name in ("__array_interface__", "__sklearn_is_fitted__", "__class__", "a b", "")
+    ),
+    # references
+    *(
+        ("groups", put("object", 1, "groups_", value=[place]), "there is no entry")
+        for place in (-1, 10_000, True, "a", None, 1.5)
+    ),
+    ("rule", insert(*TUPLES, {"dict": [[[60], 1]]}), "shared more often"),
+    *(
+        ("rule", attribute(name, [26], *TWICE), "shared more often")
+        for name in ("alpha", "guarantee_", "threshold_")
+    ),
+    ("groups", share_numbers, "shared more often"),
+    *(
+        ("rule", attribute("a", [20_000], *chain(kind)), "nested deeper")
+        for kind in ("list", "tuple", "array", "slice")
+    ),
+    # numbers, keys and labels
+    ("groups", put("array", 1, value=[0]), "more numbers of type|reshape"),
+    ("rule", insert({"set": ALIKE}), "a key is"),
+    ("rule", insert({"dict": [[key, 1] for key in ALIKE]}), "a key is"),
+    (
+        "rule",
+        insert({"list": ["a" * 1000] * 100}, *[{"arrow": ["string", [0]]}] * 1000),
+        "more memory than a model",
+    ),
+    *(("stream", move_stream(place), "random stream") for place in (-1, 625, 10**9)),
+    # estimators
+    ("steps", put("object", 1, "y_thresholds_", value=1), "y_thresholds_ has another shape"),
+    ("tree", separate_tree, "no value is of the type 'tree'"),
+    ("tree", put("decision_tree", 1, "tree_", value=None), "is apart"),
+    ("tree", insert({"extension": [TREES, []]}), rf"names {TREES}, {UNLISTED}"),
+    # scikit-learn makes room for a path by the depth, and writes on beyond it
+    ("tree", put("decision_tree", 2, 3, value=0), "out of range"),
+    *(
+        ("booster", put("booster", 1, name, value=value), "cannot be read")
+        for name, value in [
+            ("_in_fit", True),
+            ("_preprocessor", None),
+            ("_preprocess_X", None),
+            ("_is_categorical_remapped", None),
+            ("_predictors", None),
+            ("n_features_in_", 10**6),
+            ("n_features_in_", "3"),
+            ("n_trees_per_iteration_", 10**9),
+            ("n_trees_per_iteration_", 0),
+            ("max_bins", 10**9),
+            ("is_categorical_", None),
+            ("classes_", None),
+            ("warm_start", True),
+        ]
+    ),
+    *(
+        ("lightgbm", put("object", 1, name, value=value), "LightGBM|stands for no value")
+        for name, value in [
+            ("_n_classes", 10**9),
+            ("_n_features", 2),
+            ("_Booster", 1),
+            ("boosting_type", "gbdt num_threads=100000"),
+            ("boosting_type", "gbdt\npredict_disable_shape_check=true"),
+            ("num_leaves", {"float": "inf", "a": 1}),
+            ("_eval_at", 1),
+            ("_other_params", None),
+            ("predict_disable_shape_check", True),
+            ("n_jobs", "100000"),
+        ]
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    "name", ["__array_interface__", "__array__", "__sklearn_is_fitted__", "__class__", "a b", ""]
+    ("name", "change", "words"), REFUSED, ids=lambda given: given if type(given) is str else ""
 )
-def test_an_attribute_that_numpy_or_python_would_follow(path, name):
-    change = attribute(name, 1)
-    refused(with_entries(opened(plcp.SplitConformal()), change), path, "an attribute has the name")
-
-
-def test_a_tree_apart_from_the_estimator_that_checks_its_rows(path):
-    """Alone it follows any column: of a row of three, the one at 2**36."""
-    tree = DecisionTreeRegressor().fit(X, X[:, 0])
-
-    def apart(entries):
-        each = next(each["decision_tree"] for each in entries if "decision_tree" in each)
-        entries.insert(0, {"tree": each[2]})
-
-    def within(entries):
-        each = next(each["decision_tree"] for each in entries if "decision_tree" in each)
-        each[1]["tree_"] = None
-
-    def compiled(entries):
-        entries.insert(0, {"extension": ["sklearn.tree._tree.Tree", []]})
-
-    refused(with_entries(opened(tree), apart), path, "no value is of the type 'tree'")
-    refused(with_entries(opened(tree), within), path, "is apart")
-    refused(with_entries(opened(tree), compiled), path, r"names sklearn\.tree\._tree\.Tree")
+def test_a_changed_file_is_refused(path, name, change, words):
+    refused(altered(model(name), change, path), words)
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    "stored",
     [
-        ("_in_fit", True),
-        ("_preprocessor", None),
-        ("_preprocess_X", None),
-        ("_is_categorical_remapped", None),
-        ("_predictors", None),
-        ("n_features_in_", 10**6),
-        ("n_features_in_", "3"),
-        ("n_trees_per_iteration_", 10**9),
-        ("n_trees_per_iteration_", 0),
-        ("max_bins", 10**9),
-        ("is_categorical_", None),
-        ("classes_", None),
-        ("warm_start", True),
+        *({"array": ["<f8", shape, "C"]} for shape in ([10**12], [-1], [2, "3"], [1.5], [10**30])),
+        {"array": ["<f8", [3], "X"]},
+        {"array": ["V8", [1], "C"]},
+        {"array": ["|O", [2], "C", [1]]},
+        {"array": ["<U1000000000", [1], "C", ["a"]]},
+        {"array": ["<M8[ns]", [10**9], "C"]},
+        {"array": ["(1000000,)f8", [1], "C"]},
+        {"array": ["x" * 99, [1], "C"]},
+        {"array": [None, [1], "C"]},
+        {"array": []},
+        *({"scalar": each} for each in (["|S1", 2**31], ["|S1", 10**30], ["|O", 1], ["<f8", [0]])),
     ],
+    ids=str,
 )
-def test_a_booster_with_other_attributes_than_its_trees(path, name, value):
-    def change(entries):
-        next(each["booster"] for each in entries if "booster" in each)[1][name] = value
-
-    model = HistGradientBoostingClassifier(
-        max_iter=2, min_samples_leaf=2, categorical_features=[True, False, False]
-    ).fit(X // 9, LABELS)
-    refused(with_entries(opened(model), change), path, "cannot be read")
+def test_an_array_that_declares_more_than_the_file_holds(path, stored):
+    altered(model("groups"), lambda entries: entries.append(stored), path)
+    with in_memory(FREE_BYTES):
+        refused(path, ": ")
 
 
-@pytest.mark.parametrize("name", ["sklearn.svm._classes.SVC", "sklearn.cluster._kmeans.KMeans"])
-def test_an_estimator_whose_compiled_code_is_not_checked(path, name):
-    def change(entries):
-        entries.insert(0, {"object": [name, {}]})
+def test_a_booster_of_more_columns_than_memory_holds(path):
+    altered(model("booster"), put("booster", 1, "n_features_in_", value=2**31), path)
+    with in_memory(FREE_BYTES):
+        refused(path, "more memory than a model needs")
 
-    refused(with_entries(opened(LINE), change), path, f"names {name}, which plcp does not list")
+
+def test_nothing_of_an_unlisted_name_is_imported(path, tmp_path, monkeypatch):
+    (tmp_path / "trap.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    altered(model("groups"), put("object", 0, value="trap.Rule"), path)
+    refused(path, r"names trap\.Rule")
+
+
+def with_numbers(kind, path, change):
+    """Write a tree or booster whose numbers are changed."""
+    boosted = HistGradientBoostingRegressor(max_iter=3, min_samples_leaf=2)
+    made = boosted if kind == "booster" else DecisionTreeRegressor(max_depth=3)
+    parts = opened(made.fit(X, X[:, 0]))
+    name = "arrays/uint8.npy" if kind == "booster" else "arrays/int64.npy"
+    numbers = np.load(io.BytesIO(parts[name]))
+    change(numbers)
+    content = io.BytesIO()
+    np.save(content, numbers)
+    return resealed(parts | {name: content.getvalue()}, path)
+
+
+@pytest.mark.parametrize("value", [0, 7, 200, 255])
+def test_trees_out_of_range(path, value):
+    """All narrow arrays of a booster (children, columns, flags, sizes) set to one number."""
+    with_numbers("booster", path, lambda numbers: numbers.fill(value))
+    refused(path, "other shapes|out of range|is damaged|trees")
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("kind", ["booster", "decision tree"])
+def test_trees_of_changed_numbers_are_refused_or_predict(path, kind, seed):
+    """Compiled code checks no bounds: what is not refused must not crash either."""
+    rng = np.random.default_rng(seed)
+    n, low, high = (1 + seed % 4, 0, 256) if kind == "booster" else (1, -3, 99)
+
+    def change(numbers):
+        numbers[rng.integers(len(numbers), size=n)] = rng.integers(low, high, n)
+
+    try:
+        loaded = plcp.load(with_numbers(kind, path, change))
+    except ValueError:
+        return
+    assert loaded.predict(X).shape == (20,)
 
 
 def changed(model, name, value):
@@ -235,55 +369,15 @@ def test_attributes_that_do_not_fit_each_other(path, name):
     model = BROKEN[name]()
     with pytest.warns(TrustWarning):
         plcp.save(model, path)
-    with pytest.raises(ValueError, match=f"attributes of a {type(model).__name__} do not fit"):
-        plcp.load(path)
-
-
-def test_a_curve_of_something_else_than_numbers(path):
-    def change(entries):
-        entries[-1]["object"][1]["y_thresholds_"] = 1
-
-    model = IsotonicRegression().fit(X[:, 0], X[:, 0])
-    refused(with_entries(opened(model), change), path, "y_thresholds_ has another shape")
-
-
-def light(name, value, classes=False):
-    """Parts of a model of LightGBM with an attribute that it never has."""
-    kind, y = (lightgbm.LGBMClassifier, LABELS) if classes else (lightgbm.LGBMRegressor, X[:, 0])
-    parts = opened(kind(n_estimators=1, verbose=-1, min_child_samples=2).fit(X, y))
-
-    def change(entries):
-        entries[-1]["object"][1][name] = value
-
-    return with_entries(parts, change)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("_n_classes", 10**9),
-        ("_n_features", 2),
-        ("_Booster", 1),
-        ("boosting_type", "gbdt num_threads=100000"),
-        ("boosting_type", "gbdt\npredict_disable_shape_check=true"),
-        ("num_leaves", {"float": "inf", "a": 1}),
-        ("_eval_at", 1),
-        ("_other_params", None),
-        ("predict_disable_shape_check", True),
-        ("n_jobs", "100000"),
-    ],
-)
-def test_a_model_of_lightgbm_with_other_parameters(path, name, value):
-    refused(light(name, value, classes=True), path, "LightGBM|stands for no value")
+    refused(path, f"attributes of a {type(model).__name__} do not fit")
 
 
 def test_other_parameters_of_lightgbm_reach_no_prediction(path):
-    parts = light("a", 1)
-    entries = json.loads(parts["model.json"])
-    others = next(each["dict"] for each in entries if ["verbose", -1] in each.get("dict", ()))
-    others.append(["predict_disable_shape_check", True])
-    del entries[-1]["object"][1]["a"]
-    refused(parts | {"model.json": json.dumps(entries).encode()}, path, "has the parameters")
+    def change(entries):
+        others = next(each["dict"] for each in entries if ["verbose", -1] in each.get("dict", ()))
+        others.append(["predict_disable_shape_check", True])
+
+    refused(altered(model("lightgbm"), change, path), "has the parameters")
 
 
 def test_as_many_jobs_as_the_machine_has(path):
@@ -296,29 +390,10 @@ def test_as_many_jobs_as_the_machine_has(path):
     assert loaded.predict(X).shape == (20,)
 
 
-@pytest.mark.parametrize("part", ["manifest.json", "model.json"])
-@pytest.mark.parametrize("each", ["[],", '"",', '{"a":0},'])
-def test_json_that_would_fill_memory(path, part, each):
-    """Of one megabyte, packed: it is refused before it is parsed."""
-    parts = opened(plcp.SplitConformal())
-    text = '{"format":3,"plcp":"1","a":[' + each * (60_000_000 // len(each)) + "0]}"
-    changed = parts | {part: text.encode()}
-    if part == "manifest.json":
-        path.write_bytes(write_parts(changed))
-    else:
-        resealed(changed, path)
-    tracemalloc.start()
-    with pytest.raises(ValueError, match="more than"):
-        plcp.load(path)
-    assert tracemalloc.get_traced_memory()[1] < 4 * len(text)
-    tracemalloc.stop()
-
-
 def test_a_value_in_a_message_is_cut(path):
-    parts = opened(plcp.SplitConformal())
-    with pytest.raises(ValueError, match="it says that its guarantee is") as raised:
-        plcp.load(resealed(parts, path, guarantee="It covers all. " * 1000))
-    assert len(str(raised.value)) < len(str(path)) + 300
+    described = {"guarantee": "It covers all. " * 1000}
+    resealed(opened(plcp.SplitConformal()), path, **described)
+    refused(path, "it says that its guarantee is")
 
 
 @pytest.mark.parametrize("alpha", [[0.1] * 5000, {"a": [*range(9999)]}, "x" * 9999])
@@ -326,27 +401,6 @@ def test_an_option_in_a_message_is_cut(alpha):
     with pytest.raises(ValueError, match="alpha") as raised:
         plcp.SplitConformal(alpha=alpha).fit(X, X[:, 0])
     assert len(str(raised.value)) < 200
-
-
-def test_a_part_compressed_by_lzma_which_may_request_any_memory(path):
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_LZMA) as file:
-        file.writestr("manifest.json", "{}")
-    changed = bytearray(content.getvalue())
-    struct.pack_into("<L", changed, changed.index(b"manifest.json") + 18, 2**32 - 1)
-    path.write_bytes(changed)
-    with pytest.raises(ValueError, match="compressed as those of no model"):
-        plcp.load(path)
-
-
-def test_a_tree_that_is_deeper_than_declared(path):
-    """scikit-learn makes room for a path by the depth, and writes on beyond it."""
-
-    def change(entries):
-        next(each["decision_tree"] for each in entries if "decision_tree" in each)[2][3] = 0
-
-    parts = with_entries(opened(DecisionTreeRegressor().fit(X, X[:, 0])), change)
-    refused(parts, path, "out of range")
 
 
 @pytest.mark.parametrize(
@@ -375,35 +429,16 @@ def test_trees_and_texts_that_are_made_again_and_again(path):
     for kind, (model, times, words) in cases.items():
 
         def change(entries, kind=kind, times=times):
-            each = next(each for each in entries if kind in each)
-            entries[-1:] = [each] * times + entries[-1:]
+            entries[-1:] = [{kind: entry(entries, kind)}] * times + entries[-1:]
 
-        refused(with_entries(opened(model.fit(rows, y)), change), path, words)
-
-
-def test_labels_that_are_made_again_and_again(path):
-    def change(entries):
-        texts, labels = {"list": ["a" * 1000] * 100}, {"arrow": ["string", [0]]}
-        entries[:] = [texts, *[labels] * 1000]
-
-    refused(with_entries(opened(plcp.SplitConformal()), change), path, "more memory than a model")
-
-
-@pytest.mark.parametrize("kind", ["set", "dict"])
-def test_integers_that_all_have_one_hash(path, kind):
-    alike = [(2**61 - 1) * i for i in range(2**10)]
-
-    def change(entries):
-        entries.insert(0, {kind: alike if kind == "set" else [[key, 1] for key in alike]})
-
-    refused(with_entries(opened(plcp.SplitConformal()), change), path, "a key is")
+        refused(altered(model.fit(rows, y), change, path), words)
 
 
 @pytest.mark.parametrize("constant", [b"NaN", b"Infinity", b"-Infinity"])
 def test_a_constant_that_json_does_not_have(path, constant):
     parts = opened(plcp.SplitConformal().fit(X, X[:, 0]))
-    parts["model.json"] = parts["model.json"].replace(b'"alpha":0.1', b'"alpha":' + constant)
-    refused(parts, path, f"{constant.decode()} stands for no value")
+    parts[MODEL] = parts[MODEL].replace(b'"alpha":0.1', b'"alpha":' + constant)
+    refused(resealed(parts, path), f"{constant.decode()} stands for no value")
 
 
 @pytest.mark.parametrize(
@@ -416,8 +451,7 @@ def test_a_constant_that_json_does_not_have(path, constant):
 )
 def test_a_manifest_that_describes_another_model(path, described):
     parts = opened(plcp.SplitConformal().fit(X, X[:, 0]))
-    with pytest.raises(ValueError, match="it says that"):
-        plcp.load(resealed(parts, path, **described))
+    refused(resealed(parts, path, **described), "it says that")
 
 
 @pytest.mark.parametrize("path", [None, 3, b"m.plcp", io.BytesIO()])

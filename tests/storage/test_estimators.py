@@ -1,15 +1,17 @@
-"""Classes of users, and of scikit-learn without checks, come back if they are trusted."""
+"""Pipelines come back from files; classes of users, or without checks, if they are trusted."""
 
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from opened_files import again
 from own_classes import Halved, Mean, Sides
-from saved_examples import fitted, outputs, plane, task
+from saved_examples import PIPELINES, classes, fitted, outputs, people, plane, task, wages
 from sklearn._loss._loss import CyHalfSquaredError
 from sklearn._loss.link import IdentityLink, Interval
 from sklearn._loss.loss import HalfSquaredError
+from sklearn.base import is_classifier
 from sklearn.ensemble import BaggingRegressor, GradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
@@ -23,45 +25,42 @@ import plcp
 import plcp.dask
 from plcp.storage import TrustWarning
 
+
+def around(estimator, *options):
+    """A function that fits intervals around a model."""
+    return lambda: fitted(plcp.ConformalRegressor(estimator, *options), y=task.y)
+
+
 MODELS = {
-    "score": (
-        lambda: fitted(plcp.ConformalRegressor(LinearRegression(), Halved()), y=task.y),
-        [Halved],
-    ),
-    "model": (lambda: fitted(plcp.ConformalRegressor(Mean()), y=task.y), [Mean]),
-    "frozen": (
-        lambda: fitted(
-            plcp.ConformalRegressor(FrozenEstimator(Mean().fit(plane, task.y))), y=task.y
-        ),
-        [Mean],
-    ),
+    "score": (around(LinearRegression(), Halved()), [Halved]),
+    "model": (around(Mean()), [Mean]),
+    "frozen": (around(FrozenEstimator(Mean().fit(plane, task.y))), [Mean]),
     "partition": (lambda: fitted(plcp.PLCP(Sides(), 2)), [Sides]),
-    "pipeline": (
-        lambda: fitted(plcp.ConformalRegressor(make_pipeline(StandardScaler(), Mean())), y=task.y),
-        [Mean],
-    ),
-    "in a model of scikit-learn": (
-        lambda: fitted(plcp.ConformalRegressor(BaggingRegressor(Mean(), 2)), y=task.y),
-        [Mean],
-    ),
+    "pipeline": (around(make_pipeline(StandardScaler(), Mean())), [Mean]),
+    "in a model of scikit-learn": (around(BaggingRegressor(Mean(), 2)), [Mean]),
     "trees of another kind": (
-        lambda: fitted(
-            plcp.ConformalRegressor(GradientBoostingRegressor(n_estimators=2)), y=task.y
-        ),
+        around(GradientBoostingRegressor(n_estimators=2)),
         [CyHalfSquaredError, GradientBoostingRegressor, HalfSquaredError, IdentityLink, Interval],
     ),
-    "neighbours": (
-        lambda: fitted(plcp.ConformalRegressor(KNeighborsRegressor(algorithm="brute")), y=task.y),
-        [KNeighborsRegressor],
-    ),
-    "support vectors": (lambda: fitted(plcp.ConformalRegressor(SVR()), y=task.y), [SVR]),
+    "neighbours": (around(KNeighborsRegressor(algorithm="brute")), [KNeighborsRegressor]),
+    "support vectors": (around(SVR()), [SVR]),
     "universal function": (
-        lambda: fitted(
-            plcp.ConformalRegressor(make_pipeline(FunctionTransformer(np.exp), Mean())), y=task.y
-        ),
+        around(make_pipeline(FunctionTransformer(np.exp), Mean())),
         [np.exp, Mean],
     ),
 }
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_pipeline_predicts_as_before_to_the_bit(name, tmp_path):
+    rule = plcp.PLCP(plcp.OrderedPartition(plcp.LinearQuantile()), 2, random_state=0)
+    by_labels = is_classifier(PIPELINES[name])
+    kind = plcp.ConformalClassifier if by_labels else plcp.ConformalRegressor
+    model = kind(PIPELINES[name], threshold=rule, features=["age"], random_state=0)
+    fitted(model, people, classes if by_labels else wages)
+    other = outputs(again(model, tmp_path), people)
+    for method, wanted in outputs(model, people).items():
+        np.testing.assert_array_equal(other[method], wanted)
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -73,9 +72,9 @@ def test_they_are_refused_by_name_until_they_are_trusted(kind, tmp_path):
     with pytest.raises(ValueError, match=r"names .*, which plcp does not list") as raised:
         plcp.load(path)
     assert str(path) in str(raised.value)
-    for again in (plcp.load(path, trusted=trusted), called(str(warned[0].message))):
-        before, after = outputs(model, plane), outputs(again, plane)
-        for method, wanted in before.items():
+    for other in (plcp.load(path, trusted=trusted), called(str(warned[0].message))):
+        after = outputs(other, plane)
+        for method, wanted in outputs(model, plane).items():
             np.testing.assert_array_equal(after[method], wanted)
 
 
@@ -102,16 +101,13 @@ def test_what_would_touch_rows_or_files_has_to_be_trusted(scaler, tmp_path):
         plcp.save(scaler.fit(plane), path)
     with pytest.raises(ValueError, match=r"copy=False would overwrite|memory= names files"):
         plcp.load(path)
-    again = plcp.load(path, trusted=[type(scaler)])
-    np.testing.assert_array_equal(again.transform(plane.copy()), scaler.transform(plane.copy()))
+    other = plcp.load(path, trusted=[type(scaler)])
+    np.testing.assert_array_equal(other.transform(plane.copy()), scaler.transform(plane.copy()))
 
 
 def test_a_search_that_found_a_rule_comes_back(tmp_path):
-    search = GridSearchCV(plcp.Mondrian(2), {"alpha": [0.2, 0.4]}, cv=2)
-    fitted(search)
-    plcp.save(search, tmp_path / "m.plcp")
-    again = plcp.load(tmp_path / "m.plcp")
-    np.testing.assert_array_equal(again.predict(plane), search.predict(plane))
+    search = fitted(GridSearchCV(plcp.Mondrian(2), {"alpha": [0.2, 0.4]}, cv=2))
+    np.testing.assert_array_equal(again(search, tmp_path).predict(plane), search.predict(plane))
 
 
 SCRIPT = """

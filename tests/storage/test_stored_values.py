@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from opened_files import value_again as again
 from saved_examples import over_zero
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import Bunch
@@ -18,11 +19,11 @@ VALUES = {
     "plain": [None, True, 1, 2**70, -1.5, "", "naïve ✓", "\ud800"],
     "containers": [[], (), {}, {"a": [1, (2, {3: [4]})]}, {1, 3, 2}, slice(1, None, 2)],
     "keys": [{None: 1, True: 2, 2.5: 3, "x": 4, np.str_("y"): 5, np.float64(7.5): 6}],
-    "floats": [0.1, -0.0, 5e-324, 1.7976931348623157e308, float("inf"), -float("inf")],
+    "floats": [0.1, -0.0, 5e-324, 1.7976931348623157e308, float("inf"), float("nan")],
     "scalars": [
         np.float64(0.1), np.float32(0.1), np.float16(0.1), np.int8(-3), np.uint64(2**63),
         np.bool_(True), np.str_("text"), np.datetime64("2020-02-03T04:05:06.789"),
-        np.timedelta64(5, "D"), np.float64("inf"), np.datetime64("NaT", "D"),
+        np.timedelta64(5, "D"), np.float64("inf"), np.float32("nan"), np.datetime64("NaT", "D"),
     ],
     "arrays": [
         np.arange(6).reshape(2, 3), np.asfortranarray(np.eye(3)), np.zeros((0, 4)),
@@ -38,13 +39,6 @@ VALUES = {
         np.ma.MaskedArray([1.0, 2.0], [True, False]), Bunch(a=1),
     ],
 }  # fmt: skip
-
-
-def again(value, tmp_path, **options):
-    carrier = plcp.SplitConformal()
-    carrier.value = value
-    plcp.save(carrier, tmp_path / "m.plcp")
-    return plcp.load(tmp_path / "m.plcp", **options).value
 
 
 def assert_same(one, other):
@@ -80,23 +74,13 @@ def test_values_come_back_as_they_were(kind, tmp_path):
     assert_same(again(VALUES[kind], tmp_path), VALUES[kind])
 
 
-def test_what_is_not_a_number_stays_none(tmp_path):
-    found = again([float("nan"), np.float32("nan")], tmp_path)
-    assert [np.isnan(value) for value in found] == [True, True]
-    assert [type(value) for value in found] == [float, np.float32]
-
-
 def test_what_was_one_object_stays_one(tmp_path):
     shared, array = [1, 2], np.arange(3)
+    array.setflags(write=False)
     one, two, three, four = again([shared, {"a": shared}, array, (array,)], tmp_path)
     assert one is two["a"]
-    assert three is four[0]
-
-
-def test_an_array_that_came_back_may_be_written(tmp_path):
-    array = np.arange(3.0)
-    array.setflags(write=False)
-    again(array, tmp_path)[0] = 7.0
+    three[0] = 7  # it may be written
+    assert four[0][0] == 7
 
 
 def local_function():
@@ -137,6 +121,7 @@ LOCAL = type("Local", (), {})
         (lambda: plcp.Intervals([0.0], [1.0]), "no part of a model"),
         (lambda: dt.date(2020, 1, 1), "cannot be stored"),
         (lambda: (x for x in "ab"), "cannot be stored"),
+        (lambda: np.longdouble(1) / 3, "give a plain number"),
     ],
 )
 def test_what_cannot_be_stored_is_named_with_its_place_and_no_file_is_made(make, words, tmp_path):
@@ -165,12 +150,6 @@ def test_a_partial_of_a_universal_function_is_code_and_has_to_be_trusted(tmp_pat
     assert found.func.func is np.add
 
 
-def test_a_function_in_a_model_says_where_it_is(tmp_path):
-    rule = plcp.BatchGCP({"old": lambda X: X[:, 0] > 65})
-    with pytest.raises(TypeError, match=r"^BatchGCP\.groups\['old'\] is a lambda"):
-        plcp.save(rule, tmp_path / "m.plcp")
-
-
 @pytest.mark.parametrize("model", [None, 3, "model", plcp.PLCP])
 def test_what_is_no_model_leaves_an_older_file_as_it_was(model, tmp_path):
     plcp.save(plcp.SplitConformal(alpha=0.3), tmp_path / "m.plcp")
@@ -185,8 +164,3 @@ def test_lists_within_lists_without_end_are_named(tmp_path):
         value = [value]
     with pytest.raises(TypeError, match="a SplitConformal nested so deeply"):
         again(value, tmp_path)
-
-
-def test_a_number_longer_than_double_is_named(tmp_path):
-    with pytest.raises(TypeError, match=r"SplitConformal\.value is .*: give a plain number"):
-        again(np.longdouble(1) / 3, tmp_path)

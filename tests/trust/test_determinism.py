@@ -1,20 +1,15 @@
 """The same data and seed give the same answers: in any process, with any number of threads."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-from answer_digests import digests, with_tests
 from numpy.testing import assert_array_equal
+from own_process import digests, run
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from estimators import CASES, N_ROWS, answer, make_rows
 from plcp import PLCP, LinearQuantile, OrderedPartition, TreePartition
 
-# torch adds up in as many parts as it has threads: the last digits of a network tell their number
+# torch adds up in as many parts as it has threads: the last digits of a network depend on it
 NETWORKS = ("network, softmax", "network quantile")
 ELSEWHERE = {
     "PYTHONHASHSEED": "7",
@@ -28,16 +23,7 @@ SEEDS = range(10)
 @pytest.mark.slow
 def test_other_hashes_and_other_numbers_of_threads_change_nothing():
     names = [name for name in CASES if name not in NETWORKS]
-    script = Path(__file__).with_name("answer_digests.py")
-    done = subprocess.run(
-        [sys.executable, script, str(N_ROWS), *names],
-        env=with_tests() | ELSEWHERE,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    there = json.loads(done.stdout)
-    here = digests(names, N_ROWS)
+    there, here = run("digests", str(N_ROWS), *names, **ELSEWHERE), digests(N_ROWS, *names)
     assert [name for name in names if there[name] != here[name]] == []
 
 
@@ -60,7 +46,7 @@ def test_n_jobs_changes_nothing(name, rows):
 
 
 class FirstColumn(RegressorMixin, BaseEstimator):
-    """An index that learns nothing, but remembers which rows it was shown, by their last column."""
+    """Learns nothing, but remembers which rows it was fitted to, by their last column."""
 
     def fit(self, X, y, sample_weight=None):
         self.shown_ = X[:, -1].astype(int)
@@ -77,31 +63,24 @@ def numbered(seed):
 
 
 def learned(rule, X, scores, *weights):
+    """Thresholds and sizes of the groups, and the predictions of the rows by their number."""
     rule.fit(X, scores, *weights)
-    return np.column_stack([rule.thresholds_, rule.group_sizes_]), rule.predict(
-        X[X[:, -1].argsort()]
-    )
-
-
-def assert_same(found, expected):
-    for one, other in zip(found, expected, strict=True):
-        assert_array_equal(one, other, strict=True)
+    groups = [*rule.thresholds_, *rule.group_sizes_]
+    return np.concatenate([groups, rule.predict(X[X[:, -1].argsort()])])
 
 
 @pytest.mark.parametrize("within", ["constant", "regressor"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_joint_thresholds_know_no_order_of_rows(within, weighted, seed, rng):
+def test_joint_thresholds_do_not_depend_on_the_order_of_rows(within, weighted, seed, rng):
     """Nothing is divided, and thresholds are order statistics: equal to the last bit."""
     X, scores = numbered(seed)
     order = rng.permutation(len(X))
     weights = rng.integers(1, 4, len(X)).astype(float)  # whole: their sums are exact in any order
     rule = PLCP(OrderedPartition(FirstColumn()), 5, calibration="joint", within=within)
-    first, second = (
-        learned(rule, X[rows], scores[rows], *([weights[rows]] if weighted else []))
-        for rows in (np.arange(len(X)), order)
-    )
-    assert_same(second, first)
+    given, permuted = ([weights], [weights[order]]) if weighted else ([], [])
+    first = learned(rule, X, scores, *given)
+    assert_array_equal(learned(rule, X[order], scores[order], *permuted), first)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -110,18 +89,18 @@ def test_joint_thresholds_know_no_order_of_rows(within, weighted, seed, rng):
     [OrderedPartition(LinearQuantile()), TreePartition(min_samples_leaf=20, random_state=0)],
     ids=["line", "tree"],
 )
-def test_joint_groups_of_an_index_that_draws_nothing_know_no_order(partition, seed, rng):
+def test_joint_groups_of_a_regressor_without_draws_do_not_depend_on_the_order(partition, seed, rng):
     """Sums are rounded otherwise, but no score is so near a cut that its group would change."""
     X, scores = numbered(seed)
     order = rng.permutation(len(X))
     rule = PLCP(partition, 5, calibration="joint", within="constant")
     first = learned(rule, X, scores)
-    assert_same(learned(rule, X[order], scores[order]), first)
+    assert_array_equal(learned(rule, X[order], scores[order]), first)
 
 
 @pytest.mark.parametrize("within", ["constant", "regressor"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_split_thresholds_know_no_order_within_the_parts(within, seed, rng):
+def test_split_thresholds_do_not_depend_on_the_order_within_the_parts(within, seed, rng):
     """Parts are drawn by position: rows that stay in their part may stand anywhere in it."""
     X, scores = numbered(seed)
     partition = OrderedPartition(FirstColumn())
@@ -131,18 +110,16 @@ def test_split_thresholds_know_no_order_within_the_parts(within, seed, rng):
     order = np.arange(len(X))
     for part in (shown, np.setdiff1d(order, shown)):
         order[part] = rng.permutation(part)
-    assert_same(learned(rule, X[order], scores[order]), first)
+    assert_array_equal(learned(rule, X[order], scores[order]), first)
 
 
 def test_split_rows_in_another_order_are_divided_otherwise():
-    """As the documentation says; rows in the same order with another seed are, too."""
     X, scores = numbered(0)
     rule = PLCP(OrderedPartition(FirstColumn()), 5, calibration="split", random_state=0)
 
-    def shown(rule, order):
+    def shown(order):
         return set(rule.fit(X[order], scores[order]).partition_.regressor_.shown_)
 
-    order, reverse = np.arange(len(X)), np.arange(len(X))[::-1]
-    assert shown(rule, order) == shown(rule, order)
-    assert shown(rule, reverse) == {len(X) - 1 - row for row in shown(rule, order)}
-    assert shown(rule, reverse) != shown(rule, order)
+    order = np.arange(len(X))
+    first, reverse = shown(order), shown(order[::-1])
+    assert first == shown(order) != reverse == {len(X) - 1 - row for row in first}

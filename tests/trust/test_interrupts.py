@@ -1,24 +1,38 @@
-"""Whatever stops a fit leaves the earlier fit, or none: never a mix of the old and the new."""
+"""A fit or a save that is stopped leaves what was there before, whole, or what it makes."""
 
 import copy
+import gc
 import warnings
+import zipfile
+from functools import partial
 
-import numpy as np
 import pytest
-from interrupting import Lines, left_after, moments, own_files, state
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from stopping import seconds_of, stopped_after
+from stopping import (
+    Lines,
+    killed_while_saving,
+    left_after,
+    moments,
+    own_files,
+    room_for,
+    seconds_of,
+    state,
+    stopped_after,
+)
 
+import plcp
 from estimators import CASES, answer, make_rows
 from plcp import PLCP, ConformalRegressor, LinearQuantile, OrderedPartition
 from plcp.regressors import CrossFitted
+from plcp.storage.files import model_bytes
 
 pytestmark = pytest.mark.slow
 
 X = make_rows(1, 50)[0]
 N_RANDOM, N_LAST, N_SIGNALS = 2, 2, 8
+KILLS, STOPS = 4, 20
 
 
 @pytest.fixture(autouse=True)
@@ -65,30 +79,6 @@ def test_a_first_fit_that_is_stopped_leaves_nothing_fitted(case, rows, rng):
         answer(estimator, X)
 
 
-class Piecemeal(BaseEstimator):
-    """An estimator as most are written: one attribute after the other."""
-
-    def fit(self, X, y):
-        self.low_ = np.min(y)
-        self.high_ = np.max(y)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.high_ - self.low_)
-
-
-def test_a_mix_of_old_and_new_would_be_noticed(rows):
-    def outcome(stop_at):
-        lines = Lines({__file__}, stop_at)  # its first line is the lambda's
-        estimator = Piecemeal().fit(X, [0.0, 1.0])
-        after = answer(Piecemeal().fit(X, [5.0, 9.0]), X)
-        return left_after(lambda each: each.fit(X, [5.0, 9.0]), estimator, lines, X, after)
-
-    assert outcome(1) == "old"
-    with pytest.raises(AssertionError):
-        outcome(3)  # after the lowest, before the highest
-
-
 # what a signal stops while it is being made complains as it goes
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", ["plcp", "plcp, lightgbm", "local", "intervals", "plcp, network"])
@@ -109,7 +99,7 @@ def test_ctrl_c_at_random_moments(name, rows, rng):
 
 
 class Faulty(RegressorMixin, BaseEstimator):
-    """An index that fails where its rows hold a certain number."""
+    """A regressor that fails where its rows hold a certain number."""
 
     def fit(self, X, y, sample_weight=None):
         if (X == 666).any():
@@ -144,3 +134,67 @@ def test_a_worker_that_fails_is_heard_and_leaves_the_fit_before(make, n_jobs, ro
         estimator.fit(bad[0], bad[1])
     assert state(estimator) == before
     assert_array_equal(answer(estimator, X), answered, strict=True)
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Return two models that keep their rows, so that their files are large."""
+    X, scores, _ = make_rows(n=3000)
+    return [plcp.LocalCP(alpha=alpha, calibrated=False).fit(X, scores) for alpha in (0.1, 0.2)]
+
+
+@pytest.fixture
+def path(models, tmp_path):
+    """Return a folder's only file, the first model's."""
+    path = tmp_path / "m.plcp"
+    plcp.save(models[0], path)
+    return path
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
+def test_a_full_disk_leaves_the_old_file(models, path, share):
+    """The system refuses to let a file grow further, as it does on a full disk."""
+    before, needed = path.read_bytes(), len(model_bytes(models[1]))
+    words = f"no room for {path}: free some space on its disk"
+    with room_for(int(share * needed)), pytest.raises(OSError, match=words):
+        plcp.save(models[1], path)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+# what a signal stops while it is being made complains as it goes
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_leaves_one_file_or_the_other_and_nothing_beside_it(models, path, rng):
+    whole = [model_bytes(model) for model in models]
+    seconds = seconds_of(partial(plcp.save, models[0], path))
+    for turn, moment in enumerate(rng.uniform(0, seconds, STOPS)):
+        stopped_after(moment, partial(plcp.save, models[turn % 2], path))
+        assert path.read_bytes() in whole
+        assert list(path.parent.iterdir()) == [path]
+    gc.collect()  # half-made archives go here, and not in another test
+
+
+def test_ctrl_c_while_an_archive_is_written_is_not_hidden_by_another_error(models, monkeypatch):
+    """An archive that is closed while a part is open raises an error of its own."""
+
+    def stopped(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zipfile._ZipWriteFile, "close", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        model_bytes(models[0])
+
+
+def test_a_kill_leaves_one_file_or_the_other(models, path, tmp_path_factory, rng):
+    folder = tmp_path_factory.mktemp("sources")
+    whole = [model_bytes(model) for model in models]
+    sources = [folder / f"{i}.plcp" for i in range(2)]
+    for source, content in zip(sources, whole, strict=True):
+        source.write_bytes(content)
+    for moment in rng.uniform(0, 0.3, KILLS):
+        killed_while_saving(path, sources, moment)
+        assert path.read_bytes() in whole
+    X = make_rows(1, 20)[0]
+    assert_array_equal(
+        plcp.load(path).predict(X), models[whole.index(path.read_bytes())].predict(X)
+    )
