@@ -224,16 +224,16 @@ class MemoryOnDask(BaseEstimator):
         self.client = client
 
     def fit(self, X, values):
-        self.seen = np.sort(values.compute())
+        self.scores_ = np.sort(values.compute())
         return self
 
     def to_local(self):
         local = Memory()
-        local.seen_ = self.seen
+        local.scores_ = self.scores_
         return local
 
 
-def test_a_model_fitted_in_place_does_not_see_its_fold(client_of_threads):
+def test_a_model_fitted_in_place_is_not_given_its_fold(client_of_threads):
     X, scores = rows(1200)
     options = {"n_groups": 2, "cv": 4, "sample_size": 700, "random_state": 7}
     options |= {"partition": OrderedPartition(MemoryOnDask()), "client": client_of_threads}
@@ -242,7 +242,7 @@ def test_a_model_fitted_in_place_does_not_see_its_fold(client_of_threads):
     sample = numbers <= np.sort(numbers)[699]
     folds = fold_of(hash_rows(X, scores, 7), 4)
     for fold, model in enumerate(rule.partition_.regressor_.models_):
-        assert_array_equal(model.seen_, np.sort(scores[sample & (folds != fold)]))
+        assert_array_equal(model.scores_, np.sort(scores[sample & (folds != fold)]))
     with pytest.raises(ValueError, match="give a number"):  # of groups
         fitted(X, scores, [1200], **options | {"within": "constant", "n_groups": "auto"})
 

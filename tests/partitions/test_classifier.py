@@ -46,6 +46,16 @@ def test_starts_rise_about_the_quantile_sought(rng):
     assert_array_equal(start_thresholds(scores, weights, 1, 0.1), sought)
 
 
+def test_the_history_is_the_loss_out_of_fold(rng):
+    scores, weights = rng.exponential(size=200), rng.integers(1, 4, size=200)
+    partition = ClassifierPartition(DecisionTreeClassifier(), 1).fit(
+        scores[:, None], scores, weights
+    )
+    best = np.quantile(scores.repeat(weights), 0.9, method="inverted_cdf")
+    expected = np.average(pinball_loss(best, scores, 0.1), weights=weights)
+    assert {step["out_of_fold"] for step in partition.history_} == {expected}
+
+
 def step(rng, n=600):
     X = rng.uniform(-1, 1, size=(n, 1))
     return X, np.where(X[:, 0] > 0, 5.0, 1.0) * rng.exponential(size=n)

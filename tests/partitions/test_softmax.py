@@ -138,6 +138,16 @@ def test_l2_flattens_memberships(rng):
     assert spread(10.0) < spread(0.1) < spread(0.0)
 
 
+@pytest.mark.parametrize(("n", "is_held_out"), [(49, False), (50, True)])
+def test_rows_are_held_out_if_they_can_hold_a_miss(rng, n, is_held_out):
+    X, scores = draw(rng, n=n)
+    stopped, free = (
+        SoftmaxPartition(2, early_stopping=early, random_state=0).fit(X, scores).history_
+        for early in (True, False)
+    )
+    assert (stopped != free) == is_held_out  # a fifth of 50 rows is 1 / alpha
+
+
 def test_weightless_rows_are_not_there(rng):
     X, scores = draw(rng)
     weights = np.repeat([1.0, 0.0], 100)

@@ -75,7 +75,7 @@ class DaskPLCP(DaskRule):
         As in ``PLCP``. "split": only rows outside of the sample give thresholds; they are the
         share ``calibration_size`` of all rows, or more where the sample is smaller. The guarantee
         is exact if no two parts hold the same row and score: such copies are sampled together, and
-        ``guarantee_`` says so where any are found.
+        ``guarantee_`` states it where any are found.
     sample_size : int, default=1_000_000
         Largest number of rows that the partition is learned from (plus one for each further part
         that holds a copy of the last of them).

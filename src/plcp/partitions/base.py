@@ -28,7 +28,7 @@ class Partition(Estimator, ABC):
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_groups_,)
-        Threshold of each group on the data it was learned from, rising. They flatter themselves:
+        Threshold of each group on the data it was learned from, rising. They are too optimistic:
         ``PLCP`` reads its own off other data unless ``calibration="joint"``.
     group_sizes_ : ndarray of shape (n_groups_,)
         Membership mass of each group in the data.
@@ -57,7 +57,7 @@ class Partition(Estimator, ABC):
         return self.predict_proba(X) @ self.thresholds_
 
     def spelled_out(self) -> "Partition":
-        """Return the partition this one is short for: itself, unless it says otherwise."""
+        """Return the partition this one is short for: itself, unless a class defines another."""
         return self
 
     @property

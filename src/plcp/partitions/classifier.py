@@ -26,16 +26,16 @@ class ClassifierPartition(Partition):
     With thresholds q held, training on every pair (x_j, i) with weight
     max_k ℓ_α(q_k, s_j) - ℓ_α(q_i, s_j) makes the likeliest class of x the group of least expected
     pinball loss, equation (7) of the paper. Rounds of that alternate with reading q off the groups
-    predicted out of fold, since a strong classifier knows its own training rows by heart.
+    predicted out of fold, since a strong classifier overfits its own training rows.
     Memberships are hard: h(x) is one for the likeliest class.
 
-    The classifier is trained on n · n_groups weighted rows, ``cv`` + 1 times a round.
+    The classifier is trained on n · n_groups weighted rows, ``cv`` + 1 times per round.
 
     Parameters
     ----------
     classifier : classifier, default=None
         Must accept ``sample_weight`` (a pipeline: its last step). None:
-        ``HistGradientBoostingClassifier`` with 50 small trees a class, which takes missing values
+        ``HistGradientBoostingClassifier`` with 50 small trees per class, which takes missing values
         and columns of categorical type.
     n_groups : int, default=4
         Number of groups m.
@@ -102,7 +102,7 @@ class ClassifierPartition(Partition):
             self.history_.append({"out_of_fold": float(np.average(loss, weights=weights))})
         self.classifier_ = train_on_costs(classifier, X, costs, weights)
         self.store_groups(thresholds, members.sum(axis=0))
-        # Folds may each have one group and not the same: the model that stays says what is used.
+        # Folds may each have one group and not the same: the final model decides which are used.
         used = self._group_of[predict_groups(self.classifier_, X)]
         in_use = group_masses(used, weights, self.n_groups_)
         warn_if_collapsed(max(self.group_sizes_, in_use, key=np.max), self.n_groups)
@@ -146,7 +146,7 @@ def start_thresholds(
 def train_on_costs(classifier: Any, X: Any, costs: FloatArray, weights: FloatArray) -> Any:
     """Train on every (row, group) with the saving over the row's dearest group as weight.
 
-    A lone group where no other saves anything, so that there is nothing to tell apart.
+    A lone group where no other saves anything, so that there is nothing to distinguish.
     """
     savings = (costs.max(axis=1, keepdims=True) - costs) * weights[:, None]
     rows, groups = np.nonzero(savings)

@@ -36,7 +36,7 @@ class SoftmaxPartition(Partition):
 
     mean_j Σ_i h_i(x_j) ℓ_α(q_i, s_j) + l2/2 ‖W‖², over standardised features. Given h, each q_i is
     a weighted quantile in closed form (the q-step); given q, a few quasi-Newton steps on (W, b)
-    (the h-step). The problem is not convex, whatever the paper says: the best of several starts is
+    (the h-step). The problem is not convex, unlike the paper states: the best of several starts is
     kept. One start lays the groups along a linear quantile regression of the scores, the others
     are random. Run to the end it overfits, so it stops when held-out loss no longer falls.
 

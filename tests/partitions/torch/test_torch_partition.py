@@ -212,7 +212,7 @@ def test_bins_are_learned_by_score_not_by_row(rng):
         groups.network.weight.zero_()
         groups.network.bias.zero_()
     options = TorchPartition(learning_rate=0.5, batch_size=400)
-    Algorithm(groups, sample, options, np.random.RandomState(0)).teach_bins()
+    Algorithm(groups, sample, options, np.random.RandomState(0)).learn_bins()
     slope = groups.network.weight[:, 0].detach()
     assert slope[0] < 0 < slope[1]  # larger x, larger scores, the second bin
     assert groups.thresholds.tolist() == [0, 0]

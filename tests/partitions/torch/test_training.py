@@ -395,14 +395,16 @@ def held_out_rows(n, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_early_stopping_keeps_the_epoch_of_least_held_out_loss(seed, rng):
     X, scores = rng.normal(size=(200, 5)), rng.exponential(size=200)  # nothing to learn
+    weights = rng.uniform(0.5, 1.5, size=200)
     quantile = TorchQuantile(
         mlp(32), quantile=0.9, epochs=200, learning_rate=0.02, random_state=seed
-    ).fit(X, scores)
+    ).fit(X, scores, weights)
     history = [step["held_out"] for step in quantile.history_]
     assert len(history) == 1 + int(np.argmin(history)) + 200 // 4  # patience
     rows = held_out_rows(200, seed)
     unit = np.ptp(quantile.scale_.scores)
-    found = pinball_loss(quantile.predict(X[rows]), scores[rows], 0.1).mean() / unit
+    losses = pinball_loss(quantile.predict(X[rows]), scores[rows], 0.1) / unit
+    found = (losses * weights[rows]).mean() / weights.mean()
     assert found == pytest.approx(min(history), rel=len(rows) * EPS32, abs=0)
 
 

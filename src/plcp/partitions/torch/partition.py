@@ -72,7 +72,7 @@ class Algorithm:
         m, joint = len(self.groups.thresholds), self.options.descent == "joint"
         self._set(start_thresholds(scores, weights, m, self.options.alpha))
         if self.options.start == "bins":
-            self.teach_bins()
+            self.learn_bins()
             self.threshold_step()
         self.groups.thresholds.requires_grad_(joint)
         descent = Descent(self.groups, self.options, len(self.learn), self.rng, EPOCHS)
@@ -88,7 +88,7 @@ class Algorithm:
         verbose = self.options.verbose
         return run(self.groups, descent.epochs, descent.patience, one_epoch, verbose=verbose)
 
-    def teach_bins(self) -> None:
+    def learn_bins(self) -> None:
         """One epoch of predicting which of m equal parts of all scores a row's score is in."""
         scores, m = self.learn.array(), len(self.groups.thresholds)
         edges = np.quantile(scores, np.arange(1, m) / m)

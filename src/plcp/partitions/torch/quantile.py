@@ -101,7 +101,7 @@ class TorchQuantile(RegressorMixin, Estimator):
     Rows are vectors (n, d) or images (n, c, h, w), as arrays or tensors, or a map-style
     ``torch.utils.data.Dataset``, whose items (or their first parts, where they are pairs) are read
     a batch at a time. Bytes (uint8) of images are scaled to [0, 1]. Columns of frames must be
-    numbers. Networks are trained one at a time, whatever ``n_jobs`` of a rule says; leave that at
+    numbers. Networks are trained one at a time, whatever the ``n_jobs`` of a rule; leave that at
     None, so that Ctrl-C reaches them.
 
     Parameters
@@ -168,7 +168,7 @@ class TorchQuantile(RegressorMixin, Estimator):
     array([0, 1])
     """
 
-    fold_repeats = 1  # a network is dear: folds are not drawn again to average more of them
+    fold_repeats = 1  # networks are costly: folds are not drawn again to average more of them
 
     def __init__(
         self,
