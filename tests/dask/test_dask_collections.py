@@ -127,6 +127,16 @@ def total(part):
     return part.sum(axis=1)
 
 
+def test_columns_are_put_in_the_order_of_the_meta():
+    _, lazy = frame()
+    turned = lazy.map_partitions(turned_round, meta=lazy._meta, enforce_metadata=False)
+    assert all(list(X.columns) == ["a", "b"] for X, _ in pairs_of(turned, lazy["a"]).each(both))
+
+
+def turned_round(part):
+    return part[["b", "a"]]
+
+
 def test_a_part_of_another_width_is_named():
     lazy = da.zeros((8, 2), chunks=(4, 2)).map_blocks(widened, dtype=float, meta=np.empty((0, 2)))
     with pytest.raises(ValueError, match=r"part 1 of 2.*shape \(3,\) here, and \(2,\) elsewhere"):

@@ -1,6 +1,7 @@
 """Trained models on Dask: the sets of the ordinary estimators to the last bit, in any parts."""
 
 import pickle
+import re
 from math import nan
 
 import dask.array as da
@@ -252,11 +253,6 @@ def test_an_ordinary_estimator_predicts_rows_on_dask():
     )
     assert model.guarantee_ == ordinary.guarantee_
     assert_array_equal(model.to_local().predict_interval(X), ordinary.predict_interval(X))
-    sharpened = CumulativeProbability(temperature="fit")
-    learned = ConformalClassifier(FrozenEstimator(KINDS), sharpened, SplitConformal(0.3))
-    learned.fit(X, LABELS)
-    found = DaskConformalClassifier.from_local(learned).predict_set(cut(X, (50, 70)))
-    assert_array_equal(found.compute(), learned.predict_set(X).to_numpy())
 
 
 @pytest.mark.parametrize("estimator", [NAMED, Bare()], ids=["named", "bare"])
@@ -325,49 +321,39 @@ def test_what_is_not_fitted_is_refused():
         regressor.to_local()
 
 
-def test_scores_that_depend_on_chunks_are_refused():
-    learning = CumulativeProbability(temperature="fit")
-    with pytest.raises(ValueError, match=r"learn its temperature from all rows.*give the number"):
-        fit(DaskConformalClassifier(KINDS, learning), LABELS)
-    drawing = CumulativeProbability("random", random_state=0)
-    with pytest.raises(ValueError, match="draw again in every block: use own_mass='none'"):
-        fit(DaskConformalClassifier(KINDS, drawing), LABELS)
+def test_a_score_that_draws_or_learns_predicts_blocks_but_cannot_be_calibrated_on_them():
+    rows = cut(X, (N // 3, N - N // 3))
+    for score, error in (
+        (CumulativeProbability(temperature="fit"), "learn its temperature from all rows"),
+        (
+            CumulativeProbability("random", random_state=0),
+            "draw again in every block: use own_mass",
+        ),
+    ):
+        with pytest.raises(ValueError, match=error):
+            fit(DaskConformalClassifier(KINDS, score), LABELS)
+        ordinary = ConformalClassifier(FrozenEstimator(KINDS), score, SplitConformal(0.3))
+        on_dask = DaskConformalClassifier.from_local(ordinary.fit(X, LABELS))
+        expected = ordinary.predict_set(X).to_numpy()
+        assert_array_equal(on_dask.predict_set(rows).compute(), expected)
 
 
-def test_a_score_that_draws_predicts_blocks_as_all_rows():
-    drawing = CumulativeProbability("random", random_state=0)
-    ordinary = ConformalClassifier(FrozenEstimator(KINDS), drawing, SplitConformal())
-    on_dask = DaskConformalClassifier.from_local(ordinary.fit(X, LABELS))
-    expected = ordinary.predict_set(X).to_numpy()
-    assert_array_equal(on_dask.predict_set(cut(X, (N // 3, N - N // 3))).compute(), expected)
+WRONG = {
+    "must be a rule of plcp.dask, got PLCP(): use DaskPLCP": {"threshold": PLCP()},
+    "DaskMondrian(groups=None) takes labels by hand": {"threshold": DaskMondrian()},
+    "alpha must lie in (0, 1), got 1.2": {"threshold": DaskSplitConformal(1.2)},
+    "is a score for classification": {"conformity": LabelProbability()},
+    "features names ['z'], but X has only": {"features": "z"},
+}
 
 
-@pytest.mark.parametrize(
-    ("model", "error"),
-    [
-        (
-            DaskConformalRegressor(TREE, threshold=PLCP()),
-            r"must be a rule of plcp\.dask, got PLCP\(\): use DaskPLCP",
-        ),
-        (
-            DaskConformalRegressor(TREE, threshold=DaskMondrian()),
-            r"DaskMondrian\(groups=None\) takes labels by hand",
-        ),
-        (
-            DaskConformalRegressor(TREE, threshold=DaskSplitConformal(1.2)),
-            "alpha must lie in",
-        ),
-        (DaskConformalRegressor(TREE, LabelProbability()), "is a score for classification"),
-        (DaskConformalClassifier(TREE), "ConformalClassifier needs a classifier"),
-        (
-            DaskConformalRegressor(NAMED, features="z"),
-            r"features names \['z'\], but X has only",
-        ),
-    ],
-)
-def test_wrong_combinations_are_refused(model, error):
-    with pytest.raises((TypeError, ValueError), match=error):
+@pytest.mark.parametrize("error", WRONG)
+def test_wrong_combinations_are_refused(error):
+    model = DaskConformalRegressor(NAMED, **WRONG[error])
+    with pytest.raises((TypeError, ValueError), match=re.escape(error)):
         model.fit(framed(X, (50, 70)), framed(Y, (50, 70)))
+    with pytest.raises(TypeError, match="ConformalClassifier needs a classifier"):
+        fit(DaskConformalClassifier(TREE), LABELS)
 
 
 def test_a_calibration_set_without_rows_is_refused():

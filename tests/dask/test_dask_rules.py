@@ -51,18 +51,6 @@ def table_of(n=60, n_parts=4):
     return table, dd.from_pandas(table, npartitions=n_parts)
 
 
-def test_a_frame_gives_a_named_series_and_names_to_the_rule(any_client):
-    table, lazy = table_of()
-    rule = DaskSplitConformal(client=any_client).fit(lazy[["a", "b"]], lazy["s"])
-    assert_array_equal(rule.feature_names_in_, ["a", "b"])
-    local = SplitConformal().fit(table[["a", "b"]], table["s"])
-    thresholds = rule.predict(lazy[["a", "b"]]).compute(scheduler=any_client or "threads")
-    expected = pd.Series(local.predict(table[["a", "b"]]), table.index, name="threshold")
-    pd.testing.assert_series_equal(thresholds, expected)
-    with pytest.raises(ValueError, match="feature names should match"):
-        rule.predict(lazy[["b", "a"]])
-
-
 def test_the_local_rule_is_the_ordinary_one():
     table, lazy = table_of()
     local = SplitConformal().fit(table[["a", "b"]], table["s"])
