@@ -243,6 +243,7 @@ def test_columns_may_be_cut_and_scores_cut_elsewhere(rule_on):
     X, y = rows(120)
     lazy = da.from_array(X, chunks=(50, 1)), da.from_array(y, chunks=33)
     assert_same(rule_on().fit(*lazy), rule_on().fit(X, y))
+    assert_same(rule_on().fit(lazy[0], y), rule_on().fit(X, y))  # scores in memory
 
 
 # --- all rules: bad input is refused, with the part named
