@@ -35,8 +35,8 @@ def memberships(rows: Rows, partition: Any) -> str:
     kind, graph = type(partition), rows.graph
     if kind is CrossFittedPartition:
         found = [
-            joined(graph, memberships(rows, part), owner, partition.n_groups_)
-            for part, owner in zip(partition.partitions_, partition._owners, strict=True)
+            joined(graph, memberships(rows, part), group_of, partition.n_groups_)
+            for part, group_of in zip(partition.partitions_, partition._owners, strict=True)
         ]
         total = graph.add("Sum", *found)
         return graph.add("Div", total, graph.constant(float(len(found))))
@@ -59,9 +59,9 @@ def memberships(rows: Rows, partition: Any) -> str:
     return joined(graph, raw, partition._group_of, partition.n_groups_)
 
 
-def joined(graph: Graph, table: str, owner: IntArray, n_groups: int) -> str:
+def joined(graph: Graph, table: str, group_of: IntArray, n_groups: int) -> str:
     """Memberships of merged groups: the sum of those that became one."""
-    return graph.line(table, np.eye(n_groups)[owner])
+    return graph.line(table, np.eye(n_groups)[group_of])
 
 
 def likeliest(graph: Graph, table: str) -> str:
@@ -302,8 +302,8 @@ def _soft_place(rows: Rows, rule: PLCP) -> _Place:
             rule, 'assignment="sample" draws groups by chance', 'fit with assignment="mode"'
         )
     raw = graph.once(partition, lambda: memberships(rows, partition))
-    owner = np.asarray(rule._merged)
-    merged = joined(graph, raw, owner, int(owner.max()) + 1)
+    group_of = np.asarray(rule._merged)
+    merged = joined(graph, raw, group_of, int(group_of.max()) + 1)
     regressor = graph.line(raw, partition.thresholds_)
     return _Place(raw, regressor, likeliest(graph, merged), rule._group_of, merged)
 

@@ -114,15 +114,15 @@ def merge_small(masses: FloatArray, alpha: float) -> IntArray:
     """
     needed = SAFETY * (np.ceil(1 / alpha) - 1)
     masses = masses.astype(float).copy()
-    owner = np.arange(len(masses))
+    joined = np.arange(len(masses))
     while len(masses) > 1 and masses.min() < needed:
         small = int(np.argmin(masses))
         left = small > 0 and (small == len(masses) - 1 or masses[small - 1] <= masses[small + 1])
         low = small - 1 if left else small
         masses[low] += masses[low + 1]
         masses = np.delete(masses, low + 1)
-        owner[owner > low] -= 1
-    return owner
+        joined[joined > low] -= 1
+    return joined
 
 
 def shrunken_corrections(grouped: "Grouped", alpha: float) -> FloatArray:
