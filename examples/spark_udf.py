@@ -63,7 +63,7 @@ spark = (
     .getOrCreate()
 )
 rows = spark.createDataFrame(new)
-threshold = threshold_udf(model.thresholds_[0])
+threshold = threshold_udf(model.tail_rules_[0])
 interval = interval_udf(model)
 answered = rows.withColumn("threshold", threshold("distance", "rain")).withColumn(
     "set", interval("rain", "distance")

@@ -71,7 +71,7 @@ def test_a_frozen_model_leaves_all_rows_to_calibrate(rng):
     X, y = regression(rng)
     fitted = LinearRegression().fit(X[:50], y[:50])
     model = ConformalRegressor(FrozenEstimator(fitted), threshold=Recorder()).fit(X, y)
-    [rule] = model.thresholds_
+    [rule] = model.tail_rules_
     assert_array_equal(rule.y_, np.abs(y - fitted.predict(X)))
     assert_array_equal(rule.X_, X)
     assert_array_equal(model.predict(X), fitted.predict(X))
@@ -83,7 +83,7 @@ def test_a_model_to_train_shares_the_rows(rng, share):
     model = ConformalRegressor(
         LinearRegression(), threshold=Recorder(), calibration_size=share, random_state=0
     ).fit(X, y)
-    [rule] = model.thresholds_
+    [rule] = model.tail_rules_
     assert len(rule.y_) == share * 300
     held = {tuple(row) for row in rule.X_}
     rest = np.array([tuple(row) not in held for row in X])
@@ -95,7 +95,7 @@ def test_a_model_to_train_shares_the_rows(rng, share):
 def test_the_split_keeps_the_shares_of_classes(rng):
     X, y = classes(rng)
     model = ConformalClassifier(LogisticRegression(), threshold=Recorder(), random_state=0)
-    [rule] = model.fit(X, y).thresholds_
+    [rule] = model.fit(X, y).tail_rules_
     kept = {tuple(row) for row in rule.X_}
     held = np.array([tuple(row) in kept for row in X])
     for label in np.unique(y):
@@ -131,20 +131,20 @@ def test_a_frozen_mean_and_scale_leave_all_rows_to_calibrate(rng):
     scale = DummyRegressor(strategy="constant", constant=2.0).fit(X[:50], y[:50])
     pair = MeanScalePair(FrozenEstimator(mean), FrozenEstimator(scale))
     model = ConformalRegressor(pair, NormalizedResidual(), Recorder()).fit(X, y)
-    assert_array_equal(model.thresholds_[0].y_, np.abs(y - mean.predict(X)) / 2)
+    assert_array_equal(model.tail_rules_[0].y_, np.abs(y - mean.predict(X)) / 2)
 
 
 def test_a_frozen_pipeline(rng):
     X, y = regression(rng)
     fitted = make_pipeline(StandardScaler(), LinearRegression()).fit(X[:50], y[:50])
     model = ConformalRegressor(FrozenEstimator(fitted), threshold=Recorder()).fit(X, y)
-    assert_array_equal(model.thresholds_[0].y_, np.abs(y - fitted.predict(X)))
+    assert_array_equal(model.tail_rules_[0].y_, np.abs(y - fitted.predict(X)))
 
 
 def test_classes_too_rare_for_both_sides_of_the_split(rng):
     X, y = rng.normal(size=(200, 2)), np.repeat(np.arange(20), 10)  # 10 rows held out, 20 classes
     model = ConformalClassifier(GaussianNB(), threshold=Recorder(0.5), calibration_size=0.05)
-    [rule] = model.set_params(random_state=0).fit(X, y).thresholds_
+    [rule] = model.set_params(random_state=0).fit(X, y).tail_rules_
     assert len(rule.y_) == 10
 
 
@@ -164,7 +164,7 @@ def test_classes_in_any_order(rng):
     X, y = classes(rng)
     model = ConformalClassifier(Backwards(), threshold=Recorder(), random_state=0).fit(X, y)
     other = ConformalClassifier(GaussianNB(), threshold=Recorder(), random_state=0).fit(X, y)
-    assert_array_equal(model.thresholds_[0].y_, other.thresholds_[0].y_)
+    assert_array_equal(model.tail_rules_[0].y_, other.tail_rules_[0].y_)
     assert_array_equal(model.predict_set(X).contains(y), other.predict_set(X).contains(y))
 
 
@@ -191,11 +191,11 @@ def test_seeds_of_the_user_are_kept(rng):
     X, y = regression(rng)
     rule = PLCP(OrderedPartition(LinearQuantile()), 2, random_state=7)
     model = ConformalRegressor(LinearRegression(), threshold=rule, random_state=0).fit(X, y)
-    assert model.thresholds_[0].random_state == 7
+    assert model.tail_rules_[0].random_state == 7
     assert rule.random_state == 7
     rule.set_params(random_state=None)
     model = ConformalRegressor(LinearRegression(), threshold=rule).fit(X, y)
-    assert model.thresholds_[0].random_state is None  # no seed, none handed on
+    assert model.tail_rules_[0].random_state is None  # no seed, none handed on
 
 
 # what is said to hold
@@ -254,17 +254,17 @@ def test_two_tails_have_a_rule_each_at_half_alpha(rng):
     X, y = regression(rng)
     frozen = FrozenEstimator(DummyRegressor().fit(X, y))
     model = ConformalRegressor(frozen, SignedResidual("both"), SplitConformal(alpha=0.2)).fit(X, y)
-    assert [rule.alpha for rule in model.thresholds_] == [0.1, 0.1]
+    assert [rule.alpha for rule in model.tail_rules_] == [0.1, 0.1]
     below, above = conformal_quantile(y.mean() - y, 0.1), conformal_quantile(y - y.mean(), 0.1)
     assert_allclose(model.predict_interval(X[:1]), [[y.mean() - below, y.mean() + above]])
-    with pytest.raises(ValueError, match=r"each tail has groups of its own: use thresholds_\[0\]"):
+    with pytest.raises(ValueError, match=r"each tail has groups of its own: use tail_rules_\[0\]"):
         model.groups(X)
 
 
 def test_sets_hold_what_scores_below_their_threshold(rng):
     X, y = regression(rng)
     model = ConformalRegressor(LinearRegression(), threshold=LINEAR, random_state=0).fit(X, y)
-    [rule] = model.thresholds_
+    [rule] = model.tail_rules_
     expected = np.abs(y - model.predict(X)) <= rule.predict(X)
     assert_array_equal(model.predict_set(X).contains(y), expected)
     assert_array_equal(model.groups(X), rule.groups(X))
@@ -278,7 +278,7 @@ def test_label_sets_hold_what_scores_below_their_threshold(rng, conformity):
     assert_array_equal(model.classes_, ["no", "perhaps", "yes"])
     sets = model.predict_set(X)
     scores = model.conformity_(model.predict_proba(X), np.searchsorted(model.classes_, y))
-    assert_array_equal(sets.contains(y), scores <= model.thresholds_[0].predict(X))
+    assert_array_equal(sets.contains(y), scores <= model.tail_rules_[0].predict(X))
     assert set().union(*sets.to_lists()) <= {"no", "perhaps", "yes"}
     assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
 
@@ -301,9 +301,9 @@ def test_weights_are_those_of_the_calibration_rows(rng):
     weights = rng.uniform(1, 2, 300)
     frozen = FrozenEstimator(LinearRegression().fit(X, y))
     model = ConformalRegressor(frozen, threshold=Recorder()).fit(X, y, sample_weight=weights)
-    assert_array_equal(model.thresholds_[0].weight_, weights)
+    assert_array_equal(model.tail_rules_[0].weight_, weights)
     model = ConformalRegressor(LinearRegression(), threshold=Recorder(), random_state=0)
-    [rule] = model.fit(X, y, weights).thresholds_
+    [rule] = model.fit(X, y, weights).tail_rules_
     row = {tuple(x): w for x, w in zip(X, weights, strict=True)}
     assert_array_equal(rule.weight_, [row[tuple(x)] for x in rule.X_])
 
@@ -331,7 +331,7 @@ def test_features_by_name_or_position(rng, kind, features, columns):
     table["polars"] = pl.DataFrame({"a": X[:, 0], "b": X[:, 1]})
     frozen = FrozenEstimator(LinearRegression().fit(table[kind], y))
     model = ConformalRegressor(frozen, threshold=Recorder(), features=features).fit(table[kind], y)
-    assert_array_equal(np.asarray(model.thresholds_[0].X_), X[:, columns])
+    assert_array_equal(np.asarray(model.tail_rules_[0].X_), X[:, columns])
     assert model.n_features_in_ == 2
     assert model.predict_set(table[kind]).size.shape == (300,)
 
@@ -353,7 +353,7 @@ def test_features_may_be_an_embedding(rng):
     rule = clone(LINEAR)
     model = ConformalRegressor(Reader(), threshold=rule, features=read, random_state=0)
     assert model.fit(texts, y).predict_interval(texts).shape == (300, 2)
-    assert model.thresholds_[0].n_features_in_ == 2
+    assert model.tail_rules_[0].n_features_in_ == 2
 
 
 def test_features_that_are_not_there(rng):
@@ -481,7 +481,7 @@ def test_lightgbm_classifier(rng):
     model = ConformalClassifier(trees, threshold=LINEAR, random_state=0).fit(frame, y)
     scores = 1 - model.predict_proba(frame)[np.arange(300), np.searchsorted(model.classes_, y)]
     covered = model.predict_set(frame).contains(y)
-    assert_array_equal(covered, scores <= model.thresholds_[0].predict(frame))
+    assert_array_equal(covered, scores <= model.tail_rules_[0].predict(frame))
 
 
 # bad input
@@ -535,7 +535,7 @@ def test_parameters_are_left_alone(rng):
     groups = np.column_stack([X[:, 0] > 0, X]).astype(float)
     model.fit(groups, y)
     assert not hasattr(rule, "thresholds_")
-    assert model.thresholds_[0].alpha == 0.3
+    assert model.tail_rules_[0].alpha == 0.3
     same = clone(model).fit(groups, y)
     assert_array_equal(same.predict_interval(groups), model.predict_interval(groups))
 
@@ -571,7 +571,7 @@ def test_sets_of_a_pipeline(rng, container):
     around = ConformalRegressor(make_pipeline(StandardScaler(), Ridge()), threshold=rule)
     lower, upper = around.fit(X, y).predict_set(X).to_numpy().T
     assert_allclose((lower + upper) / 2, around.predict(X))
-    assert [*around.thresholds_[0].feature_names_in_] == ["a", "b"]  # X as it was given
+    assert [*around.tail_rules_[0].feature_names_in_] == ["a", "b"]  # X as it was given
     pipeline = make_pipeline(StandardScaler(), ConformalRegressor(Ridge(), threshold=rule))
     pipeline.set_output(transform=container).fit(X, y)
     sets = pipeline[-1].predict_set(pipeline[:-1].transform(X))
@@ -585,7 +585,7 @@ def test_sets_of_a_pipeline(rng, container):
 
 def halves(model, X):
     """Which rows calibrated, and which trained, by what Recorder kept."""
-    held = {tuple(row) for row in model.thresholds_[0].X_}
+    held = {tuple(row) for row in model.tail_rules_[0].X_}
     held = np.array([tuple(row) in held for row in X])
     return held, ~held
 
@@ -614,7 +614,7 @@ def test_weights_train_the_model_and_calibrate(rng, name):
     model = ConformalRegressor(estimator, threshold=Recorder(), random_state=0, **params)
     model.fit(X, y, sample_weight=weights)
     held, rest = halves(model, X)
-    assert_array_equal(np.sort(model.thresholds_[0].weight_), np.sort(weights[held]))
+    assert_array_equal(np.sort(model.tail_rules_[0].weight_), np.sort(weights[held]))
     if name == "plain":
         oracle = Ridge().fit(X[rest], y[rest], sample_weight=weights[rest])
         assert_allclose(model.predict(X), oracle.predict(X))
@@ -629,7 +629,7 @@ def test_a_row_twice_is_a_row_of_weight_two(rng):
     copied = ConformalRegressor(LinearRegression(), threshold=Recorder(), random_state=0)
     copied.fit(X[origin], y[origin])
     held, rest = halves(copied, X)
-    assert len(copied.thresholds_[0].y_) == weights[held].sum()
+    assert len(copied.tail_rules_[0].y_) == weights[held].sum()
     model = LinearRegression().fit(X[rest], y[rest], sample_weight=weights[rest])
     weighted = ConformalRegressor(FrozenEstimator(model), threshold=SplitConformal())
     weighted.fit(X[held], y[held], sample_weight=weights[held])
@@ -654,7 +654,7 @@ def test_every_class_is_trained_on(rng):
     y = np.repeat([0, 1, 2, 3], [60, 40, 2, 1])
     for k in range(20):
         model = ConformalClassifier(GaussianNB(), threshold=Recorder(), random_state=k)
-        [rule] = model.fit(X, y).thresholds_
+        [rule] = model.fit(X, y).tail_rules_
         assert_array_equal(model.classes_, [0, 1, 2, 3])
         assert len(rule.y_) == 31
 
@@ -732,8 +732,8 @@ def test_alpha_reaches_the_rule(rng):
     X, y = regression(rng)
     for rule in (None, SplitConformal(), SplitConformal(0.2)):
         model = ConformalRegressor(LinearRegression(), threshold=rule, alpha=0.2, random_state=0)
-        assert [tail.alpha for tail in model.fit(X, y).thresholds_] == [0.2]
-        tails = model.set_params(conformity=SignedResidual("both")).fit(X, y).thresholds_
+        assert [tail.alpha for tail in model.fit(X, y).tail_rules_] == [0.2]
+        tails = model.set_params(conformity=SignedResidual("both")).fit(X, y).tail_rules_
         assert [tail.alpha for tail in tails] == [0.1, 0.1]
         assert rule is None or rule.alpha in (0.1, 0.2)  # the user's own is not touched
 
@@ -741,7 +741,7 @@ def test_alpha_reaches_the_rule(rng):
 def test_a_rule_may_state_a_level_of_its_own(rng):
     X, y = regression(rng)
     model = ConformalRegressor(LinearRegression(), threshold=SplitConformal(0.3))
-    assert model.fit(X, y).thresholds_[0].alpha == 0.3
+    assert model.fit(X, y).tail_rules_[0].alpha == 0.3
     with pytest.raises(ValueError, match=r"alpha is 0.2 for the sets, but 0.3 in threshold=Split"):
         model.set_params(alpha=0.2).fit(X, y)
     with pytest.raises(ValueError, match=r"alpha is \[0.3\] for the sets, but 0.3"):
@@ -770,7 +770,7 @@ def test_a_search_over_alpha(rng):
 
     search = GridSearchCV(model, {"alpha": [0.05, 0.4, 0.1]}, scoring=length, cv=2).fit(X, y)
     assert search.best_params_ == {"alpha": 0.4}
-    assert search.best_estimator_.thresholds_[0].alpha == 0.4
+    assert search.best_estimator_.tail_rules_[0].alpha == 0.4
 
 
 def test_two_tails_warn_of_an_alpha_that_either_half_would_not(rng):

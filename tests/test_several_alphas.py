@@ -214,7 +214,7 @@ def test_examined_rows_have_alphas_last(rng):
 def test_groups_that_all_alphas_share(rng):
     X, y = rows(rng)
     shared = regressor(X, y, "plcp, shared")
-    assert_array_equal(shared.groups(X), shared.thresholds_[0].groups(X))
+    assert_array_equal(shared.groups(X), shared.tail_rules_[0].groups(X))
     assert [*shared.members(X)] == ["learned group 0", "learned group 1"]
     with pytest.raises(ValueError, match="result of its own"):
         regressor(X, y, "plcp").groups(X)
@@ -226,7 +226,7 @@ def test_a_model_at_one_alpha_is_that_fitted_there(rng, name, conformity):
     X, y = rows(rng)
     model = regressor(X, y, name, conformity)
     for i, alpha in enumerate(ALPHAS):
-        one, rules = model.at(alpha), [tail.rules_[i] for tail in model.thresholds_]
+        one, rules = model.at(alpha), [tail.rules_[i] for tail in model.tail_rules_]
         assert one.at(alpha) is one
         assert one.threshold.alpha == alpha
         thresholds = np.stack([rule.predict(X) for rule in rules], axis=1)
@@ -250,7 +250,7 @@ def test_an_alpha_that_was_not_fitted_is_refused(rng, alpha):
     X, y = rows(rng)
     model = regressor(X, y, "split")
     message = r"no fit at alpha = .*, only at \[0.1, 0.4, 0.2\]: choose one of these"
-    for fitted in (model, model.thresholds_[0]):
+    for fitted in (model, model.tail_rules_[0]):
         with pytest.raises(ValueError, match=message):
             fitted.at(alpha)
     with pytest.raises(ValueError, match=r"only at \[0.4\]"):
@@ -345,7 +345,7 @@ USES = {
 @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
 def test_what_needs_one_alpha_refuses_several(pair, use):
     X, y = pair
-    for model in (two_alphas(pair), two_alphas(pair).thresholds_[0]):
+    for model in (two_alphas(pair), two_alphas(pair).tail_rules_[0]):
         with pytest.raises(ValueError, match=ONE_AT_A_TIME):
             use(model, X, np.abs(y))
 
@@ -354,7 +354,7 @@ def test_what_needs_one_alpha_refuses_several(pair, use):
 def test_what_needs_one_alpha_takes_a_model_at_one(pair, use):
     X, y = pair
     model = two_alphas(pair)
-    for one in (model.at(0.1), model.thresholds_[0].at(0.1)):
+    for one in (model.at(0.1), model.tail_rules_[0].at(0.1)):
         USES[use](one, X, np.abs(y))
 
 
@@ -366,7 +366,7 @@ def test_two_tails_of_several_alphas_are_refused(pair, use):
 
 def test_each_alpha_has_a_certificate_and_an_explanation(pair):
     X, y = pair
-    rule = two_alphas(pair).thresholds_[0]
+    rule = two_alphas(pair).tail_rules_[0]
     for alpha in TWO:
         each = rule.at(alpha)
         assert certify(each, X, np.abs(y)).alpha == alpha
@@ -375,7 +375,7 @@ def test_each_alpha_has_a_certificate_and_an_explanation(pair):
 
 def test_columns_of_spark_have_one_alpha(pair):
     with pytest.raises(ValueError, match=ONE_AT_A_TIME):
-        threshold_udf(two_alphas(pair).thresholds_[0])
+        threshold_udf(two_alphas(pair).tail_rules_[0])
     with pytest.raises(ValueError, match=ONE_AT_A_TIME):
         interval_udf(two_alphas(pair))
 

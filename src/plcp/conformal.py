@@ -219,14 +219,14 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
 
     def _set_rules(self, rules: list[ThresholdRule], alpha: Any) -> None:
         """Store one fitted rule per tail, and the guarantee of the sets."""
-        self.thresholds_ = rules
+        self.tail_rules_ = rules
         if not is_several(alpha):
             self.guarantee_ = self._guarantee(rules, alpha)
             return
-        self._levels = check_alphas(alpha)
-        each = zip(self._levels, zip(*(rule.rules_ for rule in rules), strict=True), strict=True)
+        self._alphas = check_alphas(alpha)
+        each = zip(self._alphas, zip(*(rule.rules_ for rule in rules), strict=True), strict=True)
         sentences = [self._guarantee(tails, one) for one, tails in each]
-        self.guarantee_ = guarantee_of_alphas(self._levels, sentences)
+        self.guarantee_ = guarantee_of_alphas(self._alphas, sentences)
 
     def _guarantee(self, rules: Iterable[ThresholdRule], alpha: float) -> str:
         sentences = [rule.guarantee_ for rule in rules]
@@ -240,13 +240,13 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         """
         check_is_fitted(self)
         place = check_listed(alphas_of(self), alpha)
-        if not has_alphas(self.thresholds_[0]):
+        if not has_alphas(self.tail_rules_[0]):
             return self
         one = copy(self)
         one.alpha = alpha
         if self.threshold is not None:
             one.threshold = clone(self.threshold).set_params(alpha=alpha)
-        one._set_rules([rule.rules_[place] for rule in self.thresholds_], alpha)
+        one._set_rules([rule.rules_[place] for rule in self.tail_rules_], alpha)
         return one
 
     def examine(self, X: Any, y: ArrayLike) -> Examined:
@@ -261,7 +261,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
     def members(self, X: Any) -> Members:
         """Return the rows of each group that a rule learned or was given, by name."""
         rows = self._select(self._check_rows(X))
-        tails = [rule.members(rows) for rule in self.thresholds_]
+        tails = [rule.members(rows) for rule in self.tail_rules_]
         if len(tails) == 1:
             return tails[0]
         return {
@@ -273,16 +273,16 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
     def groups(self, X: Any) -> IntArray:
         """Return the learned group of each row, for a rule that learns groups."""
         check_is_fitted(self)
-        if len(self.thresholds_) > 1:
+        if len(self.tail_rules_) > 1:
             raise ValueError(
-                "each tail has groups of its own: use thresholds_[0].groups or "
-                "thresholds_[1].groups"
+                "each tail has groups of its own: use tail_rules_[0].groups or "
+                "tail_rules_[1].groups"
             )
-        rule = self.thresholds_[0]
+        rule = self.tail_rules_[0]
         if not isinstance(rule, PLCP):
             raise ValueError(
                 f"{type(rule).__name__} learns no groups; those given to a rule by the user are "
-                "in thresholds_[0].groups_"
+                "in tail_rules_[0].groups_"
             )
         return rule.groups(self._select(self._check_rows(X)))
 
@@ -312,7 +312,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         """Return what the sets of new rows are made of."""
         X = self._check_rows(X)
         prediction, rows = self._predictions(X), self._select(X)
-        thresholds = np.stack([rule.predict(rows) for rule in self.thresholds_], axis=1)
+        thresholds = np.stack([rule.predict(rows) for rule in self.tail_rules_], axis=1)
         return _Inputs(self.conformity_.on_rows(X), prediction, thresholds)
 
     def _sets(self, inputs: _Inputs) -> Any:
@@ -321,7 +321,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
             return self._invert(inputs)
         each = np.moveaxis(inputs.thresholds, -1, 0)
         sets = [self._invert(inputs._replace(thresholds=column)) for column in each]
-        return NestedSets(self._levels, sets)
+        return NestedSets(self._alphas, sets)
 
     def _predict_set(self, X: Any) -> Any:
         """Return the set of each row, with the index of X where it has one."""
@@ -348,7 +348,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         check_rows(X)
         X = in_order(self, X)
         if self.features is None and is_frame(X):  # before the model, which may not name columns
-            validate_data(self.thresholds_[0], X, reset=False, skip_check_array=True)
+            validate_data(self.tail_rules_[0], X, reset=False, skip_check_array=True)
         return X
 
     def _select(self, X: Any) -> Any:
@@ -416,7 +416,7 @@ class ConformalRegressor(RegressorMixin, Conformal):
     Attributes
     ----------
     estimator_, conformity_ : the fitted model and score
-    thresholds_ : list of fitted rules, one per tail
+    tail_rules_ : list of fitted rules, one per tail
     guarantee_ : str
         What holds, and when.
 
@@ -508,7 +508,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     ----------
     classes_ : ndarray
         Labels the model was trained on.
-    estimator_, conformity_, thresholds_, guarantee_ :
+    estimator_, conformity_, tail_rules_, guarantee_ :
         As in ``ConformalRegressor``.
 
     Notes
@@ -609,7 +609,7 @@ def rules_of_tails(rule: Any, n: int) -> list[Any]:
 
 def alphas_of(model: Conformal) -> list[float]:
     """Return the alphas a conformal estimator was fitted at: the sums of its tails' shares."""
-    shares = zip(*(check_alphas(rule.alpha) for rule in model.thresholds_), strict=True)
+    shares = zip(*(check_alphas(rule.alpha) for rule in model.tail_rules_), strict=True)
     return [sum(of_tails) for of_tails in shares]
 
 
@@ -659,7 +659,7 @@ def columns_source(model: Conformal) -> Any:
 
     The model itself may have been trained on arrays without names.
     """
-    return model.thresholds_[0] if model.features is None else model
+    return model.tail_rules_[0] if model.features is None else model
 
 
 def is_frozen(estimator: Any) -> bool:
@@ -676,7 +676,7 @@ def is_frozen(estimator: Any) -> bool:
 
 def check_one_alpha(estimator: Any) -> None:
     """Raise for a rule or model fitted at several alphas, where one set per row is needed."""
-    rule = estimator.thresholds_[0] if isinstance(estimator, Conformal) else estimator
+    rule = estimator.tail_rules_[0] if isinstance(estimator, Conformal) else estimator
     if has_alphas(rule):
         alphas = check_alphas(rule.alpha) if rule is estimator else alphas_of(estimator)
         raise ValueError(
@@ -785,7 +785,7 @@ def set_guarantee(tails: Sequence[str], alpha: float, learned: str | None) -> st
 def _union(tails: Sequence[str], alpha: float) -> str:
     k, target, each = len(tails), f"{1 - alpha:g}", f"{1 - alpha / len(tails):g}"
     where = (
-        "Each tail has thresholds and groups of its own: thresholds_[i].guarantee_ says what holds "
+        "Each tail has thresholds and groups of its own: tail_rules_[i].guarantee_ says what holds "
         "there."
     )
     if all(EXACT in tail or tail.startswith(EVERY_OUTCOME) for tail in tails):

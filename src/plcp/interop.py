@@ -25,7 +25,7 @@ def check_grouped(rule: Any) -> Any:
     if isinstance(rule, Conformal):
         raise TypeError(
             f"groups are those of a threshold rule, got {type(rule).__name__}: give its rule, "
-            "thresholds_[0], and rows after features= has been applied"
+            "tail_rules_[0], and rows after features= has been applied"
         )
     if not isinstance(rule, ThresholdRule):
         raise TypeError(

@@ -50,7 +50,7 @@ def threshold_udf(rule: Any, columns: Sequence[str] | None = None) -> Callable[.
     if isinstance(rule, Conformal):
         raise TypeError(
             f"threshold_udf takes a threshold rule, got a {type(rule).__name__}: "
-            "use interval_udf or set_udf, or one of its thresholds_"
+            "use interval_udf or set_udf, or one of its tail_rules_"
         )
     return _udf(rule, columns, "double", _thresholds)
 

@@ -187,7 +187,7 @@ def test_label_sets_of_frames_have_a_column_per_class():
 def test_groups_are_learned_by_default():
     rows, labels = drawn(1500, seed=2)
     model = DaskConformalRegressor(TREE).fit(cut(rows, (500, 1000)), cut(labels, (500, 1000)))
-    assert isinstance(model.thresholds_[0], PLCP)
+    assert isinstance(model.tail_rules_[0], PLCP)
     found = model.predict_interval(cut(X, (70, 50))).compute()
     assert_array_equal(found, model.to_local().predict_interval(X))
     assert len(set(np.diff(found)[:, 0].tolist())) > 1
@@ -219,7 +219,7 @@ def test_the_rule_is_given_the_chosen_features(name, as_frames, client):
     model = DaskConformalRegressor(tree, None, DaskMondrian(groups, 0.3), **options)
     model.fit(on_dask(X, (0, 50, 70)), on_dask(Y, (0, 50, 70)))
     assert_array_equal(model.to_local().predict_interval(here), wanted)
-    rule = model.thresholds_[0]
+    rule = model.tail_rules_[0]
     assert rule.n_features_in_ == 1
     assert hasattr(rule, "feature_names_in_") == (as_frames and name != "array")
 
@@ -372,5 +372,5 @@ def test_a_clone_shares_the_trained_model_and_the_client(client):
     assert sent.client is None
     assert_array_equal(sent.predict_interval(X), twin.predict_interval(X))
     fit(twin.set_params(threshold__alpha=0.4))  # of two tails
-    assert [rule.alpha for rule in twin.thresholds_] == [0.2, 0.2]
+    assert [rule.alpha for rule in twin.tail_rules_] == [0.2, 0.2]
     assert twin.to_local().threshold.alpha == 0.4

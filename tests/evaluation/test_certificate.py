@@ -241,10 +241,10 @@ def test_two_tails(rng):
     all_rows, *groups = certificate.groups
     assert [group.group for group in groups] == [
         f"tail {tail}, learned group {i}"
-        for tail, rule in enumerate(model.thresholds_, start=1)
+        for tail, rule in enumerate(model.tail_rules_, start=1)
         for i in range(rule.n_groups_)
     ]
-    own = [tail.groups(X[1500:]) for tail in model.thresholds_]
+    own = [tail.groups(X[1500:]) for tail in model.tail_rules_]
     assert (own[0] != own[1]).any()
     assert [group.n for group in groups] == [*np.bincount(own[0]), *np.bincount(own[1])]
     assert all_rows.hits == model.predict_set(X[1500:]).contains(noise[1500:]).sum()

@@ -168,10 +168,10 @@ def test_what_is_no_rule_is_refused_at_once(adapter, model):
     with pytest.raises(TypeError, match=r"got LinearRegression\(\): give one, such as PLCP"):
         adapter(model)
     conformal = ConformalRegressor(model, threshold=Mondrian(lambda X: X[:, 0] > 0, ALPHA))
-    with pytest.raises(TypeError, match=r"got ConformalRegressor: give its rule, thresholds_\[0\]"):
+    with pytest.raises(TypeError, match=r"got ConformalRegressor: give its rule, tail_rules_\[0\]"):
         adapter(conformal.fit(*rows(1)))
     X = rows(3)[0]
-    assert len(adapter(conformal.thresholds_[0])(X)) == len(X)
+    assert len(adapter(conformal.tail_rules_[0])(X)) == len(X)
 
 
 @pytest.mark.parametrize("adapter", [as_feature_map, bins])

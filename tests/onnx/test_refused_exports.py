@@ -115,9 +115,9 @@ def test_sets_of_labels_are_refused_with_the_remedy():
     model = ConformalClassifier(
         LogisticRegression(max_iter=1000), threshold=SplitConformal(), random_state=0
     ).fit(X, y)
-    with pytest.raises(NotExportableError, match=r"model\.thresholds_\[0\]"):
+    with pytest.raises(NotExportableError, match=r"model\.tail_rules_\[0\]"):
         export(model)
-    assert export(model.thresholds_[0]).graph.output[0].name == "threshold"
+    assert export(model.tail_rules_[0]).graph.output[0].name == "threshold"
 
 
 def test_a_score_of_the_user_is_refused(pairs):

@@ -74,7 +74,7 @@ def assert_intervals(model, X, **given):
     served = Served(model)
     found = served(X, **given)
     expected = model.predict_set(X)
-    thresholds = np.column_stack([rule.predict(X) for rule in model.thresholds_])
+    thresholds = np.column_stack([rule.predict(X) for rule in model.tail_rules_])
     size = np.abs(model.predict(X)) + np.abs(thresholds).max(axis=1)
     for name in ("lower", "upper"):
         ends = getattr(expected, name)
@@ -116,7 +116,7 @@ def test_ends_differ_from_those_of_python_by_two_roundings_at_most(rng):
     model.fit(X, y)
     prediction = model.predict(X)
     found, expected = Served(model)(X, prediction=prediction), model.predict_set(X)
-    threshold = model.thresholds_[0].threshold_
+    threshold = model.tail_rules_[0].threshold_
     np.testing.assert_array_equal(found["threshold"], threshold)
     # the graph has p + t, Python may have p + nextafter(t): a step of t and one of the sum
     step = 2 * np.spacing(np.abs(prediction) + threshold)
@@ -136,7 +136,7 @@ def test_a_rule_may_be_shown_some_columns_only(features, rng):
     ).fit(X, y)
     rows = X[:, np.atleast_1d(features)]
     found = Served(model)(X)
-    np.testing.assert_allclose(found["threshold"], model.thresholds_[0].predict(rows), rtol=CLOSE)
+    np.testing.assert_allclose(found["threshold"], model.tail_rules_[0].predict(rows), rtol=CLOSE)
     np.testing.assert_allclose(found["prediction"], model.predict(X), rtol=CLOSE, atol=CLOSE)
 
 
@@ -150,7 +150,7 @@ def test_columns_are_named_beside_text_and_the_model_stays_outside(rng):
     served = Served(model)
     found = served(frame, prediction=model.predict(frame))
     assert {*served.inputs} == {"kind", "a", "prediction"}
-    rule = model.thresholds_[0]
+    rule = model.tail_rules_[0]
     np.testing.assert_allclose(found["threshold"], rule.predict(frame[["kind", "a"]]), rtol=CLOSE)
 
 

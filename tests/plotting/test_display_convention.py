@@ -148,7 +148,7 @@ def test_what_is_refused_is_said_with_its_remedy(models, people):
             "two methods, got .'PLCP'.*CoverageDisplay",
         ),
         (
-            lambda: ComparisonDisplay.from_estimator(plcp, X, y, before=split.thresholds_[0]),
+            lambda: ComparisonDisplay.from_estimator(plcp, X, y, before=split.tail_rules_[0]),
             "SplitConformal and ConformalRegressor do not take the same y",
         ),
         (lambda: ThresholdDisplay.from_estimator(plcp, X, "aeg"), "did you mean 'age'"),

@@ -95,7 +95,7 @@ def test_steps_of_the_choice_are_no_steps_of_the_descent():
 
 
 def test_a_conformal_estimator_shows_its_rule(models):
-    inner = HistoryDisplay.from_estimator(models["PLCP"].thresholds_[0])
+    inner = HistoryDisplay.from_estimator(models["PLCP"].tail_rules_[0])
     assert HistoryDisplay.from_estimator(models["PLCP"]).members == inner.members
 
 
@@ -139,6 +139,6 @@ def test_two_tails_have_two_histories(people):
     rule = PLCP(n_groups=2, cv=2, random_state=0)
     line = FrozenEstimator(LinearRegression().fit(X, y))
     model = ConformalRegressor(line, SignedResidual(), rule).fit(X, y)
-    with pytest.raises(ValueError, match=r"thresholds_\[0\]"):
+    with pytest.raises(ValueError, match=r"tail_rules_\[0\]"):
         HistoryDisplay.from_estimator(model)
-    HistoryDisplay.from_estimator(model.thresholds_[1])
+    HistoryDisplay.from_estimator(model.tail_rules_[1])

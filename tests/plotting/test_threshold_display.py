@@ -177,7 +177,7 @@ def test_thresholds_are_those_of_the_estimator(models, people):
     model = models["PLCP"]
     display = ThresholdDisplay.from_estimator(model, X, "age")
     np.testing.assert_allclose(display.thresholds, model.predict_set(X).size / 2)
-    rule = ThresholdDisplay.from_estimator(model.thresholds_[0], X, "age")
+    rule = ThresholdDisplay.from_estimator(model.tail_rules_[0], X, "age")
     assert_array_equal(rule.thresholds, display.thresholds)
 
 

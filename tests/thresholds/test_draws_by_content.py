@@ -137,7 +137,7 @@ def test_a_calibration_row_and_an_equal_new_one_draw_apart(rng):
     y = rng.choice(3, p=[0.5, 0.3, 0.2], size=500)
     score = CumulativeProbability("random", random_state=0)
     model = ConformalClassifier(FrozenEstimator(Fixed()), score, SplitConformal()).fit(X, y)
-    calibrated = model.thresholds_[0].threshold_
+    calibrated = model.tail_rules_[0].threshold_
     new = model.examine(X, y).scores[:, 0]
     once = model.conformity_(Fixed().predict_proba(X), y)
     assert calibrated in once

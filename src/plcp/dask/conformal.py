@@ -129,7 +129,7 @@ class DaskConformal(Connected):
         fitted = [tail.fit(rows, column) for tail, column in zip(tails, columns, strict=True)]
         model._set_rules([tail.to_local() for tail in fitted], rule.alpha)
         model.alpha = rule.alpha
-        model.threshold = clone(model.thresholds_[0]).set_params(alpha=rule.alpha)
+        model.threshold = clone(model.tail_rules_[0]).set_params(alpha=rule.alpha)
         return self._store(model)
 
     @classmethod
@@ -198,7 +198,7 @@ class DaskConformal(Connected):
 
     def _store(self, model: Conformal) -> Self:
         self.model_ = model
-        for name in ("estimator_", "conformity_", "thresholds_", "guarantee_"):
+        for name in ("estimator_", "conformity_", "tail_rules_", "guarantee_"):
             setattr(self, name, getattr(model, name))
         return self
 
@@ -236,7 +236,7 @@ class DaskConformalRegressor(DaskConformal):
 
     Attributes
     ----------
-    estimator_, conformity_, thresholds_, guarantee_ :
+    estimator_, conformity_, tail_rules_, guarantee_ :
         As in ``ConformalRegressor``; the rules are ordinary ones.
 
     Examples
@@ -279,7 +279,7 @@ class DaskConformalClassifier(DaskConformal):
     ----------
     classes_ : ndarray
         Labels of the model.
-    estimator_, conformity_, thresholds_, guarantee_ :
+    estimator_, conformity_, tail_rules_, guarantee_ :
         As in ``ConformalClassifier``; the rules are ordinary ones.
 
     Examples

@@ -296,13 +296,13 @@ def _is_single(scores: FloatArray) -> NDArray[np.bool_]:
 def alpha_of(rule: Any) -> float:
     """Miscoverage rate of the sets, which is shared out among tails."""
     check_one_alpha(rule)
-    tails = rule.thresholds_ if isinstance(rule, Conformal) else [rule]
+    tails = rule.tail_rules_ if isinstance(rule, Conformal) else [rule]
     return float(sum(tail.alpha for tail in tails))
 
 
 def draws(rule: Any) -> bool:
     """Whether a rule's sets depend on random draws."""
-    parts = [rule.conformity_, *rule.thresholds_] if isinstance(rule, Conformal) else [rule]
+    parts = [rule.conformity_, *rule.tail_rules_] if isinstance(rule, Conformal) else [rule]
     return any(part.draws for part in parts)
 
 

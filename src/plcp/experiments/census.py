@@ -538,7 +538,7 @@ def run(settings: Settings, seed: int, data_dir: Path | None) -> dict[str, Any]:
     models = conformal_models(settings, rule_state, train, linear)
     with one_thread(rule_state):
         sets = {name: _sets(model, calibration, test) for name, model in models.items()}
-    learned = models[PUBLISHED].thresholds_[0].group_sizes_
+    learned = models[PUBLISHED].tail_rules_[0].group_sizes_
     return {
         "groups": {name: int(rows.sum()) for name, rows in groups.items()},
         "methods": judged(sets, train, test, groups),

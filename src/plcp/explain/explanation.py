@@ -405,7 +405,7 @@ def _places(labels: IntArray, numbers: IntArray) -> IntArray:
 
 
 def _thresholds(rule: Any) -> FloatArray:
-    learned = rule.thresholds_[0] if isinstance(rule, Conformal) else rule
+    learned = rule.tail_rules_[0] if isinstance(rule, Conformal) else rule
     return np.asarray(learned.thresholds_)
 
 

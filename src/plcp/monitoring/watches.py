@@ -53,12 +53,12 @@ def watches_of(model: Any) -> list[Watch]:
         return _watches_of_rule(model)
     score = model.conformity_
     exact = score.learned is None and not score.draws
-    one = len(model.thresholds_) == 1
+    one = len(model.tail_rules_) == 1
     return [
         watch._replace(
             title=watch.title if one else f"tail {i}, {watch.title}", exact=watch.exact and exact
         )
-        for i, rule in enumerate(model.thresholds_, start=1)
+        for i, rule in enumerate(model.tail_rules_, start=1)
         for watch in _watches_of_rule(rule)
     ]
 
@@ -76,7 +76,7 @@ def misses_of(model: Any, X: Any, y: ArrayLike, rule_groups: ArrayLike | None) -
                 f"{type(model).__name__} finds groups in X"
             )
         scores, rows = model._scored(X, y)
-        tails = zip(model.thresholds_, scores.T, strict=True)
+        tails = zip(model.tail_rules_, scores.T, strict=True)
         return [found for rule, column in tails for found in _misses_of_rule(rule, rows, column)]
     if rule_groups is not None and "groups" not in signature(model.predict).parameters:
         raise ValueError(

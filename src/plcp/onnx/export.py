@@ -127,7 +127,7 @@ def export(model: Any, path: str | Path | None = None) -> ModelProto:
     graph = Graph()
     if isinstance(model, ConformalRegressor):
         _add_model(graph, model)
-        description = describe(graph, model, model.thresholds_, columns_source(model))
+        description = describe(graph, model, model.tail_rules_, columns_source(model))
     else:
         _give(graph, [answers(inputs_of(graph, model, model), model)])
         description = describe(graph, model, [model], model)
@@ -140,7 +140,7 @@ def export(model: Any, path: str | Path | None = None) -> ModelProto:
 
 def _add_model(graph: Graph, model: ConformalRegressor) -> None:
     """Add the model, the rule of each tail, and the ends of intervals."""
-    score, rules, shown = model.conformity_, model.thresholds_, columns_source(model)
+    score, rules, shown = model.conformity_, model.tail_rules_, columns_source(model)
     check_score(score)
     kept = _kept(model)
     rows = inputs_of(graph, shown, rules[0], kept)
@@ -165,7 +165,7 @@ def _kept(model: ConformalRegressor) -> list[int] | None:
         raise refused(
             "features",
             "a function of X has no graph",
-            "name columns, or export the rule, model.thresholds_[0], and give it features(X)",
+            "name columns, or export the rule, model.tail_rules_[0], and give it features(X)",
         )
     given = [model.features] if isinstance(model.features, str | int) else list(model.features)
     return [place_of(model, column) for column in given]
@@ -204,7 +204,7 @@ def _unknown(model: Any) -> ValueError:
         return refused(
             model,
             "sets of labels have no graph here",
-            "export its rule, model.thresholds_[0], and compare scores with thresholds",
+            "export its rule, model.tail_rules_[0], and compare scores with thresholds",
         )
     local = hasattr(model, "to_local")
     return refused(

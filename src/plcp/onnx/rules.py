@@ -148,7 +148,7 @@ def check_score(score: Any) -> None:
         raise refused(
             score,
             "its inverse is not known here",
-            "export the rule, model.thresholds_[0], and invert the score where you serve it",
+            "export the rule, model.tail_rules_[0], and invert the score where you serve it",
         )
 
 

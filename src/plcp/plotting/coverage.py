@@ -65,7 +65,7 @@ def name_of(estimator: Any) -> str:
     >>> name_of(PLCP()), name_of(SplitConformal())
     ('PLCP', 'Split')
     """
-    rule = estimator.thresholds_[0] if hasattr(estimator, "conformity_") else estimator
+    rule = estimator.tail_rules_[0] if hasattr(estimator, "conformity_") else estimator
     return "Split" if type(rule).__name__ == "SplitConformal" else type(rule).__name__
 
 

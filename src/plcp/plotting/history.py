@@ -151,10 +151,10 @@ def history_of(estimator: Any) -> list[dict[str, Any]]:
         raise TypeError(f"a fitted estimator has a history, got {estimator!r}: give one")
     check_is_fitted(estimator)
     check_one_alpha(estimator)
-    tails = estimator.thresholds_ if hasattr(estimator, "conformity_") else [estimator]
+    tails = estimator.tail_rules_ if hasattr(estimator, "conformity_") else [estimator]
     if len(tails) > 1:
         raise ValueError(
-            "each tail has a history of its own: draw thresholds_[0] or thresholds_[1]"
+            "each tail has a history of its own: draw tail_rules_[0] or tail_rules_[1]"
         )
     if not hasattr(tails[0], "history_"):
         raise ValueError(

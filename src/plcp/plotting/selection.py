@@ -64,7 +64,7 @@ class SelectionDisplay(Display):
         """
         history = history_of(estimator)
         if not any("n_groups" in step for step in history):
-            rule = estimator.thresholds_[0] if hasattr(estimator, "conformity_") else estimator
+            rule = estimator.tail_rules_[0] if hasattr(estimator, "conformity_") else estimator
             raise ValueError(f"{_how_chosen(rule)}: {REMEDY}")
         return cls.from_predictions(history, ax=ax, **styles)
 

@@ -387,11 +387,11 @@ class ThresholdDisplay(Display):
 def _thresholds(estimator: Any, X: Any) -> FloatArray:
     if not isinstance(estimator, Conformal):
         return estimator.predict(X)
-    if len(estimator.thresholds_) > 1:
+    if len(estimator.tail_rules_) > 1:
         raise ValueError(
-            "each tail has thresholds of its own: draw thresholds_[0] or thresholds_[1]"
+            "each tail has thresholds of its own: draw tail_rules_[0] or tail_rules_[1]"
         )
-    return estimator.thresholds_[0].predict(estimator._select(X))
+    return estimator.tail_rules_[0].predict(estimator._select(X))
 
 
 def _name_ticks(set_ticks: Any, cells: Cells, letters: int, **turned: Any) -> None:

@@ -332,7 +332,7 @@ def _check_description(manifest: Mapping[str, Any], model: Any) -> None:
 
 def _rule(model: Any) -> Any:
     """Return the rule of a model that has one, else the model."""
-    tails = getattr(model, "thresholds_", None)
+    tails = getattr(model, "tail_rules_", None)
     if isinstance(tails, list) and tails:
         return tails[0]
     return getattr(model, "rule", model)

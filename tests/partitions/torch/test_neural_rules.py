@@ -271,7 +271,7 @@ def test_a_network_of_skorch_as_the_model(rng, threshold):
     assert_array_equal(model.predict_proba(X), net.predict_proba(X))
     fresh, labels = task(2000)
     sets = model.predict_set(fresh)
-    q = model.thresholds_[0].predict(fresh)
+    q = model.tail_rules_[0].predict(fresh)
     scores = 1 - net.predict_proba(fresh).astype(float)
     assert_array_equal(sets.mask, scores <= q[:, None])
     if isinstance(threshold, SplitConformal):
@@ -327,4 +327,4 @@ def test_a_module_may_give_the_features(backbone, rng):
     scores = fitted.conformity_(fitted.predict_proba(images), labels)
     direct = clone(groups).fit(embedded, scores)
     assert_array_equal(fitted.groups(images), direct.groups(embedded))
-    assert_array_equal(fitted.thresholds_[0].predict(embedded), direct.predict(embedded))
+    assert_array_equal(fitted.tail_rules_[0].predict(embedded), direct.predict(embedded))
