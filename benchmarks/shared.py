@@ -75,15 +75,16 @@ def peak_megabytes(pid: int | str = "self") -> float | None:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    told = status.partition("VmHWM:")[2].split()
-    return int(told[0]) * 1024 / 1e6 if told else None  # one that nobody waited for yet has none
+    found = status.partition("VmHWM:")[2].split()
+    # a process that has ended, but was not waited for, has none
+    return int(found[0]) * 1024 / 1e6 if found else None
 
 
 def watched_megabytes(pid: int, pause: float = 0.01) -> float:
-    """Look at another process until it ends, and return what it told last: peaks only rise."""
+    """Read the peak of another process until it ends, and return the last: peaks only rise."""
     peak = 0.0
-    while (told := peak_megabytes(pid)) is not None:
-        peak = told
+    while (found := peak_megabytes(pid)) is not None:
+        peak = found
         time.sleep(pause)
     return peak
 

@@ -78,7 +78,7 @@ print(worst)
 # %%
 # To look at
 # ----------
-# Left: coverage by noise. Right: what the classifier foretold, and what was seen.
+# Left: coverage by noise. Right: what the classifier predicted, and what was observed.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for color, name in zip(("#9a9a9a", "#1f6fb4"), sets, strict=True):

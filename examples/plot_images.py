@@ -71,7 +71,7 @@ print(f"{name}: {len(train)} images to train, {len(cal)} to calibrate, {len(test
 # A predictor that has seen sharp images only
 # -------------------------------------------
 # Any network will do. Softmax is taken in double precision: in single, the probabilities of the
-# surest images are all rounded to one, and cannot be told apart any more.
+# surest images are all rounded to one, and can no longer be distinguished.
 
 network = nn.Sequential(
     nn.Conv2d(1, 16, kernel_size=3, padding=1),
@@ -209,6 +209,6 @@ for group, axes in enumerate(np.atleast_1d(rows)):
         f"{table.size[group]:.1f} labels", (1.01, 0.5), xycoords="axes fraction", va="center"
     )
     axes.spines[:].set_visible(False)
-figure.suptitle("Test images of each learned group: nobody told the rule of the blur")
+figure.suptitle("Test images of each learned group: the rule was not given the blur")
 figure.savefig(options.output / "learned_groups.png", dpi=120)
 print(f"\ncoverage_by_blur.png and learned_groups.png are in {options.output.resolve()}")

@@ -78,7 +78,7 @@ for name, rule in rules.items():
 # %%
 # Coverage and set size by sensor
 # -------------------------------
-# Neither rule was told of sensors.
+# Neither rule was given the sensor.
 
 sensor = np.where(worn, "worn", "new")[test]
 tables = [coverage_by_group(s.contains(y[test]), sensor, s.size) for s in sets.values()]

@@ -1,4 +1,4 @@
-"""Every method of the library on one task, each told what its authors would tell it."""
+"""Every method of the library on one task, each given what its authors would give it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from plcp.regressors import ColorfulQuantile
 ALPHA = 0.1
 BINARY = range(10)  # columns of the paper's task whose values are groups
 BINS = 5  # groups a numeric column is cut into
-LEAST = 200  # rows of a group that is told or judged
+LEAST = 200  # rows of a group that is given or judged
 KERNEL_ROWS = 3000  # of conditional calibration in a kernel space, whose cost is cubic in them
 
 

@@ -37,7 +37,7 @@ def reference_ert(X: Any, covered: np.ndarray) -> float:
 
 
 def judged(split: Split, covered: np.ndarray) -> dict[str, float]:
-    """Coverage, and the worst of all groups told to those who are told groups."""
+    """Coverage, and the worst of all groups, for methods that are given groups."""
     big = split.test.groups.sum(axis=0) >= LEAST
     members = split.test.groups[:, big]
     by_group = covered.astype(float) @ members / members.sum(axis=0)

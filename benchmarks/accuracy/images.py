@@ -1,8 +1,8 @@
 """Classification under a shift of several levels: blurred and noisy digits, drifting gas sensors.
 
 A predictor learns from rows without the shift; calibration and test rows come from all its levels,
-which no rule but the oracle is told. The blur is the paper's task, on which the neural recipes were
-tuned; noise and gas sensors they never saw. Levels and batches were chosen by the predictor's
+which no rule but the oracle is given. The blur is the paper's task, on which the neural recipes
+were tuned; noise and gas sensors they never saw. Levels and batches were chosen by the predictor's
 accuracy alone, before any rule was run on them.
 """
 

@@ -115,10 +115,10 @@ def approximate_cases(sample: Sample, seed: int) -> Iterator[tuple[str, Held]]:
         correlation = metrics.size_correlation(covered, size)
         yield f"size correlation{name}", within(correlation, correlation_of_law(law))
         for loss in ("L1", "L2"):
-            yield f"ERT in {loss}{name}", within(*foretold(X, covered, law, loss, seed))
+            yield f"ERT in {loss}{name}", within(*risk_and_truth(X, covered, law, loss, seed))
     yield from paired_cases(sample, size)
-    one, truth = foretold(X, sample.covered, COVERED, "L1", seed)
-    other, other_truth = foretold(X, sample.other, OTHER, "L1", seed)
+    one, truth = risk_and_truth(X, sample.covered, COVERED, "L1", seed)
+    other, other_truth = risk_and_truth(X, sample.other, OTHER, "L1", seed)
     yield "difference of ERT in L1", difference(one, other, other_truth - truth)
 
 
@@ -147,13 +147,15 @@ class Remembering(LogisticRegression):
         return super().fit(X, y)
 
 
-def foretold(X: np.ndarray, covered: np.ndarray, law: np.ndarray, loss: str, seed: int) -> Any:
+def risk_and_truth(
+    X: np.ndarray, covered: np.ndarray, law: np.ndarray, loss: str, seed: int
+) -> Any:
     """ERT, and its truth: the excess risk of the classifiers that were fitted, by the law."""
     Remembering.fitted.clear()
     found = metrics.ert(X, covered, ALPHA, norm=loss, classifier=Remembering(), random_state=seed)
-    told = [model.predict_proba(np.eye(6))[:, 1] for model in Remembering.fitted]
-    told += [np.ones(6)] * (5 - len(told))  # covered rows alone teach no classifier
-    return found, float(np.mean([risk_of_law(p, law, loss) for p in told]))
+    predicted = [model.predict_proba(np.eye(6))[:, 1] for model in Remembering.fitted]
+    predicted += [np.ones(6)] * (5 - len(predicted))  # covered rows alone teach no classifier
+    return found, float(np.mean([risk_of_law(p, law, loss) for p in predicted]))
 
 
 def risk_of_law(p: np.ndarray, law: np.ndarray, loss: str) -> float:

@@ -189,12 +189,12 @@ def fuzz(seconds: int) -> dict[str, Any]:
     found["altered values"] = json.loads(altered.stdout.splitlines()[-1])
     if find_spec("atheris"):
         led = _run("fuzz/load.py", "--seconds", str(seconds))
-        told = dict(re.findall(r"stat::(\w+):\s+(\d+)", led.stderr))
+        figures = dict(re.findall(r"stat::(\w+):\s+(\d+)", led.stderr))
         found["atheris"] = {
             "seconds": seconds,
-            "executions": int(told["number_of_executed_units"]),
-            "slowest_seconds": int(told["slowest_unit_time_sec"]),
-            "megabytes": int(told["peak_rss_mb"]),
+            "executions": int(figures["number_of_executed_units"]),
+            "slowest_seconds": int(figures["slowest_unit_time_sec"]),
+            "megabytes": int(figures["peak_rss_mb"]),
         }
     return found
 

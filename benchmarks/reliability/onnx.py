@@ -74,12 +74,12 @@ def served(model: Any, X: np.ndarray, batches: tuple[int, ...], seconds: float) 
         python = rate(ask, X, n, seconds)
         onnx = rate(lambda rows: session.run(outputs, {"X": rows}), X, n, seconds)
         rates[str(n)] = {"python": python, "onnx": onnx, "times": onnx / python}
-    told = ask(X)
+    expected = ask(X)
     found = session.run(outputs, {"X": X})
     answer = np.column_stack(found) if intervals else found[0]
     return {
         "rates": rates,
-        "largest_relative_difference": float(np.max(np.abs(answer - told) / np.abs(told))),
+        "largest_relative_difference": float(np.max(np.abs(answer - expected) / np.abs(expected))),
         "same_group": float(np.mean(session.run(["group"], {"X": X})[0] == model.groups(X))),
         "export_seconds": exported,
         "bytes": len(content),

@@ -29,7 +29,7 @@ from plcp.monitoring.martingale import TILTS, Evidence, Origins, Path, Rows, Urn
 
 ALPHA, RATE = 0.1, 0.05
 BAR = -np.log(RATE)
-MONITORS = ("ours", "since the first row", "told alpha")
+MONITORS = ("ours", "since the first row", "given alpha")
 GROUPS = {f"x{i} > 0": lambda X, i=i: X[:, i] > 0 for i in range(3)}
 
 
@@ -89,8 +89,8 @@ def followed(missed: Any, urn: Urn) -> Path:
 def heights(path: Path, missed: Any) -> dict[str, Any]:
     """Logarithm of each monitor's evidence after each row."""
     since_first = np.logaddexp.reduce(path.growth[1:], axis=1) - np.log(len(TILTS))
-    told = follow(Evidence.none(), missed, np.full(len(missed), ALPHA)).martingale
-    return dict(zip(MONITORS, (path.martingale, since_first, told), strict=True))
+    known = follow(Evidence.none(), missed, np.full(len(missed), ALPHA)).martingale
+    return dict(zip(MONITORS, (path.martingale, since_first, known), strict=True))
 
 
 def share(times: int, of: int) -> dict[str, Any]:

@@ -119,9 +119,9 @@ def levels(found: Results) -> str:
     for task, ways in found["tasks"].items():
         for way in ("own", "shared"):
             of = ways[way]
-            told = of.get("msce", of.get("pinball"))
+            values = of.get("msce", of.get("pinball"))
             kind = "MSCE" if "msce" in of else "pinball loss"
-            cells = [f"{value:.3f}" for value in told]
+            cells = [f"{value:.3f}" for value in values]
             rows.append([f"{task}, {kind} of Split's", way, f"{of['fit_seconds']:.1f}", *cells])
     return table(header, rows)
 

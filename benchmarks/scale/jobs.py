@@ -1,4 +1,4 @@
-"""One measurement of scale in a process of its own, told and told of in JSON.
+"""One measurement of scale in a process of its own: its options and its results are JSON.
 
 python -m benchmarks.scale.jobs '{"job": "fit", "rule": "split", "rows": 100000, "repeats": 3}'
 """
@@ -181,7 +181,7 @@ def run(job: str, client: Client | None = None, **options: Any) -> dict[str, Any
 
 
 if __name__ == "__main__":
-    told = json.loads(sys.argv[1])
-    with local_cluster() if told["job"] in ON_A_CLUSTER else nullcontext() as workers:
+    options = json.loads(sys.argv[1])
+    with local_cluster() if options["job"] in ON_A_CLUSTER else nullcontext() as workers:
         # before the cluster is closed, which may fail: that would not undo a measurement
-        print(json.dumps(run(client=workers, **told)), flush=True)
+        print(json.dumps(run(client=workers, **options)), flush=True)

@@ -98,10 +98,10 @@ def surroundings(results: Results) -> str:
     for part, entry in results.items():
         here = entry["provenance"]
         versions = ", ".join(f"{name} {number}" for name, number in here["versions"].items())
-        told = f"commit {here['commit']}, {here['date']}, {here['cores']} cores"
+        origin = f"commit {here['commit']}, {here['date']}, {here['cores']} cores"
         later = {(run["rule"], run["commit"]) for run in entry["results"] if "commit" in run}
-        told += "".join(f" ({title(rule)}: commit {commit})" for rule, commit in sorted(later))
-        lines.append(f"- **{part}**: {told}, Python {here['python']}, {versions}\n")
+        origin += "".join(f" ({title(rule)}: commit {commit})" for rule, commit in sorted(later))
+        lines.append(f"- **{part}**: {origin}, Python {here['python']}, {versions}\n")
     return "".join(lines) or NOT_YET
 
 

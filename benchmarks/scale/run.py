@@ -63,17 +63,17 @@ QUICK = Sizes(
 
 
 def measured(job: str, **options: Any) -> dict[str, Any]:
-    """Do one measurement in a process of its own: what it told was measured, however it ended."""
-    told = json.dumps({"job": job, **options})
+    """Do one measurement in a process of its own: what it printed counts, however it ended."""
+    request = json.dumps({"job": job, **options})
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.scale.jobs", told],
+        [sys.executable, "-m", "benchmarks.scale.jobs", request],
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
     found = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not found:
-        raise RuntimeError(f"{told} ended with {done.returncode}: {done.stderr}")
+        raise RuntimeError(f"{request} ended with {done.returncode}: {done.stderr}")
     return json.loads(found[-1])
 
 

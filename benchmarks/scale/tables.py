@@ -28,8 +28,8 @@ def asked_of_fit(records: Records) -> Rows:
         runs = pick(records, rule=rule)
         if len(runs) > 1:
             g = growth([run["rows"] for run in runs], [run["fit_seconds"] for run in runs])
-            told = f"{g.exponent:.2f} ({g.worst_step:.2f})"
-            rows.append([f"{title(rule)}: exponent of time (worst step)", "at most 1.1", told])
+            cell = f"{g.exponent:.2f} ({g.worst_step:.2f})"
+            rows.append([f"{title(rule)}: exponent of time (worst step)", "at most 1.1", cell])
         peaks = {run["rows"]: max(run["worker_megabytes"]) for run in runs}
         largest = max(peaks, key=lambda n: peaks[n])
         what = f"{title(rule)}: peak of any worker at any size ({power(largest)} rows)"
@@ -48,9 +48,9 @@ def asked_of_memory(records: Records) -> Rows:
             [f"{what}: MSCE over that in memory", "0.98 to 1.02", f"{run['msce_ratio']:.4f}"]
         )
         if run["rows"] == 1_000_000:
-            told = f"{run['time_ratio']:.2f} ({ratio_without_making(run):.2f})"
+            cell = f"{run['time_ratio']:.2f} ({ratio_without_making(run):.2f})"
             rows.append(
-                [f"{what}: time over that in memory (without making rows)", "at most 3", told]
+                [f"{what}: time over that in memory (without making rows)", "at most 3", cell]
             )
     return rows
 

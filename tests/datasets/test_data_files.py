@@ -13,7 +13,7 @@ from pathlib import Path
 import pooch
 import pytest
 
-from plcp.datasets._files import Found, Kind, data_directory, fingerprints, locate, needed, reading
+from plcp.datasets._files import Found, Kind, data_directory, fingerprints, locate, reading
 
 CONTENT = {"one.gz": gzip.compress(b"first"), "two.gz": gzip.compress(b"second")}
 
@@ -196,8 +196,3 @@ def test_what_goes_wrong_while_reading_names_the_file(error):
 def test_a_good_file_is_not_called_damaged(error):
     with pytest.raises(type(error), match=str(error)), reading(Path("good.parquet")):
         raise error
-
-
-def test_a_module_that_is_not_there_is_requested():
-    with pytest.raises(ImportError, match=r"with no_such: pip install 'plcp\[experiments\]'"):
-        needed("no_such")

@@ -7,12 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
-from plcp import PLCP
 from plcp.datasets import census_files, fetch_census
 
 CODES = {"CA": 6, "FL": 12, "NY": 36, "PA": 42, "TX": 48}
@@ -176,26 +171,3 @@ def test_the_bureaus_files_have_all_columns(tmp_path, rng, column):
     people[people["ST"] == 36].drop(columns=column).to_csv(path)
     with pytest.raises(ValueError, match=f"{path} cannot be read .*{column}"):
         fetch_census(tmp_path)
-
-
-def test_a_file_cut_off_is_named(tmp_path, rng):
-    write_parquet(tmp_path, make_people(rng, list(CODES.values())))
-    path = tmp_path / FIVE
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ValueError, match=f"{path} cannot be read"):
-        fetch_census(tmp_path)
-
-
-def test_linear_models_and_the_default_rule_take_the_frame(tmp_path, rng):
-    people = make_people(rng, list(CODES.values()))
-    people["PINCP"] = 1000 + 5000 * (people["COW"] == 3) + people["AGEP"]
-    write_parquet(tmp_path, people)
-    data = fetch_census(tmp_path)
-    categories = make_column_selector(dtype_include="category")
-    columns = make_column_transformer(
-        (OneHotEncoder(sparse_output=False), categories), remainder="passthrough"
-    )
-    model = make_pipeline(columns, LinearRegression()).fit(data.X, data.y)
-    np.testing.assert_allclose(model.predict(data.X), data.y)  # a line in age, a step in COW
-    thresholds = PLCP(random_state=0).fit(data.X, rng.random(len(data.y))).predict(data.X)
-    assert np.isfinite(thresholds).all()

@@ -70,17 +70,6 @@ def test_the_files_of_uci(tmp_path, frame, concentration):
     assert list(data.files) == [f"gas_drift/batch{b}.dat" for b in range(1, 11)]
 
 
-def test_what_is_missing_is_requested(tmp_path, frame):
-    write_batches(tmp_path, frame, concentration=True)
-    (tmp_path / "gas_drift/batch7.dat").unlink()
-    for function in (fetch_gas_drift, gas_drift_files):
-        with pytest.raises(FileNotFoundError) as caught:
-            function(tmp_path)
-        message = str(caught.value)
-        assert f"     {PARQUET}\n  or gas_drift/batch7.dat\n" in message
-        assert "https://archive.ics.uci.edu/dataset/224/" in message
-
-
 LINE = " ".join(["1", *(f"{k}:0.5" for k in range(1, 129))])
 BATCH_DAMAGE = {
     "empty": "",
@@ -118,14 +107,6 @@ FRAME_DAMAGE = {
 def test_a_damaged_table_is_named(tmp_path, frame, damage):
     write_parquet(tmp_path, damage(frame))
     with pytest.raises(ValueError, match=f"{tmp_path / PARQUET} cannot be read"):
-        fetch_gas_drift(tmp_path)
-
-
-def test_a_file_cut_off_is_named(tmp_path, frame):
-    write_parquet(tmp_path, frame)
-    path = tmp_path / PARQUET
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ValueError, match=f"{path} cannot be read"):
         fetch_gas_drift(tmp_path)
 
 

@@ -166,11 +166,3 @@ def test_damaged_outputs_are_named(tmp_path, changes):
     write_outputs(tmp_path, **changes)
     with pytest.raises(ValueError, match=f"{tmp_path / OUTPUTS} cannot be read"):
         fetch_rxrx1(tmp_path)
-
-
-def test_outputs_cut_off_are_named(tmp_path):
-    write_outputs(tmp_path)
-    path = tmp_path / OUTPUTS
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(ValueError, match=f"{path} cannot be read"):
-        fetch_rxrx1(tmp_path)

@@ -21,7 +21,6 @@ from plcp.experiments.report import (
     overall_table,
     spread,
     summarise,
-    to_markdown,
     write_page,
 )
 from plcp.experiments.runner import Ledger, run_trials, write_overview
@@ -57,25 +56,6 @@ def test_the_same_report_gives_the_same_files(records, tmp_path):
     )
     for one, other in zip(once, again, strict=True):
         assert one.read_bytes() == other.read_bytes()
-
-
-def test_the_page_shows_every_part(records):
-    page = to_markdown("coin", coin().report(records), records)
-    heads = [record["results"]["heads"] for record in records]
-    assert page.startswith("# Tosses\n")
-    for part in (
-        f"{sum(heads) / 4:.1f} heads on average.",
-        f"| heads | five | {spread(heads, 1)} | – |",
-        f"| 3 | {heads[3]} |",
-        f"- reached: some heads ({max(heads)})",
-        "- A coin is no experiment of the paper.",
-        "![Tosses](coin.svg)",
-        "![The coin, drawn again.](coin-again.svg)\n\n*The coin, drawn again.*",
-        "4 trials, seeds 0 to 3",
-        "`plcp reproduce coin --trials 4`",
-        f"plcp {records[0]['versions']['plcp']}",
-    ):
-        assert part in page
 
 
 def test_the_overview_names_what_the_directory_holds(records, tmp_path):

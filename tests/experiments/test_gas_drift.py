@@ -1,14 +1,13 @@
 """The stand-in for RxRx1, from a small file in the layout of the gas sensors."""
 
 import json
-from copy import deepcopy
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from plcp.datasets import fetch_gas_drift
-from plcp.experiments import find_experiment, gas_drift, reproduce
+from plcp.experiments import find_experiment, reproduce
 from plcp.experiments.gas_drift import later_batches, standardised
 from shifted_worlds import write_gas
 
@@ -40,17 +39,6 @@ def test_the_quick_version_runs_and_is_named_a_stand_in(done):
     assert sum(path.suffix == ".svg" and path.stat().st_size > 0 for path in done.files) == 2
 
 
-def test_a_file_of_all_batches_lacks_none(done):
-    record = deepcopy(done.records[0])
-    some = record["results"]["groups"]
-    record["results"]["groups"] = {str(batch): 5 for batch in range(7, 11)} | some
-    for key in ("methods", "ties_broken"):
-        for found in record["results"][key].values():
-            found |= {"coverage": [0.9] * 4, "size": [1.0] * 4}
-    record["results"]["about"] |= {"accuracy": [0.5] * 4, "least": [0.9] * 4}
-    assert "lacks" not in " ".join(gas_drift.report([record]).notes)
-
-
 def test_only_later_batches_are_held_out_and_early_ones_set_the_scale(data_dir):
     data, settings = fetch_gas_drift(data_dir), find_experiment("gas-drift").quick
     rows = later_batches(data, settings, seed=0)
@@ -79,23 +67,7 @@ def test_the_predictor_learns_from_early_rows_alone_and_repeats(data_dir):
     assert (first == later_batches(data, settings, seed=0).logits).all()
 
 
-def test_predictor_and_halves_draw_from_streams_of_their_own(data_dir, monkeypatch):
-    seeds = []
-    monkeypatch.setattr(gas_drift, "later_batches", lambda *given: seeds.append(given[-1]))
-    monkeypatch.setattr(gas_drift, "split_at_random", lambda *given: seeds.append(given[-1]))
-    monkeypatch.setattr(gas_drift, "compare_rules", lambda halves: {})
-    for seed in (0, 1):
-        gas_drift.run(find_experiment("gas-drift").quick, seed, data_dir)
-    assert len(set(seeds)) == 4
-
-
 def test_a_feature_that_never_changes_early_on_is_left_on_its_scale():
     X = np.array([[1.0, 5.0], [3.0, 5.0], [4.0, 7.0]])
     found = standardised(X, np.array([True, True, False]))
     assert_allclose(found, [[-1, 0], [1, 0], [2, 2]])
-
-
-def test_without_its_file_it_fails_at_once_and_states_where_to_put_it(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"gas_drift/gas_drift\.parquet"):
-        reproduce("gas-drift", data_dir=tmp_path, out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()

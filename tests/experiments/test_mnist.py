@@ -1,16 +1,14 @@
 """Blurred digits: the trial, its laws and its claims."""
 
 import gzip
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from scipy.ndimage import zoom
 from sklearn.datasets import load_digits
 
 from bands import beta_binomial_band
-from plcp.experiments import find_experiment, mnist as trial, reproduce
+from plcp.experiments import find_experiment, reproduce
 from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
 from plcp.experiments.mnist import (
     CQR,
@@ -101,14 +99,6 @@ def test_sets_that_are_never_empty_cover_what_the_predictor_reads_right(done):
             assert min(found["size"]) >= 1
 
 
-def test_shares_of_groups_sum_to_one_where_a_method_has_groups(done):
-    for record in done.records:
-        shares = record["results"]["about"]["shares"]
-        assert shares.keys() >= {PUBLISHED, PLAIN, DEFAULT}
-        assert all(sum(own) == pytest.approx(1) for own in shares.values())
-        assert all(len(shares[name]) <= QUICK["n_groups"] for name in (PUBLISHED, PLAIN))
-
-
 def test_only_oracle_and_split_are_shown_the_level():
     images = draw_blurred(np.random.default_rng(0))
     other = Images(images.X, images.y, images.level + 1, images.logits)
@@ -118,37 +108,6 @@ def test_only_oracle_and_split_are_shown_the_level():
         if not np.array_equal(method.sees(images), method.sees(other))
     }
     assert message == {SPLIT, ORACLE}
-
-
-def test_data_predictor_and_rules_draw_from_streams_of_their_own(monkeypatch):
-    digits = SimpleNamespace(X_train=None, y_train=None, X=np.zeros((10, 1)))
-    digits.y = digits.level = np.arange(10) % 5
-    seeds = []
-
-    def fetched(*given, random_state):
-        seeds.append(random_state)
-        return digits
-
-    def network(*given):
-        seeds.append(torch.initial_seed())
-        return np.eye(10)
-
-    def judged(settings, state, *given, never_empty):
-        seeds.append(state)
-        return {}, {}
-
-    for name, fake in (
-        ("fetch_blurred_mnist", fetched),
-        ("read_digits", network),
-        ("_judge", judged),
-        ("one_of_each", lambda *given: np.zeros(1, np.uint8)),
-    ):
-        monkeypatch.setattr(trial, name, fake)
-    for seed in (0, 1):
-        trial.run(QUICK | {"n_calibration": 5, "n_test": 5}, seed, None)
-    of_data, of_network, *of_rules = seeds[:4]
-    assert of_rules[0] == of_rules[1]  # with empty sets and without: the same rules
-    assert len({of_data, of_network, of_rules[0]} | set(seeds[4:])) == 6
 
 
 def test_thresholds_are_not_below_any_score():

@@ -1,6 +1,7 @@
 """Networks: training, one thread, ResNet50 and its checkpoints."""
 
 import pickle
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -33,17 +34,12 @@ def test_one_thread_leaves_threads_and_random_numbers_as_they_were(two_threads):
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)
-    with one_thread(0):
+    with suppress(KeyError), one_thread(0):
         assert torch.get_num_threads() == 1
         torch.rand(5)
+        raise KeyError  # an error does not keep the settings
     assert torch.get_num_threads() == 2
     assert torch.equal(torch.rand(3), expected)
-
-
-def test_one_thread_ends_with_an_error_too(two_threads):
-    with pytest.raises(KeyError), one_thread(0):
-        raise KeyError
-    assert torch.get_num_threads() == 2
 
 
 def test_one_thread_draws_what_its_seed_states():
@@ -62,20 +58,6 @@ def test_logits_are_those_of_one_pass_in_double_precision():
     assert np.array_equal(found, X.numpy())
 
 
-def test_training_lowers_the_loss_and_ends_ready_to_ask():
-    rng = np.random.default_rng(0)
-    y = torch.from_numpy(rng.integers(0, 3, 300))
-    X = nn.functional.one_hot(y).float()
-    with one_thread(0):
-        network = nn.Sequential(nn.Dropout(), nn.Linear(3, 3))
-        losses = [nn.functional.cross_entropy(network.eval()(X), y)]
-        for _ in range(2):
-            assert train_classifier(network, X, y, epochs=5) is network
-            assert not network.training
-            losses.append(nn.functional.cross_entropy(network(X), y))
-    assert losses[0] > losses[1] > losses[2]
-
-
 def test_training_is_adam_on_the_cross_entropy():
     rng = np.random.default_rng(0)
     X, y = torch.from_numpy(rng.normal(size=(50, 2))), torch.from_numpy(rng.integers(0, 3, 50))
@@ -92,7 +74,7 @@ def test_training_is_adam_on_the_cross_entropy():
             second[k] = 0.999 * second[k] + 0.001 * g**2
             root = (second[k] / (1 - 0.999**step)).sqrt() + 1e-8
             value.data -= 1e-3 * first[k] / (1 - 0.9**step) / root
-    train_classifier(network, X, y, epochs=5)
+    assert not train_classifier(network, X, y, epochs=5).training
     torch.testing.assert_close(network.weight, weight)
     torch.testing.assert_close(network.bias, bias)
 

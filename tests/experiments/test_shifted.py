@@ -285,15 +285,3 @@ def test_claims_follow_the_mean_over_trials():
     assert not smaller
     (_, nearer), *_ = claims_of([split | {DEFAULT: split[SPLIT]}], {})
     assert not nearer  # as near is not nearer
-
-
-def test_claims_are_made_of_both_kinds_of_plcp_and_of_broken_ties_where_they_were_run():
-    plain = record({}, {})
-    broken = record({}, {})
-    broken["results"]["ties_broken"] = broken["results"]["methods"]
-    texts = [claim.text for claim in report_shifted([plain], WORDS).claims]
-    assert [text.split(":")[0] for text in texts] == [DEFAULT] * 2 + [PUBLISHED] * 2
-    both = report_shifted([broken], WORDS)
-    assert len(both.claims) == 2 * len(texts)
-    assert sum("ties broken" in claim.text for claim in both.claims) == len(texts)
-    assert list(both.figures) == ["by-group", "ties-broken"]

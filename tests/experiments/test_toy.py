@@ -56,11 +56,6 @@ def by_side(task):
 # the law
 
 
-def test_the_law_has_the_deviations_of_the_data():
-    task = make_toy(1000, random_state=0)
-    assert_array_equal(task.sigma, SIGMAS[(task.X[:, 0] >= 0).astype(int)])
-
-
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.4])
 def test_quantiles_and_coverage_are_those_of_folded_normals(alpha):
     low, high = side_quantiles(alpha)
@@ -151,11 +146,6 @@ def test_a_change_of_group_is_where_the_tree_splits():
     rule = PLCP(TreePartition(), 2, calibration="joint", random_state=0).fit(task.X, task.scores)
     (found,) = changes(rule)
     assert abs(found - rule.partition_.tree_.tree_.threshold[0]) <= 1e-4  # a step of the grid
-
-
-def test_one_group_changes_nowhere():
-    task = make_toy(500, random_state=5)
-    assert changes(PLCP(TreePartition(), 1, calibration="joint").fit(task.X, task.scores)) == []
 
 
 # the points

@@ -1,4 +1,4 @@
-"""Names of the codes that the American Community Survey has for race, sex and state."""
+"""Incomes in the 2018 American Community Survey, as folktables' ACSIncome selects them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

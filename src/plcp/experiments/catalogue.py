@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,7 +27,10 @@ def find_experiment(name: str) -> Experiment:
     """Return the experiment of this name."""
     if name not in NAMES:
         raise ValueError(f"no experiment is called {name!r}: take one of {', '.join(NAMES)}")
-    module = _module(f"plcp.experiments.{_MODULES.get(name, name).replace('-', '_')}")
+    try:
+        module = import_module(f"plcp.experiments.{_MODULES.get(name, name).replace('-', '_')}")
+    except ModuleNotFoundError as error:
+        raise _lacking(str(error.name)) from error
     return next(one for one in module.EXPERIMENTS if one.name == name)
 
 
@@ -37,13 +39,6 @@ def check_installed(*packages: str) -> None:
     for package in packages:
         if find_spec(package) is None:
             raise _lacking(package)
-
-
-def _module(path: str) -> ModuleType:
-    try:
-        return import_module(path)
-    except ModuleNotFoundError as error:
-        raise _lacking(str(error.name)) from error
 
 
 def _lacking(package: str) -> ImportError:

@@ -1,4 +1,4 @@
-"""How far from its target chance alone takes the coverage of a group that several trials share."""
+"""Section 4.1, Table 1: incomes of the 2018 census, by groups that no method is given."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -162,10 +162,16 @@ def groups_of(X: Any) -> Masks:
     >>> [name for name, who in groups_of(X).items() if who[0]]
     ['Native American', 'women', 'TX', 'over 60', 'doctorate or professional degree']
     """
+    named: dict[str, Mapping[str, Sequence[int]]] = {
+        "RAC1P": GROUPS_BY_RACE,
+        "SEX": GROUPS_BY_SEX,
+        "ST": GROUPS_BY_STATE,
+    }
     return {
-        **_with_codes(X["RAC1P"], GROUPS_BY_RACE),
-        **_with_codes(X["SEX"], GROUPS_BY_SEX),
-        **_with_codes(X["ST"], GROUPS_BY_STATE),
+        name: X[column].isin(codes).to_numpy()
+        for column, groups in named.items()
+        for name, codes in groups.items()
+    } | {
         UNDER_25: (X["AGEP"] < 25).to_numpy(),
         OVER_60: (X["AGEP"] > 60).to_numpy(),
         DOCTORATE: (X["SCHL"] >= 23).to_numpy(),
@@ -175,10 +181,6 @@ def groups_of(X: Any) -> Masks:
 def large_enough(people: People) -> list[str]:
     """Names of the groups that every test part has people of."""
     return [name for name, who in groups_of(people.X).items() if who.sum() >= LEAST_PEOPLE]
-
-
-def _with_codes(column: Any, codes: Mapping[str, tuple[int, ...]]) -> Masks:
-    return {name: column.isin(wanted).to_numpy() for name, wanted in codes.items()}
 
 
 BINS = "ten bins of f(x)"
@@ -192,29 +194,21 @@ QUESTION = (
 )
 
 
-def _left_out(records: Sequence[Record]) -> list[str]:
-    """Name the groups that this run has too few people of."""
-    missing = [name for name in GROUPS if name not in records[0]["results"]["groups"]]
-    few = (
-        f"Not shown, since this run has fewer than {LEAST_PEOPLE} people of each: "
-        f"{', '.join(missing)}."
-    )
-    return [few] if missing else []
-
-
-def _people_used(settings: Settings, n: int) -> str:
-    share = "all" if settings["rows"] is None else "the first"
-    return f"This run uses {share} {n:,} people of the file, divided again in each trial."
-
-
 def notes(records: Sequence[Record]) -> list[str]:
     """Return what is to be known beside the numbers."""
     about = [record["results"]["about"] for record in records]
     settings = records[0]["settings"]
     r2, r2_codes = (np.mean([one[key] for one in about]) for key in ("r2", "r2_codes"))
     largest = max(one["largest_learned_group"] for one in about)
+    share = "all" if settings["rows"] is None else "the first"
+    used = f"This run uses {share} {about[0]['people']:,} people of the file, divided again in each"
+    missing = [name for name in GROUPS if name not in records[0]["results"]["groups"]]
+    few = (
+        f"Not shown, since this run has fewer than {LEAST_PEOPLE} people of each: "
+        f"{', '.join(missing)}."
+    )
     return [
-        " ".join([*about[0]["notes"], _people_used(settings, about[0]["people"])]),
+        " ".join([*about[0]["notes"], f"{used} trial."]),
         "The paper leaves open how its linear regression takes codes such as occupation. Here "
         f"every category has a column (R² {r2:.3f}; categories of fewer than 100 people share "
         f"one); codes taken for numbers, as folktables gives them, have R² {r2_codes:.3f}. The "
@@ -245,7 +239,7 @@ def notes(records: Sequence[Record]) -> list[str]:
         "once, whose coverage would vary as much as the mean over trials does if a person missed "
         "once were always missed. Bounds are Clopper and Pearson's for that number, with "
         "Bonferroni's correction, so that they hold in all groups at once.",
-        *_left_out(records),
+        *([few] if missing else []),
     ]
 
 
@@ -291,20 +285,6 @@ def table_one(summary: Summary) -> Table:
 def _gains_of_paper(method: str) -> str:
     gains = PAPER_GAINS.get(method)
     return ", ".join(f"{gains[measure]:.2f}" for measure in MEASURES) if gains else "–"
-
-
-def gain_lines(summary: Summary) -> list[Line]:
-    """Both gains of the paper, beside ours."""
-    return [
-        Line(
-            f"{name} gain over Split, %",
-            f"{TO_REACH[measure]:.2f}",
-            gain(summary, PUBLISHED, measure),
-            gain(summary, DEFAULT, measure),
-            digits=1,
-        )
-        for measure, name in MEASURES.items()
-    ]
 
 
 def gain_claim(summary: Summary, method: str) -> Claim:
@@ -381,18 +361,18 @@ def claims(summary: Summary) -> list[Claim]:
     """What is to be reached, and whether it is."""
     named = named_places(summary)
     outside = _chance(summary)[1]
-    tellable = [g for g in named if outside[g] <= SURE]
+    large = [g for g in named if outside[g] <= SURE]
     unnamed = [g for g, name in enumerate(summary.groups) if name in (OVER_60, DOCTORATE)]
     near = f"within {WITHIN:g} of {1 - summary.alpha:g} on average over trials, {DEFAULT}"
     found = [_within(f"coverage of every race, sex and state {near}", summary, named)]
-    if 0 < len(tellable) < len(named):
-        too_few = [summary.groups[g] for g in named if g not in tellable]
+    if 0 < len(large) < len(named):
+        too_few = [summary.groups[g] for g in named if g not in large]
         found.append(
             _within(
                 "the same, for the groups large enough that a perfect rule would come that near "
                 f"with probability {1 - SURE:g}: all but {', '.join(too_few)}",
                 summary,
-                tellable,
+                large,
             )
         )
     if unnamed:
@@ -470,10 +450,6 @@ def _with_counts(summary: Summary) -> list[str]:
     return [fill(label, LABEL_LETTERS) for label in labels]
 
 
-def _mean(summary: Summary, method: str, group: str) -> float:
-    return float(summary.coverage[method][:, summary.groups.index(group)].mean())
-
-
 def _reading(summary: Summary) -> list[str]:
     named = named_places(summary)
 
@@ -482,7 +458,8 @@ def _reading(summary: Summary) -> list[str]:
         return f"{coverage.min():.3f} and {coverage.max():.3f} with {method}"
 
     def in_all(group: str) -> str:
-        return "; ".join(f"{_mean(summary, method, group):.3f} with {method}" for method in three)
+        g = summary.groups.index(group)
+        return "; ".join(f"{summary.coverage[m][:, g].mean():.3f} with {m}" for m in three)
 
     three = (DEFAULT, PUBLISHED, SPLIT)
     gains = [
@@ -509,7 +486,16 @@ def _lines(summary: Summary) -> list[Line]:
     named, ours = named_places(summary), (PUBLISHED, DEFAULT)
     gaps = {m: np.abs(summary.coverage[m] - (1 - summary.alpha))[:, named] for m in ours}
     gap = {m: np.average(gaps[m], axis=1, weights=summary.counts[:, named]) for m in ours}
-    lines = gain_lines(summary)
+    lines = [
+        Line(
+            f"{name} gain over Split, %",
+            f"{TO_REACH[measure]:.2f}",
+            gain(summary, PUBLISHED, measure),
+            gain(summary, DEFAULT, measure),
+            digits=1,
+        )
+        for measure, name in MEASURES.items()
+    ]
     quantity = (
         f"mean distance of coverage from {1 - summary.alpha:g} over races, sexes and states, "
         "weighted by people"

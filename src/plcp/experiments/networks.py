@@ -200,7 +200,8 @@ def load_resnet(path: Path) -> ResNet:
     each name after ``"model."``. Nothing but tensors and numbers is unpickled.
     """
     state = torch.load(path, map_location="cpu", weights_only=True)
-    state = {name.removeprefix("model."): value for name, value in _weights(state).items()}
+    weights = state.get("algorithm", state)
+    state = {name.removeprefix("model."): value for name, value in weights.items()}
     try:
         network = ResNet(len(state["fc.bias"]), _blocks(state), len(state["bn1.weight"]))
         network.load_state_dict(state)
@@ -210,11 +211,6 @@ def load_resnet(path: Path) -> ResNet:
             f"a state dict of torchvision's resnet50 ({error})"
         ) from error
     return network.eval()
-
-
-def _weights(state: dict[str, Any]) -> dict[str, Any]:
-    inner: dict[str, Any] = state.get("algorithm", state)
-    return inner
 
 
 def _blocks(state: dict[str, Any]) -> list[int]:
@@ -276,14 +272,10 @@ def network_outputs(pictures: Pictures, weights: Path, files: Mapping[str, str])
     path = weights.with_name(f"{weights.stem}_outputs_{digest.hexdigest()[:16]}.npz")
     with FileLock(f"{path}.lock"):  # trials that run side by side wait for the first
         if not path.exists():
-            _keep(path, *resnet_outputs(load_resnet(weights), pictures))
+            logits, features = resnet_outputs(load_resnet(weights), pictures)
+            unfinished = path.with_suffix(".part")  # a file with its name is whole
+            with unfinished.open("wb") as file:
+                np.savez(file, logits=logits, features=features)
+            os.replace(unfinished, path)
         with np.load(path, allow_pickle=False) as kept:
             return kept["logits"], kept["features"]
-
-
-def _keep(path: Path, logits: Any, features: Any) -> None:
-    """Write a file that is whole as soon as it has its name."""
-    unfinished = path.with_suffix(".part")
-    with unfinished.open("wb") as file:
-        np.savez(file, logits=logits, features=features)
-    os.replace(unfinished, path)

@@ -221,15 +221,17 @@ def _stack(results: list[dict[str, Any]], method: str, key: str) -> Floats:
 def group_table(summary: Summary, caption: str, digits: int = 3) -> Table:
     """Mean coverage (and size) of each method in each group, over trials."""
     rows = [
-        [group, *(_cell(summary, method, g, digits) for method in summary.methods)]
+        [
+            group,
+            *(
+                f"{summary.coverage[method][:, g].mean():.3f} "
+                f"({summary.size[method][:, g].mean():,.{digits}f})"
+                for method in summary.methods
+            ),
+        ]
         for g, group in enumerate(summary.groups)
     ]
     return Table(caption, ["", *summary.methods], rows)
-
-
-def _cell(summary: Summary, method: str, group: int, digits: int) -> str:
-    coverage, size = (part[method][:, group].mean() for part in (summary.coverage, summary.size))
-    return f"{coverage:.3f} ({size:,.{digits}f})"
 
 
 def overall_table(
@@ -337,19 +339,16 @@ def draw_by_group(
     size.set_ylabel(size_label, fontsize=13)
     if log_size:
         size.set_yscale("log")
-    elif _far_apart([summary.size[method] for method in shown]):
-        size.set_ylim(bottom=0)
+    else:
+        sizes = [summary.size[method] for method in shown]
+        if min(map(np.min, sizes)) < max(map(np.max, sizes)) / 2:  # zero fits without loss
+            size.set_ylim(bottom=0)
     for axes in (coverage, size):
         _name_groups(axes, summary.groups)
     for axes in (size,) if stacked else (coverage, size):
         axes.set_xlabel(group_label, fontsize=13)
     _legend(figure, coverage, len(summary.counts))
     return figure
-
-
-def _far_apart(sizes: list[Floats]) -> bool:
-    """Whether sizes differ so much that nothing is lost by showing zero too."""
-    return bool(min(map(np.min, sizes)) < max(map(np.max, sizes)) / 2)
 
 
 def tidy(axes: Any) -> None:
@@ -455,9 +454,13 @@ def to_text(report: Report) -> str:
 
 def _result(report: Report) -> list[str]:
     """The reading, the paper's figures beside ours, and what was reached: those that there are."""
-    compared = comparison(report).to_markdown() if report.lines else ""
-    claims = _bullets("What was to be reached", _claims(report))
-    return [part for part in (" ".join(report.reading), compared, claims) if part]
+    compared = comparison({"": report.lines}).to_markdown() if report.lines else ""
+    claims = [
+        f"{'reached' if claim.holds else '**not reached**'}: {claim.text} ({claim.measured})"
+        for claim in report.claims
+    ]
+    reached = _bullets("What was to be reached", claims)
+    return [part for part in (" ".join(report.reading), compared, reached) if part]
 
 
 def _bullets(caption: str, items: Sequence[str]) -> str:
@@ -469,25 +472,19 @@ def _title(report: Report) -> str:
     return report.title + quick
 
 
-def comparison(report: Report) -> Table:
-    """The paper's figures beside ours."""
+def comparison(lines: Mapping[str, Sequence[Line]], *first: str) -> Table:
+    """The paper's figures beside ours: lines by what stands in the columns headed ``first``."""
     rows = [
-        [line.quantity, line.paper, *_ours(line.published, line.default, line.digits)]
-        for line in report.lines
+        [*([label] if first else []), line.quantity, line.paper]
+        + [
+            spread(values, line.digits) if len(values) else "–"
+            for values in (line.published, line.default)
+        ]
+        for label, own in lines.items()
+        for line in own
     ]
-    header = ["", "paper", "PLCP, as published", "PLCP, default"]
+    header = [*first, "", "paper", PUBLISHED, DEFAULT]
     return Table("The paper's figures and ours (mean, lowest to highest trial)", header, rows)
-
-
-def _ours(published: Numbers, default: Numbers, digits: int) -> list[str]:
-    return [spread(values, digits) if len(values) else "–" for values in (published, default)]
-
-
-def _claims(report: Report) -> list[str]:
-    return [
-        f"{'reached' if claim.holds else '**not reached**'}: {claim.text} ({claim.measured})"
-        for claim in report.claims
-    ]
 
 
 def _origin(name: str, report: Report, records: Sequence[Record]) -> str:
@@ -529,22 +526,11 @@ def to_dict(name: str, report: Report, records: Sequence[Record]) -> dict[str, A
         "seeds": [record["seed"] for record in records],
         "versions": _common(records, "versions"),
         "lines": [
-            {
-                "quantity": line.quantity,
-                "paper": line.paper,
-                "published": _rounded(line.published),
-                "default": _rounded(line.default),
-                "digits": line.digits,
-            }
+            vars(line) | {"published": _rounded(line.published), "default": _rounded(line.default)}
             for line in report.lines
         ],
-        "tables": [
-            {"caption": t.caption, "header": list(t.header), "rows": [list(r) for r in t.rows]}
-            for t in report.tables
-        ],
-        "claims": [
-            {"text": c.text, "measured": c.measured, "holds": c.holds} for c in report.claims
-        ],
+        "tables": [vars(table) for table in report.tables],
+        "claims": [vars(claim) for claim in report.claims],
         "notes": list(report.notes),
     }
 

@@ -24,11 +24,11 @@ from plcp.datasets._files import data_directory
 from plcp.experiments.catalogue import NAMES, check_installed, find_experiment
 from plcp.experiments.report import (
     Experiment,
+    Line,
     Record,
     Report,
     Settings,
-    Table,
-    spread,
+    comparison,
     to_text,
     write_page,
 )
@@ -225,7 +225,11 @@ INTRODUCTION = (
 
 def write_overview(out: Path) -> Path:
     """Write ``README.md`` from the JSON of each experiment that the directory holds."""
-    pages = [json.loads(path.read_text(encoding="utf-8")) for path in _pages(out)]
+    pages = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for name in NAMES
+        if (path := out / f"{name}.json").exists()
+    ]
     path = out / "README.md"
     path.write_text(to_markdown(pages), encoding="utf-8", newline="\n")
     return path
@@ -240,29 +244,15 @@ def redraw(out: str | Path) -> None:
     write_overview(Path(out))
 
 
-def _pages(out: Path) -> list[Path]:
-    return [path for name in NAMES if (path := out / f"{name}.json").exists()]
-
-
 def to_markdown(pages: list[dict[str, Any]]) -> str:
     """Return the page as Markdown."""
-    rows = [row for page in pages for row in _rows(page)]
-    header = ["experiment", "", "paper", "PLCP, as published", "PLCP, default"]
-    table = Table("The paper's figures and ours (mean, lowest to highest trial)", header, rows)
+    lines = {
+        f"[{page['name']}]({page['name']}.md)": [Line(**line) for line in page["lines"]]
+        for page in pages
+    }
+    table = comparison(lines, "experiment")
     parts = ["# The paper's experiments", INTRODUCTION, table.to_markdown(), *map(_part, pages)]
     return "\n\n".join(parts) + "\n"
-
-
-def _rows(page: dict[str, Any]) -> list[list[str]]:
-    link = f"[{page['name']}]({page['name']}.md)"
-    return [
-        [link, line["quantity"], line["paper"]]
-        + [
-            spread(line[key], line["digits"]) if line[key] else "–"
-            for key in ("published", "default")
-        ]
-        for line in page["lines"]
-    ]
 
 
 def _part(page: dict[str, Any]) -> str:
@@ -345,7 +335,9 @@ def reproduce(
     settings = full_settings(experiment, quick, None if data_dir is None else Path(data_dir))
     # workers may have another current directory, or another PLCP_DATA
     data = data_directory(data_dir)[0].absolute()
-    stem, directory = f"{name}-quick" if quick else name, check_directory(Path(out))
+    stem, directory = f"{name}-quick" if quick else name, Path(out)
+    if directory.exists() and not directory.is_dir():
+        raise NotADirectoryError(f"{out} is a file: results go into a directory")
     ledger = Ledger(directory / f"{stem}.jsonl")
     seeds = range(first, first + count)
     records = run_trials(experiment, settings, seeds, ledger, data, n_jobs, verbose)
@@ -359,10 +351,3 @@ def full_settings(experiment: Experiment, quick: bool, data_dir: Path | None) ->
     settings = experiment.quick if quick else experiment.settings
     files = experiment.files(data_dir)
     return settings | {"plcp": version("plcp")} | ({"data": files} if files else {})
-
-
-def check_directory(out: Path) -> Path:
-    """Return the directory of results, which need not be there yet."""
-    if out.exists() and not out.is_dir():
-        raise NotADirectoryError(f"{out} is a file: results go into a directory")
-    return out

@@ -1,4 +1,4 @@
-"""The paper's score for RxRx1, with the tie of all likeliest labels broken at random."""
+"""Labels in held-out experiments: the protocol and the report of RxRx1 and of its stand-in."""
 
 import time
 import warnings

@@ -1,4 +1,4 @@
-"""Figure 1's law: scores |N(0, 1)| left of zero and |N(0, 2)| right of it, x uniform on [-1, 1]."""
+"""Figure 1: noise of variance 1 left of zero and 2 right of it, and the boundary that is found."""
 
 import warnings
 from collections.abc import Callable
