@@ -26,7 +26,7 @@ from plcp import (
     SoftmaxPartition,
     SplitConformal,
 )
-from plcp.exceptions import ColumnOrderWarning, InfiniteThresholdWarning
+from plcp.exceptions import InfiniteThresholdWarning
 from plcp.regressors import CrossFitted
 
 N = 120
@@ -145,17 +145,6 @@ def test_unknown_options_of_plcp(option, value, data):
         PLCP(LINEAR, 2, **{option: value}).fit(*data)
 
 
-def test_unknown_cuts(data):
-    with pytest.raises(ValueError, match="cuts must be one of 'mass', 'optimal', got 'best'"):
-        OrderedPartition(LinearQuantile(), cuts="best").fit(*data)
-
-
-@pytest.mark.parametrize("size", [0, 1, -0.5, 1.5])
-def test_calibration_size(size, data):
-    with pytest.raises(ValueError, match=r"calibration_size must lie in \(0, 1\), got"):
-        PLCP(LINEAR, 2, calibration="split", calibration_size=size).fit(*data)
-
-
 @over(EVERY)
 def test_unfitted_use(name, data):
     with pytest.raises(NotFittedError, match="not fitted yet"):
@@ -164,17 +153,6 @@ def test_unfitted_use(name, data):
         if hasattr(EVERY[name], method) and name != "mondrian":
             with pytest.raises(NotFittedError, match="not fitted yet"):
                 getattr(make(name), method)(data[0])
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
-@over(["split", "plcp-ordered", "ordered"])
-def test_columns_in_another_order_are_reordered_with_a_warning(name, kind, data):
-    X, scores = data
-    frame = table(X, kind)
-    fitted = make(name).fit(frame, scores)
-    expected = fitted.predict(frame)
-    with pytest.warns(ColumnOrderWarning, match=r"order than in fit, \['b', 'a'\].*: \['a', 'b'\]"):
-        assert_array_equal(fitted.predict(frame[["b", "a"]]), expected)
 
 
 def test_a_regressor_without_weights(data):
@@ -210,6 +188,12 @@ def test_too_few_rows_have_an_infinite_threshold(name, data):
         (PLCP(cv=1), r"cv must be a whole number, at least 2, got 1"),
         (PLCP(cv="a"), r"cv must be a whole number of folds, a splitter .* got 'a'"),
         (PLCP(calibration_size="a"), r"calibration_size must lie in \(0, 1\), got 'a'"),
+        (PLCP(calibration="split", calibration_size=1), r"calibration_size must lie in \(0, 1\)"),
+        (
+            PLCP(calibration="split", calibration_size=-0.5),
+            r"calibration_size must lie in \(0, 1\)",
+        ),
+        (OrderedPartition(cuts="best"), r"cuts must be one of 'mass', 'optimal', got 'best'"),
         (PLCP(partition="softmax"), r"partition must be a Partition or None, got 'softmax'"),
         (PLCP(partition=LinearQuantile()), r"wrap a regressor in OrderedPartition"),
         (SoftmaxPartition(max_rounds=0), r"max_rounds must be a whole number, at least 1, got 0"),

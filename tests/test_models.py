@@ -1,4 +1,4 @@
-"""Pairs of regressors: what is fitted on what, and that scikit-learn's checks hold."""
+"""Pairs of regressors: what is fitted on what."""
 
 import numpy as np
 import pandas as pd
@@ -9,30 +9,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, QuantileRegressor
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from plcp.models import MeanScalePair, QuantilePair
 from plcp.scores import NormalizedResidual
 
-ONE_COLUMN = "the check wants one column, a pair predicts two"
 PAIRS = [
     QuantilePair(QuantileRegressor(quantile=0.1), QuantileRegressor(quantile=0.9)),
     MeanScalePair(LinearRegression(), LinearRegression(), cv=2),
 ]
-
-
-def two_columns(estimator):
-    checks = (
-        "check_regressors_train",
-        "check_estimator_sparse_array",
-        "check_estimator_sparse_matrix",
-    )
-    return dict.fromkeys(checks, ONE_COLUMN)
-
-
-@parametrize_with_checks(PAIRS, expected_failed_checks=two_columns)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture
@@ -60,23 +44,6 @@ def test_weights_reach_both_members(data):
     assert weighted[0, 0] > plain[0, 0]
 
 
-def test_weights_of_zero_leave_rows_out(data):
-    X, y = data
-    weight = (np.arange(200) % 2).astype(float)
-    pair = MeanScalePair(LinearRegression(), LinearRegression()).fit(X, y, sample_weight=weight)
-    kept = LinearRegression().fit(X[1::2], y[1::2])
-    np.testing.assert_allclose(pair.predict(X)[:, 0], kept.predict(X))
-
-
-def test_frozen_members_are_not_trained_again(data):
-    X, y = data
-    low, high = (
-        FrozenEstimator(DummyRegressor(strategy="constant", constant=c).fit(X, y)) for c in (0, 9)
-    )
-    pair = clone(QuantilePair(low, high)).fit(X, 100 * y)
-    np.testing.assert_array_equal(pair.predict(X), np.tile([0, 9], (200, 1)))
-
-
 def test_a_frozen_mean_gets_a_scale_from_its_own_residuals(data):
     X, y = data
     mean = FrozenEstimator(LinearRegression().fit(X[:50], y[:50]))
@@ -99,6 +66,12 @@ def test_the_scale_is_learnt_out_of_fold(data):
         for train, test in KFold(4).split(X)
     ]
     np.testing.assert_allclose(pair.predict(X)[:, 1], np.mean(held_out))
+
+
+@pytest.mark.parametrize("cv", ["3", 1, 2.5, [([0], [500])]])
+def test_bad_folds_are_blamed_on_cv(data, cv):
+    with pytest.raises(ValueError, match=r"^cv (must|gives)"):
+        MeanScalePair(LinearRegression(), LinearRegression(), cv=cv).fit(*data)
 
 
 def test_the_scale_stays_positive(data):

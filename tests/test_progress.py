@@ -152,12 +152,3 @@ def test_results_do_not_depend_on_the_threads(monkeypatch, rng):
         with threadpool_limits(threads):
             found.append(PLCP(cv=2, random_state=0).fit(X, scores).predict(X))
     assert_array_equal(found[1:], [found[0]] * 2)
-
-
-def test_rows_that_are_no_array_are_not_counted():
-    class Dataset:
-        def __getitem__(self, row):
-            raise AssertionError("rows are not read for their number")
-
-    with threads_for(Dataset(), Others()):
-        pass

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from torch.utils.data import Subset, TensorDataset
 
 from networks import Items, Live
-from plcp._rows import count, is_dataset, is_frame, is_module, take
+from plcp._rows import count, take
 
 X = np.arange(24.0).reshape(6, 4)
 KINDS = {
@@ -54,16 +54,6 @@ def test_rows_of_a_data_set_stay_where_they_are():
     assert data.most == 0
     assert taken[1].tolist() == X[1].tolist()
     assert data.most == 1
-
-
-def test_what_is_what():
-    assert [is_dataset(given) for given, _ in KINDS.values()] == [False] * 5 + [True] * 3
-    assert [is_frame(given) for given, _ in KINDS.values()] == [False] * 2 + [True] * 2 + [
-        False
-    ] * 4
-    assert is_module(torch.nn.ReLU())
-    assert not is_module(torch.nn.ReLU)
-    assert not is_module(len)
 
 
 def test_nobody_imports_torch_to_look_at_a_table():

@@ -25,8 +25,6 @@ from plcp import (
     Mondrian,
     NestedSets,
     OrderedPartition,
-    QuantilePair,
-    QuantileResidual,
     SignedResidual,
     SoftmaxPartition,
     SplitConformal,
@@ -99,22 +97,6 @@ def test_sets_of_labels_are_nested(rng, name, conformity):
     sets = classifier(*labelled(rng), name, conformity).predict_set(labelled(rng)[0])
     for inner, outer in [(0.4, 0.2), (0.2, 0.1)]:
         assert (sets[inner].mask <= sets[outer].mask).all()
-
-
-def test_sets_at_each_alpha_are_those_of_a_model_of_that_alpha(rng):
-    X, y = rows(rng)
-    for conformity in (None, SignedResidual()):
-        sets = regressor(X, y, "split", conformity).predict_set(X)
-        for alpha in ALPHAS:
-            single = regressor(X, y, "split", conformity, alpha=alpha).predict_set(X)
-            assert_array_equal(sets[alpha].to_numpy(), single.to_numpy())
-
-
-def test_quantile_models_take_several_alphas(rng):
-    X, y = rows(rng)
-    band = QuantilePair(LinearQuantile(0.25), LinearQuantile(0.75))
-    model = ConformalRegressor(band, QuantileResidual(), SplitConformal(ALPHAS), random_state=0)
-    assert model.fit(X, y).predict_interval(X).shape == (len(X), 2, 3)
 
 
 def test_arrays_have_the_alphas_last(rng):
@@ -290,15 +272,6 @@ def test_files_hold_every_alpha(served, tmp_path):
     assert_array_equal(again.predict(X), rule.predict(X))
 
 
-def test_files_of_models_hold_every_alpha(served, tmp_path):
-    rule, X, scores = served
-    model = ConformalRegressor(LinearRegression(), threshold=rule, random_state=0).fit(X, scores)
-    plcp.save(model, tmp_path / "model.plcp")
-    again = plcp.load(tmp_path / "model.plcp")
-    assert list(again.predict_set(X)) == ALPHAS
-    assert_array_equal(again.predict_interval(X), model.predict_interval(X))
-
-
 def test_graphs_answer_at_every_alpha(served):
     """Relative to 1e-5, as single numbers are served; alphas far apart share a partition here."""
     rule, X, _ = served
@@ -356,21 +329,6 @@ def test_what_needs_one_alpha_takes_a_model_at_one(pair, use):
     model = two_alphas(pair)
     for one in (model.at(0.1), model.tail_rules_[0].at(0.1)):
         USES[use](one, X, np.abs(y))
-
-
-@pytest.mark.parametrize("use", ["certificate", "coverage", "size"])
-def test_two_tails_of_several_alphas_are_refused(pair, use):
-    with pytest.raises(ValueError, match=ONE_AT_A_TIME):
-        USES[use](two_alphas(pair, SignedResidual()), *pair)
-
-
-def test_each_alpha_has_a_certificate_and_an_explanation(pair):
-    X, y = pair
-    rule = two_alphas(pair).tail_rules_[0]
-    for alpha in TWO:
-        each = rule.at(alpha)
-        assert certify(each, X, np.abs(y)).alpha == alpha
-        assert len(explain_groups(each, X).groups) == 2
 
 
 def test_columns_of_spark_have_one_alpha(pair):

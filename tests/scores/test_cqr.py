@@ -2,25 +2,21 @@
 
 import lightgbm
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, QuantileRegressor
+from sklearn.linear_model import QuantileRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bands import beta_binomial_band
 from plcp import (
-    PLCP,
     ConformalRegressor,
     LinearQuantile,
-    OrderedPartition,
     QuantilePair,
     QuantileResidual,
-    Rectified,
     SplitConformal,
 )
 
@@ -106,29 +102,6 @@ def test_models_trained_by_fit(rng, make, symmetric):
     assert_array_equal(again.predict_interval(new), model.predict_interval(new))
 
 
-def test_a_band_without_width_is_the_absolute_residual(rng):
-    X, y = draw(rng)
-    new, labels = draw(rng, 50)
-    mean = FrozenEstimator(LinearRegression().fit(*draw(rng)))
-    rule = SplitConformal(ALPHA)
-    banded = ConformalRegressor(QuantilePair(mean, mean), QuantileResidual(), rule).fit(X, y)
-    plain = ConformalRegressor(mean, threshold=rule).fit(X, y)
-    assert_array_equal(banded.predict_interval(new), plain.predict_interval(new))
-    assert_array_equal(banded.predict(new), plain.predict(new))
-    assert banded.predict_set(new).contains(labels).any()
-
-
-@pytest.mark.parametrize("symmetric", [True, False])
-def test_crossing_models_are_sorted(rng, symmetric):
-    low, high = (FrozenEstimator(m) for m in band(MODELS["linear"], *draw(rng)))
-    X, y = draw(rng)
-    right, crossed = (
-        ConformalRegressor(pair, QuantileResidual(symmetric=symmetric), SplitConformal(ALPHA))
-        for pair in (QuantilePair(low, high), QuantilePair(high, low))
-    )
-    assert_array_equal(right.fit(X, y).predict_interval(X), crossed.fit(X, y).predict_interval(X))
-
-
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_coverage_of_each_side_is_in_the_band_of_its_law(rng, symmetric):
     low, high = (FrozenEstimator(m) for m in band(MODELS["linear"], *draw(rng, 500)))
@@ -143,22 +116,3 @@ def test_coverage_of_each_side_is_in_the_band_of_its_law(rng, symmetric):
         least, most = beta_binomial_band(20_000, 499, 450)
         assert least <= (lower <= y).sum() <= most
         assert least <= (y <= upper).sum() <= most
-
-
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize(
-    "rule",
-    [
-        PLCP(OrderedPartition(LinearQuantile()), 2, ALPHA, random_state=0),
-        Rectified(LinearQuantile(), ALPHA, random_state=0),
-    ],
-    ids=["plcp", "rectified"],
-)
-def test_rules_that_learn_take_the_signed_scores_of_a_data_frame(rng, rule, symmetric):
-    X, y = draw(rng, 400)
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    pair = QuantilePair(*(MODELS["histogram"](q) for q in (ALPHA / 2, 1 - ALPHA / 2)))
-    model = ConformalRegressor(pair, QuantileResidual(symmetric=symmetric), rule, random_state=0)
-    ends = model.fit(frame, y).predict_interval(frame)
-    assert ends.shape == (400, 2)
-    assert not np.isinf(ends).any()

@@ -18,8 +18,6 @@ from plcp import (
     ConformalClassifier,
     ConformalRegressor,
     GroupProbabilities,
-    Intervals,
-    LabelSets,
     LinearQuantile,
     Mondrian,
     OrderedPartition,
@@ -91,15 +89,6 @@ def test_rows_without_labels_are_numbered(X, y):
             table = model.set_output(transform="pandas").predict_interval(rows)
         assert sets.index is None
         assert table.index.equals(pd.RangeIndex(N))
-
-
-def test_an_index_has_a_label_for_each_set():
-    for make in (
-        lambda i: Intervals([0.0], [1.0], index=i),
-        lambda i: LabelSets([[True]], index=i),
-    ):
-        with pytest.raises(ValueError, match="one label for each of 1 sets, got 60"):
-            make(LABELS)
 
 
 def regression(values):
