@@ -290,3 +290,12 @@ def test_columns_in_any_unit(rng, unit):
     q = ConditionalCalibration().fit(X, scores).predict(X)
     rule = ConditionalCalibration().fit(X * units, scores)
     assert_allclose(rule.predict(X * units), q)
+
+
+@pytest.mark.parametrize("size", [1e302, 1e308, -1e308])
+def test_scores_too_large_to_be_added_up_are_refused(rng, size):
+    X, scores = wavy(rng)
+    largest = ConditionalCalibration().fit(X, scores / scores.max() * 1e301).predict(X)
+    assert np.isfinite(largest).all()
+    with pytest.raises(ValueError, match=r"scores must be at most .*divide all of them"):
+        ConditionalCalibration().fit(X, scores / scores.max() * size)

@@ -319,30 +319,21 @@ def kernel_thresholds(
     u : ndarray of shape (T,)
         Duals: the level itself, or drawn uniformly for coverage that is exact.
     """
-    parts = [slice(first, first + BLOCK) for first in range(0, len(u), BLOCK)]
-    blocks = [_block(solution, k_test[p], kappa[p], phi[p], u[p]) for p in parts]
-    return np.concatenate([np.empty(0), *blocks])
-
-
-def _block(
-    solution: KernelSolution,
-    k_test: FloatArray,
-    kappa: FloatArray,
-    phi: FloatArray,
-    u: FloatArray,
-) -> FloatArray:
-    coordinates = solution.span.coordinates(phi)
-    rows = np.concatenate([coordinates, k_test / solution.unit], axis=1)
-    offsets = coordinates @ solution.offset + solution.margin
     thresholds = np.where(u < 0, -np.inf, np.inf)
-    inside = np.flatnonzero(solution.span.contains(phi))
-    changes = -u[inside, None] * rows[inside]
-    given = solution.tableau, solution.position, changes, solution.target + changes, solution.sizes
-    own = u * (kappa / solution.unit + NUGGET)
-    for new, position in zip(inside, settle(*given), strict=True):
-        if position is not None:
-            fit = rows[new] @ position.point() + own[new]
-            thresholds[new] = solution.scale * fit + offsets[new]
+    for first in range(0, len(u), BLOCK):
+        block = slice(first, first + BLOCK)
+        coordinates = solution.span.coordinates(phi[block])
+        rows = np.concatenate([coordinates, k_test[block] / solution.unit], axis=1)
+        offsets = coordinates @ solution.offset + solution.margin
+        own = u[block] * (kappa[block] / solution.unit + NUGGET)
+        inside = np.flatnonzero(solution.span.contains(phi[block]))
+        changes = -u[block][inside, None] * rows[inside]
+        targets = solution.target + changes
+        found = settle(solution.tableau, solution.position, changes, targets, solution.sizes)
+        for new, position in zip(inside, found, strict=True):
+            if position is not None:
+                fit = rows[new] @ position.point() + own[new]
+                thresholds[first + new] = solution.scale * fit + offsets[new]
     return thresholds
 
 

@@ -76,7 +76,7 @@ def thresholds_along(track: Track, features: FloatArray, targets: FloatArray) ->
     program without them, to the target by pivots of the dual simplex method, all rows of a block
     in step. Returned is the limit from the side of zero: the supremum of {S : η(S) < u} for u > 0.
     Infinite where no finite S gives its row that dual, and outside the span of the program.
-    Memory is that of some arrays of (new rows, rows of the program): ask for ``rows_at_once`` at a
+    Memory is that of some arrays of (new rows, rows of the program): give ``rows_at_once`` at a
     time.
     """
     thresholds = np.sign(targets) * np.inf

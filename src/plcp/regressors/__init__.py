@@ -1,4 +1,4 @@
-"""Indices: regressors of the score whose value an ordered partition cuts."""
+"""Regressors of the score, whose prediction an ordered partition cuts."""
 
 from plcp.regressors.boosted import ScaledQuantile
 from plcp.regressors.colorful import ColorfulQuantile

@@ -192,21 +192,16 @@ def fit_weighted(
     estimator: Any, X: Any, y: FloatArray | IntArray, weights: FloatArray | None
 ) -> Any:
     """Fit, with weights if there are any and the estimator can take them."""
-    with threads_for(X, estimator):
-        return _fit(estimator, X, y, weights)
-
-
-def _fit(estimator: Any, X: Any, y: FloatArray | IntArray, weights: FloatArray | None) -> Any:
-    if weights is None:
-        return estimator.fit(X, y)
-    params = weight_params(estimator, weights)
+    params = {} if weights is None else weight_params(estimator, weights)
     if params is None:
         raise ValueError(
             f"{type(estimator).__name__} does not accept sample_weight, which is needed here: "
             "choose an estimator whose fit takes weights, or give none"
         )
-    boosted = isinstance(estimator, HistGradientBoostingRegressor)
-    return estimator.fit(coarse(X) if boosted else X, y, **params)
+    with threads_for(X, estimator):
+        if weights is not None and isinstance(estimator, HistGradientBoostingRegressor):
+            X = coarse(X)
+        return estimator.fit(X, y, **params)
 
 
 def weight_params(estimator: Any, weights: FloatArray) -> dict[str, FloatArray] | None:

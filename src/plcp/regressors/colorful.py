@@ -10,12 +10,7 @@ from sklearn.utils import check_random_state
 
 from plcp._folds import given_folds
 from plcp._options import check_share
-from plcp._validation import (
-    drop_weightless,
-    relative_weights,
-    takes_images,
-    takes_nan,
-)
+from plcp._validation import drop_weightless, relative_weights, takes_images, takes_nan
 from plcp.quantiles import FloatArray
 from plcp.regressors.base import ScoreRegressor, fit_weighted, seeded
 from plcp.regressors.crossfit import CrossFitted
@@ -82,6 +77,8 @@ class ColorfulQuantile(ScoreRegressor):
     """
 
     _of_rows = ("density_weights_",)  # what files leave out
+    encoder_: TableEncoder | None
+    regressor_: Any
 
     def __init__(
         self,
@@ -103,8 +100,10 @@ class ColorfulQuantile(ScoreRegressor):
     def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Self:
         """Estimate the density of the scores at their quantile, then fit with it."""
         level = check_share("quantile", 0.5 if self.quantile is None else self.quantile)
-        self._check_mixing(self.mixing)
-        cv = self._folds(X, scores, weights)
+        if not isinstance(self.mixing, Real) or not 0 <= float(self.mixing) <= 1:
+            raise ValueError(f"mixing must lie in [0, 1], got {self.mixing!r}")
+        folds = given_folds(self.cv, X, scores, weights)  # of the rows that weigh something
+        cv = self.cv if folds is None else folds
         X, scores, given = drop_weightless(X, scores, weights)
         weights = relative_weights(given)
         if len(scores) < LEAST_ROWS:
@@ -132,16 +131,6 @@ class ColorfulQuantile(ScoreRegressor):
 
     def _predict(self, X: Any) -> FloatArray:
         return np.asarray(self.regressor_.predict(self._encode(X)), dtype=float)
-
-    def _folds(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Any:
-        """Number of folds, or those that the user gives, of the rows that weigh something."""
-        folds = given_folds(self.cv, X, scores, weights)
-        return self.cv if folds is None else folds
-
-    @staticmethod
-    def _check_mixing(mixing: Any) -> None:
-        if not isinstance(mixing, Real) or not 0 <= float(mixing) <= 1:
-            raise ValueError(f"mixing must lie in [0, 1], got {mixing!r}")
 
     def _encode(self, X: Any) -> Any:
         """Numbers for the default regressor; X as it is for one of the user's own."""

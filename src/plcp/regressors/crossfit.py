@@ -20,11 +20,7 @@ from plcp._folds import Fold, given_folds, row_sets, shuffled_folds
 from plcp._options import check_count
 from plcp._parallel import in_threads, jobs_for, threads_for
 from plcp._rows import take
-from plcp._validation import (
-    relative_weights,
-    takes_images,
-    takes_nan,
-)
+from plcp._validation import relative_weights, takes_images, takes_nan
 from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors._fast_trees import (
     AnyBooster,
@@ -104,7 +100,16 @@ class AveragedBoosters:
 def taken_apart(model: Any) -> Parts | None:
     """Boosters of a fitted model, if it is made of nothing else."""
     if isinstance(model, Pipeline):
-        return _without_rare_apart(model)
+        # a booster that was fitted without rare categories takes them for missing by itself
+        first, last = model[0], model[-1]
+        if len(model) != 2 or not isinstance(first, FunctionTransformer):
+            return None
+        parts = taken_apart(last)
+        if first.func is not without_rare or parts is None:
+            return None
+        columns = np.flatnonzero(first.kw_args["columns"]).tolist()
+        known = all(booster.holds_codes(i) for booster in parts.boosters for i in columns)
+        return parts if known else None
     if is_lightgbm(model):
         return Parts([LightBooster(model)])
     if type(model) is HistGradientBoostingRegressor:
@@ -115,19 +120,6 @@ def taken_apart(model: Any) -> Parts | None:
         given = [replace(b, means=model.means_) for b in parts.boosters if isinstance(b, Booster)]
         return replace(parts, boosters=given) if len(given) == len(parts.boosters) else None
     return None
-
-
-def _without_rare_apart(model: Pipeline) -> Parts | None:
-    """A booster that was fitted without rare categories takes them for missing by itself."""
-    first, last = model[0], model[-1]
-    if len(model) != 2 or not isinstance(first, FunctionTransformer):
-        return None
-    parts = taken_apart(last)
-    if first.func is not without_rare or parts is None:
-        return None
-    columns = np.flatnonzero(first.kw_args["columns"]).tolist()
-    known = all(booster.holds_codes(i) for booster in parts.boosters for i in columns)
-    return parts if known else None
 
 
 COLUMNS = ("n_features_in_", "feature_names_in_", "_column_texts")  # what checked rows leave
@@ -222,11 +214,12 @@ class CrossFitted(ScoreRegressor):
         jobs = [partial(_fit_fold, regressor, X, scores, weights, fold) for fold in folds]
         n_jobs = jobs_for(X, regressor, self.n_jobs)
         fitted = in_threads(jobs, n_jobs, self.verbose, type(regressor).__name__)
+        positive = bool(get_tags(regressor).target_tags.positive_only)
         self.out_of_fold_ = mean_out_of_fold(
             [hold for _, hold in folds],
             [own for _, own in fitted],
             len(scores),
-            is_scale=learns_scale(regressor),
+            is_scale=positive or isinstance(regressor, SparseScale),
         )
         models = [model for model, _ in fitted]
         self.history_ = histories(models)
@@ -323,11 +316,6 @@ def _fit_fold(
         return model, model.predict(take(X, hold))
 
 
-def learns_scale(regressor: Any) -> bool:
-    """Whether a regressor predicts a scale, of which ratios matter."""
-    return isinstance(regressor, SparseScale) or bool(get_tags(regressor).target_tags.positive_only)
-
-
 def mean_out_of_fold(
     held: Sequence[IntArray],
     values: Sequence[FloatArray],
@@ -393,8 +381,5 @@ def model_levels(rows: IntArray, owner: IntArray, values: FloatArray, n: int) ->
 def average_linear(models: list[Any]) -> list[Any]:
     """One model in place of several of one linear kind, whose lines can be averaged for good."""
     kinds = {type(model) for model in models}
-    if kinds == {LinearQuantile}:
-        return [models[0].mean_with(models[1:])]
-    if kinds == {SparseScale} and all(model.columns_.plain for model in models):
-        return [models[0].mean_with(models[1:])]
-    return models
+    plain = kinds == {SparseScale} and all(model.columns_.plain for model in models)
+    return [models[0].mean_with(models[1:])] if plain or kinds == {LinearQuantile} else models

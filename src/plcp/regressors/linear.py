@@ -12,11 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from plcp._validation import (
-    check_table,
-    drop_weightless,
-    relative_weights,
-)
+from plcp._validation import check_table, drop_weightless, relative_weights
 from plcp.regressors.base import ScoreRegressor, line, unit_of
 
 Array = NDArray[Any]

@@ -12,10 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_random_state
 
 from plcp._folds import given_folds
-from plcp._validation import (
-    effective_rows,
-    relative_weights,
-)
+from plcp._validation import effective_rows, relative_weights
 from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
 from plcp.regressors.base import ScoreRegressor, at_level
 from plcp.regressors.boosted import ScaledQuantile

@@ -10,12 +10,7 @@ from plcp.exceptions import ProgramError
 from plcp.groups.groups import Source, fit_groups
 from plcp.quantile_programs.vertex import fit_vertex, interpolated
 from plcp.quantiles import FloatArray
-from plcp.thresholds.base import (
-    Alpha,
-    GivenGroupsRule,
-    Members,
-    members_of_matrix,
-)
+from plcp.thresholds.base import Alpha, GivenGroupsRule, Members, members_of_matrix
 
 TIE = 1e-8  # below one row in a hundred million: decides between optima, and nothing else
 
@@ -86,8 +81,10 @@ class BatchGCP(GivenGroupsRule):
         alpha = check_rate(self.alpha)
         fitted = fit_groups(self.groups, X, scores, weights, groups)
         self._groups, members, scores, weights = fitted
-        features = _with_intercept(members)
-        centre, unit = _frame(scores)
+        features = with_all_rows(members)
+        # in a unit that is a power of two scores are of size one
+        centre = float(np.median(scores))
+        unit = float(2.0 ** np.frexp(np.abs(scores - centre).max())[1])
         level = max(1 - alpha - TIE, (1 - alpha) / 2)
         vertex = fit_vertex(features, (scores - centre) / unit, level, weights)
         # the program itself holds every calibration row, of which the basis is all that is needed
@@ -107,7 +104,7 @@ class BatchGCP(GivenGroupsRule):
         self.guarantee_ = _guarantee(alpha, len(self.groups_), len(vertex.basis), weights)
 
     def _predict(self, X: Any, groups: Any = None) -> FloatArray:
-        thresholds = self._thresholds(_with_intercept(self._groups.transform(X, given=groups)))
+        thresholds = self._thresholds(with_all_rows(self._groups.transform(X, given=groups)))
         unknown = np.flatnonzero(np.isinf(thresholds))
         if len(unknown):
             warn_infinite(
@@ -125,12 +122,6 @@ class BatchGCP(GivenGroupsRule):
         return np.where(self._span.contains(features), thresholds, np.inf)
 
 
-def _frame(scores: FloatArray) -> tuple[float, float]:
-    """Centre and unit, a power of two, in which scores are of size one."""
-    centre = float(np.median(scores))
-    return centre, float(2.0 ** np.frexp(np.abs(scores - centre).max())[1])
-
-
 def check_law(scores: FloatArray, thresholds: FloatArray, counts: FloatArray, level: float) -> None:
     """Refuse thresholds whose last digits were lost: an optimum covers ``level`` in every group."""
     sizes = counts.sum(axis=0)
@@ -145,7 +136,8 @@ def check_law(scores: FloatArray, thresholds: FloatArray, counts: FloatArray, le
         )
 
 
-def _with_intercept(members: FloatArray) -> FloatArray:
+def with_all_rows(members: FloatArray) -> FloatArray:
+    """Indicators of the groups, those of a group of all rows before them."""
     return np.column_stack([np.ones(len(members)), members])
 
 

@@ -11,12 +11,8 @@ from plcp._validation import effective_columns
 from plcp.exceptions import ProgramError
 from plcp.groups.groups import Source, fit_groups
 from plcp.quantiles import FloatArray, IntArray
-from plcp.thresholds.base import (
-    Alpha,
-    GivenGroupsRule,
-    Members,
-    members_of_matrix,
-)
+from plcp.thresholds.base import Alpha, GivenGroupsRule, Members, members_of_matrix
+from plcp.thresholds.batch_gcp import with_all_rows
 
 
 class BatchMVP(GivenGroupsRule):
@@ -107,7 +103,7 @@ class BatchMVP(GivenGroupsRule):
         counts = np.ones(len(scores)) if weights is None else weights
         self.levels_ = grid(scores, counts, int(self.n_levels))
         ranks = np.searchsorted(self.levels_, scores)
-        cells = Cells(_with_all_rows(members), ranks, counts, len(self.levels_), 1 - alpha)
+        cells = Cells(with_all_rows(members), ranks, counts, len(self.levels_), 1 - alpha)
         self.start_ = cells.nearest(np.ones(len(scores), dtype=bool), 0)
         levels, self.patches_, errors = patched(cells, self.start_, self.tol, self.max_patches)
         self.error_ = float(errors.sum(axis=1).max())
@@ -120,7 +116,7 @@ class BatchMVP(GivenGroupsRule):
         self.guarantee_ = _guarantee(alpha, len(self.groups_), self.error_)
 
     def _predict(self, X: Any, groups: Any = None) -> FloatArray:
-        members = _with_all_rows(self._groups.transform(X, given=groups)) > 0
+        members = with_all_rows(self._groups.transform(X, given=groups)) > 0
         levels = np.full(len(members), self.start_)
         for group, old, new in self.patches_:
             levels[members[:, group] & (levels == old)] = new
@@ -167,8 +163,17 @@ def patched(
         patch = _next_patch(cells, levels, errors, tol)
         if patch is None and tol is None:
             break
-        if patch is None or len(patches) == max_patches:
-            raise ProgramError(_unreached(errors, tol, len(patches), stuck=patch is None))
+        reached = errors.sum(axis=1).max()
+        if patch is None:
+            raise ProgramError(
+                f"no patch comes nearer after {len(patches)}: the multivalid error is "
+                f"{reached:.3g}, above tol={tol:g}; raise tol or n_levels, or take tol=None"
+            )
+        if len(patches) == max_patches:
+            raise ProgramError(
+                f"max_patches={max_patches} patches were made, and the multivalid error is "
+                f"{reached:.3g}: raise tol or max_patches, or take fewer levels"
+            )
         group, old, new = patch
         levels[(levels == old) & (cells.members[:, group] > 0)] = new
         for level in (old, new):
@@ -191,19 +196,6 @@ def _next_patch(
     return None
 
 
-def _unreached(errors: FloatArray, tol: float | None, n_patches: int, stuck: bool) -> str:
-    reached = errors.sum(axis=1).max()
-    if stuck:
-        return (
-            f"no patch comes nearer after {n_patches}: the multivalid error is {reached:.3g}, "
-            f"above tol={tol:g}; raise tol or n_levels, or take tol=None"
-        )
-    return (
-        f"max_patches={n_patches} patches were made, and the multivalid error is {reached:.3g}: "
-        "raise tol or max_patches, or take fewer levels"
-    )
-
-
 def grid(scores: FloatArray, counts: FloatArray, n_levels: int) -> FloatArray:
     """Quantiles of orders 1/m, 2/m, … 1, each once.
 
@@ -218,10 +210,6 @@ def grid(scores: FloatArray, counts: FloatArray, n_levels: int) -> FloatArray:
     # rounding must not push an order that is met exactly to the next score
     places = np.searchsorted(mass, orders * (1 - 4 * np.finfo(float).eps * len(mass)))
     return np.unique(scores[order[places]])
-
-
-def _with_all_rows(members: FloatArray) -> FloatArray:
-    return np.column_stack([np.ones(len(members)), members])
 
 
 def _guarantee(alpha: float, k: int, error: float) -> str:

@@ -10,11 +10,7 @@ from sklearn.utils import check_random_state, gen_batches
 from plcp._options import check_rate, warn_infinite
 from plcp._parallel import in_threads, one_thread_for_matrices
 from plcp._rows import count
-from plcp._validation import (
-    check_lengths,
-    drop_weightless,
-    effective_columns,
-)
+from plcp._validation import check_lengths, drop_weightless, effective_columns
 from plcp.groups.features import check_rank, feature_columns
 from plcp.groups.groups import Groups, Source
 from plcp.groups.shifts import KernelProgram, KernelShifts, fit_kernel_program
@@ -24,12 +20,7 @@ from plcp.quantile_programs.path import Track, track_of
 from plcp.quantile_programs.vertex import fit_vertex
 from plcp.quantiles import FloatArray
 from plcp.regressors.base import unit_of
-from plcp.thresholds.base import (
-    Alpha,
-    GivenGroupsRule,
-    Members,
-    members_of_matrix,
-)
+from plcp.thresholds.base import Alpha, GivenGroupsRule, Members, members_of_matrix
 from plcp.thresholds.guarantees import conditional_guarantee
 
 
@@ -162,8 +153,12 @@ class ConditionalCalibration(GivenGroupsRule):
         ]
         parts = in_threads(jobs, self.n_jobs, self.verbose, type(self).__name__)
         thresholds = np.concatenate(parts) * self._unit
-        if not self.randomized:
-            _warn_unbounded(thresholds)
+        unbounded = np.flatnonzero(np.isinf(thresholds))
+        if len(unbounded) and not self.randomized:
+            warn_infinite(
+                f"{len(unbounded)} rows, the first of them row {unbounded[0]}, have too few "
+                "calibration points like them for shifts as many as these"
+            )
         return thresholds
 
     def _members(self, X: Any, groups: Any = None) -> Members:
@@ -230,12 +225,3 @@ class ConditionalCalibration(GivenGroupsRule):
         tags.input_tags.allow_nan = self._allows_nan()
         tags.input_tags.three_d_array = False
         return tags
-
-
-def _warn_unbounded(thresholds: FloatArray) -> None:
-    unbounded = np.flatnonzero(np.isinf(thresholds))
-    if len(unbounded):
-        warn_infinite(
-            f"{len(unbounded)} rows, the first of them row {unbounded[0]}, have too few "
-            "calibration points like them for shifts as many as these"
-        )

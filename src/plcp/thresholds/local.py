@@ -72,12 +72,11 @@ class WeightedRule(ThresholdRule):
     def _points(self, X: Any) -> FloatArray:
         """Return what the kernel sees of new rows."""
 
-    @abstractmethod
     def _positions(self, X: Any, points: FloatArray) -> IntArray:
-        """Position of each point's threshold among the scores; their number if it is infinite."""
+        """Position of each point's threshold among the scores; their number if it is infinite.
 
-    def _positions_by_draw(self, X: Any, points: FloatArray) -> IntArray:
-        """Return those of the quantiles weighted around a draw from the kernel."""
+        Of the quantiles weighted around a draw from the kernel, unless a rule has its own.
+        """
         drawn = self._drawn(X, points)
         if drawn.shape != points.shape or not np.isfinite(drawn).all():
             raise ValueError(
@@ -103,6 +102,11 @@ class WeightedRule(ThresholdRule):
         each = zip(points[:, None], draws.generators(), strict=True)
         return np.concatenate([np.asarray(self.kernel_.draw(*one)) for one in each])
 
+    @property
+    def draws(self) -> bool:
+        """Whether thresholds depend on draws: always."""
+        return True
+
     def _by_block(self, job: Callable[[slice], NDArray[Any]], n: int) -> NDArray[Any]:
         """``job`` of each block of n rows, in threads, put together again."""
         jobs = [partial(job, rows) for rows in blocks(n, len(self.scores_), self._block)]
@@ -114,11 +118,26 @@ class WeightedRule(ThresholdRule):
 class LocalRule(WeightedRule):
     """A rule that weights calibration points by a kernel."""
 
-    kernel: Any
-    bandwidth: Any
-    effective_size: Any
-    tuning_size: Any
-    random_state: Any
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        bandwidth: float | str = "auto",
+        alpha: Alpha = 0.1,
+        *,
+        effective_size: float | str = "auto",
+        tuning_size: float = 0.2,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.alpha = alpha
+        self.effective_size = effective_size
+        self.tuning_size = tuning_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _allows_nan(self, *groups: Any) -> bool:
         return True  # reading X as numbers refuses them, and names the remedy
@@ -296,15 +315,17 @@ class LocalCP(LocalRule):
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.alpha = alpha
+        super().__init__(
+            kernel,
+            bandwidth,
+            alpha,
+            effective_size=effective_size,
+            tuning_size=tuning_size,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
         self.calibrated = calibrated
-        self.effective_size = effective_size
-        self.tuning_size = tuning_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _prepare(self) -> None:
         """Sum the weights around each calibration point: all of them, and those of lower scores."""
@@ -328,24 +349,24 @@ class LocalCP(LocalRule):
 
         self._below, self._total = self._by_block(sums, n)
         self._starts = np.append(np.flatnonzero(np.diff(self.scores_, prepend=-np.inf)), n)
-        self._limit = _rank_limit(self._weights, n, self.alpha)
+        # number of lower ranks at which a score is no longer accepted
+        self._limit = float(conformal_rank(n, self.alpha))
+        if self._weights is not None:
+            self._limit = max(1 - self.alpha - 4 * EPS * n, TINY) * float(self._weights.sum() + 1)
 
     def _positions(self, X: Any, points: FloatArray) -> IntArray:
         def positions(rows: slice) -> IntArray:
-            around = weights_from(self.kernel_, points[rows], self._X)
+            here = points[rows]
+            around = weights_from(self.kernel_, here, self._X)
             same = isinstance(self.kernel_, SYMMETRIC)
-            own = np.ones(len(around)) if same else self._own(points[rows])
+            own = np.ones(len(here)) if same else weights_from(self.kernel_, here, here).diagonal()
             counted = around if self._weights is None else around * self._weights
             if len(self._total) == 0:  # fitted without calibration
                 return rows_reaching(counted, own, 1 - self._alpha)
-            to_point = around if same else weights_around(self.kernel_, self._X, points[rows])
+            to_point = around if same else weights_around(self.kernel_, self._X, here)
             return self._last_accepted(counted, own, to_point)
 
         return self._by_block(positions, len(points))
-
-    def _own(self, points: FloatArray) -> FloatArray:
-        """Weight of each point to itself, by the user's kernel."""
-        return weights_from(self.kernel_, points, points).diagonal()
 
     def _last_accepted(self, around: FloatArray, own: FloatArray, to_point: FloatArray) -> IntArray:
         """Position of the largest score below which all are accepted, for each row.
@@ -376,6 +397,11 @@ class LocalCP(LocalRule):
             return float(np.count_nonzero(chosen))
         return float(self._weights[rows] @ chosen)
 
+    @property
+    def draws(self) -> bool:
+        """Whether thresholds depend on draws: never."""
+        return False
+
     def _guarantee(self, exact: bool) -> str:
         target = f"{1 - self.alpha:g}"
         if not self.calibrated:
@@ -396,13 +422,6 @@ class LocalCP(LocalRule):
         )
 
 
-def _rank_limit(weights: FloatArray | None, n: int, alpha: float) -> float:
-    """Number of lower ranks at which a score is no longer accepted."""
-    if weights is None:
-        return float(conformal_rank(n, alpha))
-    return float(max(1 - alpha - 4 * EPS * n, TINY) * (weights.sum() + 1))
-
-
 class RLCP(LocalRule):
     """Quantile of the scores, weighted around a point X̃ that is drawn near x.
 
@@ -421,25 +440,11 @@ class RLCP(LocalRule):
         may exceed by a factor, but the same for every x; in ``predict`` it is called once per row,
         with a ``numpy.random.Generator`` of that row. It sees X in its own units, and all rows
         calibrate.
-    bandwidth : float or "auto", default="auto"
-        In standard deviations of the columns. "auto": nine points of ten see
-        ``effective_size`` calibration points. Infinite: split conformal prediction.
-    alpha : float or list of float, default=0.1
-        Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
-    effective_size : float or "auto", default="auto"
-        Number of points (Σw)² / Σw² that are to count. "auto": 10 / alpha, so that ten of them
-        are beyond the threshold; at most half of the points, at least 2 / alpha.
-    tuning_size : float, default=0.2
-        Share of the rows (at most 1000) that settle scale and bandwidth and nothing else, which
-        keeps the guarantee exact. Columns constant among them do not count. Zero: all rows do
-        both, and the guarantee is approximate.
-    n_jobs : int or None
-        Blocks of points at once, in threads; results do not depend on it.
+    bandwidth, alpha, effective_size, tuning_size, n_jobs, verbose :
+        As in ``LocalCP``.
     random_state : int, RandomState or None
         Seed of the tuning rows and the draws. A fitted rule draws by the content of a row: alone it
         is answered as among others, and equal rows share their draw (all rows of a constant X do).
-    verbose : bool, default=False
-        Show a progress bar (needs the extra ``progress``).
 
     Attributes
     ----------
@@ -465,30 +470,6 @@ class RLCP(LocalRule):
     True
     """
 
-    def __init__(
-        self,
-        kernel: Any = "gaussian",
-        bandwidth: float | str = "auto",
-        alpha: Alpha = 0.1,
-        *,
-        effective_size: float | str = "auto",
-        tuning_size: float = 0.2,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.alpha = alpha
-        self.effective_size = effective_size
-        self.tuning_size = tuning_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _positions(self, X: Any, points: FloatArray) -> IntArray:
-        return self._positions_by_draw(X, points)
-
     def _guarantee(self, exact: bool) -> str:
         target = f"{1 - self.alpha:g}"
         if not exact:
@@ -502,8 +483,3 @@ class RLCP(LocalRule):
             "in finite samples, if calibration and test points are exchangeable; near a single "
             "input it holds as far as the kernel is narrow."
         )
-
-    @property
-    def draws(self) -> bool:
-        """Whether thresholds depend on draws: always."""
-        return True

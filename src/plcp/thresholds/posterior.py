@@ -13,7 +13,7 @@ from plcp._validation import drop_weightless, takes_images, takes_nan
 from plcp.kernels import MultinomialKernel, check_precision, precision_for_size
 from plcp.partitions.base import Partition
 from plcp.partitions.softmax import SoftmaxPartition
-from plcp.quantiles import FloatArray, IntArray
+from plcp.quantiles import FloatArray
 from plcp.regressors.base import seeded
 from plcp.regressors.encoding import warning_of_unseen
 from plcp.thresholds.base import Alpha
@@ -31,7 +31,7 @@ class PosteriorConformal(WeightedRule):
     normalised: points count as far as their memberships explain the sample. It is ``RLCP`` in the
     space of memberships, with the multinomial likelihood as kernel. If calibration and test points
     are exchangeable, P(covered) ≥ 1 - alpha, and P(covered | L) ≥ 1 - alpha; as the precision
-    grows L tells π(x), and coverage holds for each mix of groups.
+    grows L determines π(x), and coverage holds for each mix of groups.
 
     The paper learns π by splitting the estimated law of the score into a mixture, again for every
     test point and on all rows; here a ``Partition`` learns it, once, on rows set apart. The paper
@@ -49,16 +49,11 @@ class PosteriorConformal(WeightedRule):
         Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
     learning_size : float, default=0.5
         Share of the rows that memberships and precision are learned from; the others calibrate.
-    effective_size : float or "auto", default="auto"
-        Number of points (Σw)² / Σw² that are to count. "auto": 10 / alpha, so that ten of them
-        are beyond the threshold; at most half of the points, at least 2 / alpha.
-    n_jobs : int or None
-        Blocks of points at once, in threads; results do not depend on it.
+    effective_size, n_jobs, verbose :
+        As in ``LocalCP``.
     random_state : int, RandomState or None
         Seed of the division of rows, of the partition and of the draws. A fitted rule draws by the
         content of a row: alone it is answered as among others, and equal rows share their draw.
-    verbose : bool, default=False
-        Show a progress bar (needs the extra ``progress``).
 
     Attributes
     ----------
@@ -164,14 +159,6 @@ class PosteriorConformal(WeightedRule):
     def _points(self, X: Any) -> FloatArray:
         with warning_of_unseen():
             return self._memberships(X)
-
-    def _positions(self, X: Any, points: FloatArray) -> IntArray:
-        return self._positions_by_draw(X, points)
-
-    @property
-    def draws(self) -> bool:
-        """Whether thresholds depend on draws: always."""
-        return True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -25,10 +25,7 @@ from plcp.regressors.base import at_level, fit_weighted, seeded
 from plcp.regressors.encoding import warning_of_unseen
 from plcp.regressors.stacking import StackedQuantile
 from plcp.thresholds._plcp_learning import Pairs
-from plcp.thresholds.base import (
-    Alpha,
-    ThresholdRule,
-)
+from plcp.thresholds.base import Alpha, ThresholdRule
 
 ADJUSTMENTS = ("auto", "ratio", "difference")
 FLOOR = 1e-3  # of a typical score: what a model may say at least where scores are divided by it
@@ -47,9 +44,8 @@ class Rectified(ThresholdRule):
     regressor : regressor or None, default=None
         The model τ: any regressor of the score; a ``quantile`` left at None is set to 1 - alpha.
         None: ``StackedQuantile()``, trees, a line and a constant mixed by out-of-fold loss, for
-        tables
-        with categories and gaps too. One wrapped in ``FrozenEstimator`` is taken as trained, on
-        other rows, and all rows calibrate.
+        tables with categories and gaps too. One wrapped in ``FrozenEstimator`` is taken as trained,
+        on other rows, and all rows calibrate.
     alpha : float or list of float, default=0.1
         Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
     adjustment : {"auto", "ratio", "difference"}, default="auto"
@@ -116,24 +112,29 @@ class Rectified(ThresholdRule):
         alpha = check_rate(self.alpha)
         pairs = Pairs(*drop_weightless(X, scores, weights))
         # A choice by all signs stays exact: a test score below zero is covered by any ratio.
-        self.adjustment_ = _adjustment(self.adjustment, pairs.scores)
+        self.adjustment_ = self.adjustment
+        if self.adjustment == "auto":
+            self.adjustment_ = "ratio" if pairs.scores.min() >= 0 else "difference"
         held = self._learn(pairs, alpha)
         self._n_calibration = effective_rows(len(held.scores), held.weights)
         self.level_ = conformal_quantile(self._adjusted(held), alpha, held.weights)
         if np.isinf(self.level_):
-            warn_infinite(self._why_infinite(held, alpha))
+            n = len(held.scores)
+            few = np.isinf(conformal_quantile(np.zeros(n), alpha, held.weights))
+            beyond = f"more than {alpha:g} of the scores are infinitely many times the regressor"
+            warn_infinite(too_few(held.weights, n, alpha) if few else beyond)
         self.guarantee_ = _guarantee(alpha, held.weights is not None, self._is_frozen())
 
     def _predict(self, X: Any, *groups: Any) -> FloatArray:
         with warning_of_unseen():
-            tau = self._ask(X)
+            tau = self._modelled(X)
         return tau * self.level_ if self.adjustment_ == "ratio" else tau + self.level_
 
     def predict_quantile(self, X: Any) -> FloatArray:
         """Modelled quantile τ(x) of each row, kept above ``floor_`` where scores are divided."""
         rule = self._any_alpha("predict_quantile")
         with warning_of_unseen():
-            return rule._ask(check_features(rule, X, reset=False))
+            return rule._modelled(check_features(rule, X, reset=False))
 
     def _learn(self, pairs: Pairs, alpha: float) -> Pairs:
         """Fit the model on one part; the other part, or all of them if the model is frozen."""
@@ -152,7 +153,7 @@ class Rectified(ThresholdRule):
 
     def _adjusted(self, held: Pairs) -> FloatArray:
         """Scores in units of the model, or what they have beyond it."""
-        tau = self._ask(held.X)
+        tau = self._modelled(held.X)
         if self.adjustment_ == "difference":
             return excess_over(tau, held.scores)
         if self._is_frozen() and tau.min() == LEAST:
@@ -164,13 +165,7 @@ class Rectified(ThresholdRule):
             )
         return ratio_to(tau, held.scores)
 
-    def _why_infinite(self, held: Pairs, alpha: float) -> str:
-        n = len(held.scores)
-        if np.isinf(conformal_quantile(np.zeros(n), alpha, held.weights)):
-            return too_few(held.weights, n, alpha)
-        return f"more than {alpha:g} of the scores are infinitely many times the regressor"
-
-    def _ask(self, X: Any) -> FloatArray:
+    def _modelled(self, X: Any) -> FloatArray:
         with feature_errors(X), threads_for(X, self.regressor_):
             tau = check_predictions(self.regressor_.predict(X), count(X))
         return np.maximum(tau, self.floor_) if self.adjustment_ == "ratio" else tau
@@ -215,12 +210,6 @@ def _typical_size(pairs: Pairs, alpha: float) -> float:
     mean = float(np.average(sizes, weights=pairs.weights))
     quantile = conformal_quantile(sizes, alpha, pairs.weights, test_weight=0.0)
     return min(mean, quantile) if quantile > 0 else mean
-
-
-def _adjustment(given: str, scores: FloatArray) -> str:
-    if given != "auto":
-        return given
-    return "ratio" if scores.min() >= 0 else "difference"
 
 
 def _guarantee(alpha: float, weighted: bool, frozen: bool) -> str:
