@@ -154,7 +154,7 @@ class MultinomialKernel:
         return np.exp(self.logs_to(X)(Z)).T
 
     def logs_to(self, X: FloatArray) -> Callable[[FloatArray], FloatArray]:
-        """Log likelihoods under these probabilities, as a function of counts, a row a count."""
+        """Log likelihoods under these probabilities, as a function of counts, one row per count."""
         columns = np.log(X).T
         return lambda counts: counts @ columns
 
@@ -299,13 +299,13 @@ def tuned_space(
     seed: int,
 ) -> Space:
     """Standard space of a given bandwidth; None: a point then sees ``size`` effective ones of n."""
-
-    def chosen(placed: FloatArray) -> float:
-        if bandwidth is not None:
-            return bandwidth
-        return bandwidth_for_size(kernel, placed, n, size, drawn=drawn, seed=seed)
-
-    return standard_space(X, kernel, chosen)
+    if bandwidth is not None:
+        return standard_space(X, kernel, lambda _: bandwidth)
+    return standard_space(
+        X,
+        kernel,
+        lambda placed: bandwidth_for_size(kernel, placed, n, size, drawn=drawn, seed=seed),
+    )
 
 
 def numbers(X: Any) -> FloatArray:
@@ -352,11 +352,11 @@ def blocks(n_rows: int, width: int, most: int) -> Iterator[slice]:
         yield slice(start, min(start + size, n_rows))
 
 
-def rows_reaching(weights: FloatArray, own: FloatArray, level: float) -> IntArray:
-    """First column at which each row's running sum is level · (its total + own).
+def rows_reaching(weights: FloatArray, own: FloatArray, quantile: float) -> IntArray:
+    """First column at which each row's running sum is quantile · (its total + own).
 
-    The number of columns where none is, or where nothing weighs anything. Two levels: sums of √n
-    runs of columns, then the columns of the one run in which the level is reached.
+    The number of columns where none is, or where nothing weighs anything. In two steps: sums of √n
+    runs of columns, then the columns of the one run in which the target is reached.
 
     Examples
     --------
@@ -371,8 +371,8 @@ def rows_reaching(weights: FloatArray, own: FloatArray, level: float) -> IntArra
     ends = np.cumsum(sums, axis=1)
     total = ends[:, -1] + own
     # Rounding, of the sums or the weights, must not push a target met exactly to the next score.
-    slack = 4 * np.finfo(float).eps * n + ROUNDING * (1 - level)
-    target = (level - slack) * total
+    slack = 4 * np.finfo(float).eps * n + ROUNDING * (1 - quantile)
+    target = (quantile - slack) * total
     hit = (ends < target[:, None]).sum(axis=1)
     found = hit < ends.shape[1]
     hit = np.where(found, hit, 0)
@@ -398,7 +398,7 @@ def weights_from(kernel: Any, X: FloatArray, Z: FloatArray) -> FloatArray:
 
 
 def weights_around_draws(kernel: Any, X: FloatArray) -> WeightsAroundDraws:
-    """Weights as a function of points p and draws z: H(x_i, z_j), a row a draw, and H(p_j, z_j).
+    """Weights as a function of points p and draws z: H(x_i, z_j), one row per draw, and H(p_j, z_j).
 
     They have a factor of each row, chosen so that weights too small for a float are kept apart.
     """

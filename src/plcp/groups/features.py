@@ -75,8 +75,11 @@ class GroupProbabilities(TransformerMixin, Estimator):
             raise ValueError(
                 f"y holds one class, {labels.tolist()[0]!r}: give rows of two groups at least"
             )
+        template = self.classifier
+        if template is None:
+            template = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         with feature_errors(X):
-            self.classifier_ = clone(self._template()).fit(X, labels)
+            self.classifier_ = clone(template).fit(X, labels)
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -90,11 +93,6 @@ class GroupProbabilities(TransformerMixin, Estimator):
         if self.classifier is None:
             return check_table(self, X, reset=reset)
         return check_features(self, X, reset=reset)
-
-    def _template(self) -> Any:
-        if self.classifier is not None:
-            return self.classifier
-        return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -126,11 +124,6 @@ def feature_columns(X: Any, features: Any) -> FloatArray:
             f"features must give a row of numbers for each of the {count(X)} rows of X, got "
             f"shape {np.shape(values)}"
         )
-    _check_finite(columns)
-    return columns
-
-
-def _check_finite(columns: FloatArray) -> None:
     wrong = np.argwhere(~np.isfinite(columns))
     if len(wrong):
         row, column = wrong[0]
@@ -138,6 +131,7 @@ def _check_finite(columns: FloatArray) -> None:
             f"features must give finite numbers, got {columns[row, column]} at row {row}, column "
             f"{column}: fix the feature map, or put an imputer before it"
         )
+    return columns
 
 
 def check_rank(columns: FloatArray) -> None:

@@ -215,7 +215,12 @@ def _learned(X: Any, source: Source | None, name: str | None, given: ArrayLike |
     if is_frame(values):
         titles = [str(title) for title in values.columns]
         return _Block(source, titles, None, titled=len({*titles}) == k)
-    title = name or (column_title(X, source) if _is_column(source) else _function_name(source))
+    title = name or ""
+    if not name and _is_column(source):
+        title = column_title(X, source)
+    elif not name and source is not None:
+        title = getattr(source, "__name__", type(source).__name__)
+        title = "" if title == "<lambda>" else title
     several = k > 1 and title
     return _Block(source, [f"{title} {i}" if several else title for i in range(k)], None)
 
@@ -223,8 +228,14 @@ def _learned(X: Any, source: Source | None, name: str | None, given: ArrayLike |
 def _indicators(block: _Block, X: Any, given: ArrayLike | None) -> FloatArray:
     values = _values(X, block.source, given)
     if block.known is None:
-        if block.titled and is_frame(values):
-            values = _in_order(values, block.names, _place(block.source))
+        if block.titled and is_frame(values):  # columns in the order that they had in fit
+            keys = {str(key): key for key in values.columns}
+            if len(keys) != len(block.names) or not keys.keys() >= set(block.names):
+                raise ValueError(
+                    f"{_place(block.source)} has the columns {list(keys)}, but the groups in fit "
+                    f"were {block.names}: give one column for each of them"
+                )
+            values = values[[keys[name] for name in block.names]]
         matrix = check_indicators(values, count(X), _place(block.source))
         if matrix.shape[1] != len(block.names):
             raise ValueError(
@@ -233,17 +244,6 @@ def _indicators(block: _Block, X: Any, given: ArrayLike | None) -> FloatArray:
             )
         return matrix
     return _one_hot(values, block.known, block.source)
-
-
-def _in_order(frame: Any, names: list[str], what: str) -> Any:
-    """Columns of a frame in the order that they had in fit."""
-    keys = {str(key): key for key in frame.columns}
-    if len(keys) != len(names) or not keys.keys() >= set(names):
-        raise ValueError(
-            f"{what} has the columns {list(keys)}, but the groups in fit were {names}: give one "
-            "column for each of them"
-        )
-    return frame[[keys[name] for name in names]]
 
 
 def _one_hot(values: NDArray[Any], known: dict[Any, int], name: Any) -> FloatArray:
@@ -273,7 +273,8 @@ def check_indicators(values: Any, n: int, what: str) -> FloatArray:
     if array.dtype.kind in "biuf":
         valid = (array == 0) | (array == 1)
     else:
-        valid = np.array([_is_bit(value) for value in array.ravel()]).reshape(array.shape)
+        bits = [isinstance(v, Real | np.bool_) and v in (0, 1) for v in array.ravel()]
+        valid = np.array(bits).reshape(array.shape)
     if not valid.all():
         row, column = np.argwhere(~valid)[0]
         raise ValueError(
@@ -281,10 +282,6 @@ def check_indicators(values: Any, n: int, what: str) -> FloatArray:
             f"{column}: compare, for example X > 0; for labels, name their column"
         )
     return array.astype(float)
-
-
-def _is_bit(value: Any) -> bool:
-    return isinstance(value, Real | np.bool_) and value in (0, 1)
 
 
 def _values(X: Any, source: Source | None, given: ArrayLike | None) -> Any:
@@ -306,8 +303,3 @@ def _place(source: Any) -> str:
     if source is None:
         return "the matrix of groups"
     return f"column {source!r}" if _is_column(source) else f"the function {source!r}"
-
-
-def _function_name(source: Any) -> str:
-    name = getattr(source, "__name__", type(source).__name__)
-    return "" if source is None or name == "<lambda>" else str(name)

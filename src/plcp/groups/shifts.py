@@ -119,14 +119,23 @@ def fit_kernel_program(
             f"kernel must be a KernelShifts, got {shifts!r}: give kernel=KernelShifts() for a "
             "Gaussian one, or KernelShifts(kernel=...) for your own"
         )
-    _check_penalty(shifts.l2)
+    l2: Any = shifts.l2
+    is_auto = isinstance(l2, str) and l2 == "auto"
+    if not is_auto and not (isinstance(l2, int | float | np.number) and 0 < l2 < np.inf):
+        raise ValueError(f"l2 must be a positive number or 'auto', got {l2!r}")
     tuning, rows = _divide(shifts, row_sets(X, scores), rng)
-    _refuse_if_large(len(rows), shifts.max_gigabytes)
+    needed = kernel_bytes(len(rows), AT_ONCE) / 2**30
+    if not needed <= shifts.max_gigabytes:
+        most = int(len(rows) * np.sqrt(shifts.max_gigabytes / needed))
+        raise ValueError(
+            f"a kernel program of {len(rows)} rows needs {needed:.1f} GiB, more than max_gigabytes "
+            f"= {shifts.max_gigabytes:g}: calibrate on about {most} rows, or allow more"
+        )
     # rows may come sorted: the first of them would be of one corner of the space
-    looked_at = tuning if len(tuning) else rng.permutation(rows)[:TUNING_ROWS]
-    space = _settled_space(shifts, X[looked_at])
-    given = columns[looked_at], scores[looked_at], alpha
-    l2 = best_penalty(space, X[looked_at], *given) if isinstance(shifts.l2, str) else shifts.l2
+    settling = tuning if len(tuning) else rng.permutation(rows)[:TUNING_ROWS]
+    space = _settled_space(shifts, X[settling])
+    if is_auto:
+        l2 = best_penalty(space, X[settling], columns[settling], scores[settling], alpha)
     program = solved(space, X[rows], columns[rows], scores[rows], alpha, float(l2))
     return program, len(tuning) > 0 or _nothing_to_settle(shifts)
 
@@ -228,20 +237,3 @@ def _median_distance(placed: FloatArray) -> float:
     distances = pdist(placed)
     apart = distances[distances > 0]
     return float(np.median(apart)) if len(apart) else np.inf
-
-
-def _check_penalty(l2: Any) -> None:
-    is_auto = isinstance(l2, str) and l2 == "auto"
-    is_positive = isinstance(l2, int | float | np.number) and 0 < l2 < np.inf
-    if not is_auto and not is_positive:
-        raise ValueError(f"l2 must be a positive number or 'auto', got {l2!r}")
-
-
-def _refuse_if_large(n: int, max_gigabytes: float) -> None:
-    needed = kernel_bytes(n, AT_ONCE) / 2**30
-    if not needed <= max_gigabytes:
-        most = int(n * np.sqrt(max_gigabytes / needed))
-        raise ValueError(
-            f"a kernel program of {n} rows needs {needed:.1f} GiB, more than max_gigabytes = "
-            f"{max_gigabytes:g}: calibrate on about {most} rows, or allow more"
-        )

@@ -53,20 +53,14 @@ class Comparison:
     def table(self) -> Table:
         """One entry per method in every column; NaN for the reference's difference from itself."""
         nothing = Difference(*[np.nan] * 4)
-        measures = list(self.measures.values())
-        differences = [self.differences.get(name, nothing) for name in self.measures]
-        columns: dict[str, list[Any]] = {
-            "method": list(self.measures),
-            "estimate": [measure.estimate for measure in measures],
-            "low": [measure.low for measure in measures],
-            "high": [measure.high for measure in measures],
-            "difference": [difference.estimate for difference in differences],
-            "difference_low": [difference.low for difference in differences],
-            "difference_high": [difference.high for difference in differences],
-            "p_value": [difference.p_value for difference in differences],
-            "p_holm": [self.p_holm.get(name, np.nan) for name in self.measures],
-        }
-        return {name: np.array(column) for name, column in columns.items()}
+        names = ["method", "estimate", "low", "high"]
+        names += ["difference", "difference_low", "difference_high", "p_value", "p_holm"]
+        rows = []
+        for method, measure in self.measures.items():
+            own = (method, measure.estimate, measure.low, measure.high)
+            difference = self.differences.get(method, nothing)
+            rows.append((*own, *difference, self.p_holm.get(method, np.nan)))
+        return dict(zip(names, map(np.array, zip(*rows, strict=True)), strict=True))
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the table as a pandas frame, one row per method."""
@@ -83,16 +77,15 @@ class Comparison:
     def __str__(self) -> str:
         interval = f"{100 * self.confidence:g} % interval"
         head = ["method", self.metric, f"minus {self.reference}", interval, "p (Holm)"]
-        return "\n".join(text_table(head, [self._cells(name) for name in self.measures]))
-
-    def _cells(self, name: str) -> list[str]:
-        """Return the row of one method in the printed table."""
-        estimate = f"{self.measures[name].estimate:.4g}"
-        if name not in self.differences:
-            return [str(name), estimate, "", "", ""]
-        found = self.differences[name]
-        interval = f"[{found.low:.4g}, {found.high:.4g}]"
-        return [str(name), estimate, f"{found.estimate:.4g}", interval, f"{self.p_holm[name]:.2g}"]
+        rows = []
+        for name, measure in self.measures.items():
+            cells = ["", "", ""]
+            if name in self.differences:
+                estimate, low, high, _ = self.differences[name]
+                p_holm = self.p_holm[name]
+                cells = [f"{estimate:.4g}", f"[{low:.4g}, {high:.4g}]", f"{p_holm:.2g}"]
+            rows.append([str(name), f"{measure.estimate:.4g}", *cells])
+        return "\n".join(text_table(head, rows))
 
 
 def compare(

@@ -1,7 +1,6 @@
 """Marginal metrics: coverage, mean size and interval score."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,20 +27,9 @@ BINS = 10
 
 @dataclass(frozen=True, eq=False)
 class SizeCounts:
-    """All that dependence of size and coverage needs to know of the rows.
+    """Rows by distinct size, ascending: how many there are, and how many of them are covered.
 
-    Parameters
-    ----------
-    size : array of shape (k,)
-        Distinct sizes, ascending.
-    rows, hits : array of shape (k,)
-        How many rows have each size, and how many of those are covered.
-    code : array of shape (n,)
-        Which of the sizes each row has.
-    covered : array of shape (n,)
-        Whether each row is covered.
-    weights : array of shape (n,) or None
-        How many rows each row stands for.
+    ``code`` is the position of each row's size, ``weights`` how many rows each row stands for.
     """
 
     size: FloatArray
@@ -260,26 +248,6 @@ def interval_score(
     """
     alpha, confidence = check_alpha(alpha), check_share("confidence", confidence)
     check_same_rows(intervals, y=y, sample_weight=sample_weight)
-    lower, upper = _ends(intervals)
-    labels = check_numbers("y", y, len(lower))
-    weights = check_counts(sample_weight, len(lower))
-    parts: dict[str, FloatArray] = {
-        "length": upper - lower,
-        "below": 2 / alpha * np.maximum(lower - labels, 0),
-        "above": 2 / alpha * np.maximum(labels - upper, 0),
-    }
-    return mean_measure(
-        "interval score",
-        np.sum(list(parts.values()), axis=0),
-        weights,
-        meaning=MEANING,
-        confidence=confidence,
-        limits=(0.0, np.inf),
-        table=_table(parts, weights),
-    )
-
-
-def _ends(intervals: Any) -> tuple[FloatArray, FloatArray]:
     ends = as_floats("intervals", intervals)
     if ends.ndim != 2 or ends.shape[1] != 2 or len(ends) == 0:
         raise ValueError(
@@ -293,13 +261,26 @@ def _ends(intervals: Any) -> tuple[FloatArray, FloatArray]:
             f"the interval of row {row} is empty, got {ends[row, 0]} and {ends[row, 1]}: no "
             "distance to it is defined, so put a point there, such as the prediction, or drop it"
         )
-    for name, end in (("lower end", checked.lower), ("upper end", checked.upper)):
+    lower, upper = (
         check_numbers(name, end, len(ends), finite=False)
-    return checked.lower, checked.upper
-
-
-def _table(parts: dict[str, FloatArray], weights: FloatArray | None) -> Table:
-    counts = None if weights is None else weights[weights > 0]  # 0 · inf is not 0
-    seen = parts.values() if weights is None else (part[weights > 0] for part in parts.values())
-    means = [np.average(part, weights=counts) for part in seen]
-    return {"part": np.array(list(parts)), "mean": np.array(means)}
+        for name, end in (("lower end", checked.lower), ("upper end", checked.upper))
+    )
+    labels = check_numbers("y", y, len(lower))
+    weights = check_counts(sample_weight, len(lower))
+    parts: dict[str, FloatArray] = {
+        "length": upper - lower,
+        "below": 2 / alpha * np.maximum(lower - labels, 0),
+        "above": 2 / alpha * np.maximum(labels - upper, 0),
+    }
+    counted = slice(None) if weights is None else weights > 0  # 0 · inf is not 0
+    counts = None if weights is None else weights[counted]
+    means = [np.average(part[counted], weights=counts) for part in parts.values()]
+    return mean_measure(
+        "interval score",
+        np.sum(list(parts.values()), axis=0),
+        weights,
+        meaning=MEANING,
+        confidence=confidence,
+        limits=(0.0, np.inf),
+        table={"part": np.array(list(parts)), "mean": np.array(means)},
+    )

@@ -79,17 +79,22 @@ def size_correlation(
     error, degrees = _error(
         influence / (1 - sizes**2 / counts.n) / (1 - hits**2 / counts.n), counts
     )
-    if counts.n < FEW * _fourth_moment(sizes, counts) * _fourth_moment(hits, counts):
+    kurtoses = [float(np.sum(counts.cells * scores**4) / counts.n) for scores in (sizes, hits)]
+    if counts.n < FEW * kurtoses[0] * kurtoses[1]:
         error, degrees = max((error, degrees), ((1 - r**2) / np.sqrt(counts.n - 1), counts.n - 1))
     on_a_line = 1 - abs(r) < counts.n * np.finfo(float).eps
-    low, high = (-1.0, 1.0) if on_a_line else _correlation_interval(r, error, degrees, confidence)
+    if on_a_line:
+        low, high, error = -1.0, 1.0, np.nan
+    else:
+        reach = student.isf((1 - confidence) / 2, degrees) * error / (1 - r**2)
+        low, high = np.tanh(np.arctanh(r) + np.array([-reach, reach])).tolist()
     return Measure(
         "size correlation",
         r,
         low,
         high,
         confidence,
-        np.nan if on_a_line else error,
+        error,
         exact=False,
         meaning=CORRELATION_MEANING,
         table=counts.table(confidence),
@@ -116,10 +121,6 @@ def _standard_scores(counts: SizeCounts) -> tuple[FloatArray, FloatArray]:
     return sizes[:, None], (np.array([0.0, 1.0]) - p) / np.sqrt(p * (1 - p))
 
 
-def _fourth_moment(scores: FloatArray, counts: SizeCounts) -> float:
-    return float(np.sum(counts.cells * scores**4) / counts.n)
-
-
 def _error(influence: FloatArray, counts: SizeCounts) -> tuple[float, float]:
     """Standard error of a mean of influences, and its degrees of freedom."""
     n = counts.n
@@ -131,25 +132,17 @@ def _error(influence: FloatArray, counts: SizeCounts) -> tuple[float, float]:
     return float(np.sqrt(spread / (n - 1))), float(min(2 * n / (kurtosis - 1 + 2 / n), n - 1))
 
 
-def _correlation_interval(
-    r: float, error: float, degrees: float, confidence: float
-) -> tuple[float, float]:
-    reach = student.isf((1 - confidence) / 2, degrees) * error / (1 - r**2)
-    low, high = np.tanh(np.arctanh(r) + np.array([-reach, reach]))
-    return float(low), float(high)
-
-
 EXACT_POINTS = 5_000
 # by Cramér's bound on Hermite functions 18 Chebyshev nodes on a box of length 1 err by 8e-16
 NODES = 18
-REACH = 6  # exp(-36) < 3e-16: boxes further apart do not see each other
+REACH = 6  # exp(-36) < 3e-16: boxes further apart do not reach each other
 OFFSETS = range(-REACH, REACH + 1)
 ROWS_AT_ONCE = 512
 BOXES_AT_ONCE = 4_096
 
 
 def kernel_sums(points: FloatArray, weights: FloatArray, power: int = 1) -> FloatArray:
-    """Σⱼ wⱼ (exp(-(xᵢ - xⱼ)²) - 1)ᵖ at each xᵢ, for each column of weights.
+    """Σⱼ wⱼ (exp(-(xᵢ - xⱼ)²) - 1)ᵖ at each of distinct ascending xᵢ, for each column of weights.
 
     The kernel less 1 is small where points are close, and so keeps its digits there. Direct for up
     to 5,000 points. For more, the line is cut into boxes of length 1, or of the power of two just
@@ -157,15 +150,6 @@ def kernel_sums(points: FloatArray, weights: FloatArray, power: int = 1) -> Floa
     Chebyshev nodes, and is 0 beyond six boxes. Each kernel value is then off by less than 1.1e-15
     (`kernel_error`) before rounding, its square by less than 1e-12, whatever the points are; time
     and memory grow with their number alone.
-
-    Parameters
-    ----------
-    points : array of shape (n,)
-        Distinct and ascending.
-    weights : array of shape (n, k)
-        Columns of weights.
-    power : {1, 2}
-        Power p of the kernel less 1.
 
     References
     ----------
@@ -220,22 +204,20 @@ def box_sums(points: FloatArray, weights: FloatArray, power: int) -> FloatArray:
         stop = min(start + BOXES_AT_ONCE, len(numbers))
         left = np.searchsorted(numbers, numbers[start] - REACH)
         right = np.searchsorted(numbers, numbers[stop - 1] + REACH, side="right")
-        seen = slice(bounds[left], bounds[right])
-        moments = _moments(position[seen], weights[seen], first[left:right] - first[left])
+        near_rows = slice(bounds[left], bounds[right])
+        # Σ wⱼ Tₐ(xⱼ) over the points of each box: shape (boxes, columns, nodes)
+        moments = np.empty((right - left, weights.shape[1], NODES))
+        for degree, values in enumerate(_chebyshev(position[near_rows])):
+            terms = values[:, None] * weights[near_rows]
+            moments[..., degree] = np.add.reduceat(terms, first[left:right] - first[left])
         field, near = _field(numbers[start:stop], numbers[left:right], moments, between)
         field[..., 0] += (-1) ** power * (total - near)  # the kernel less 1 is -1 far away
         rows = slice(bounds[start], bounds[stop])
-        lengths = np.diff(bounds[start : stop + 1])
-        sums[rows] = _evaluate(field, position[rows], lengths)
+        of_row = np.repeat(np.arange(stop - start), np.diff(bounds[start : stop + 1]))
+        sums[rows] = 0.0
+        for degree, values in enumerate(_chebyshev(position[rows])):
+            sums[rows] += field[of_row, :, degree] * values[:, None]
     return sums
-
-
-def _moments(position: FloatArray, weights: FloatArray, first: NDArray[np.intp]) -> FloatArray:
-    """Σ wⱼ Tₐ(xⱼ) over the points of each box: shape (boxes, columns, nodes)."""
-    moments = np.empty((len(first), weights.shape[1], NODES))
-    for degree, values in enumerate(_chebyshev(position)):
-        moments[..., degree] = np.add.reduceat(values[:, None] * weights, first)
-    return moments
 
 
 def _field(
@@ -244,25 +226,17 @@ def _field(
     moments: FloatArray,
     between: list[FloatArray],
 ) -> tuple[FloatArray, FloatArray]:
-    """Chebyshev coefficients of what each target box sees, and the weight of what it sees."""
+    """Chebyshev coefficients of what reaches each target box, and the weight of its sources."""
     field = np.zeros((len(targets), *moments.shape[1:]))
     near = np.zeros(field.shape[:2])
     for offset, coefficients in zip(OFFSETS, between, strict=True):
         place = np.minimum(np.searchsorted(sources, targets + offset), len(sources) - 1)
         there = sources[place] == targets + offset
-        seen = moments[place[there]]
-        # as one flat product, for the speed of it
-        field[there] += (seen.reshape(-1, NODES) @ coefficients.T).reshape(seen.shape)
-        near[there] += seen[..., 0]
+        source = moments[place[there]]
+        # as one flat product, for speed
+        field[there] += (source.reshape(-1, NODES) @ coefficients.T).reshape(source.shape)
+        near[there] += source[..., 0]
     return field, near
-
-
-def _evaluate(field: FloatArray, position: FloatArray, lengths: NDArray[np.intp]) -> FloatArray:
-    sums = np.zeros((len(position), field.shape[1]))
-    box = np.repeat(np.arange(len(lengths)), lengths)
-    for degree, values in enumerate(_chebyshev(position)):
-        sums += field[box, :, degree] * values[:, None]
-    return sums
 
 
 def _chebyshev(position: FloatArray) -> Iterator[FloatArray]:
@@ -327,14 +301,8 @@ def hsic(
 
     Parameters
     ----------
-    covered : array-like of bool, shape (n,)
-        Whether each set holds its label: ``sets.contains(y)``.
-    size : array-like of shape (n,)
-        Size of each set, finite: ``sets.size``.
-    confidence : float
-        Probability with which the interval holds the dependence of endless rows.
-    sample_weight : array-like of shape (n,), optional
-        How many rows each row stands for.
+    covered, size, confidence, sample_weight
+        As in `size_correlation`.
 
     Returns
     -------

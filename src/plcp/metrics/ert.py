@@ -1,6 +1,5 @@
 """Excess risk of the target coverage (ERT): how far a classifier predicts coverage better."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -21,7 +20,6 @@ from plcp.metrics.groups import coverage_by_group, quantile_bins
 from plcp.metrics.measure import (
     Measure,
     SkewedMean,
-    Table,
     check_counts,
     check_covered,
     check_numbers,
@@ -59,21 +57,34 @@ def predict_coverage(
     check_rows(X)
     given = X = plain(X)
     if classifier is None:
-        X, categorical = _readable(X)
+        categorical = None
+        if is_frame(X):  # trees take numbers, and codes of categories
+            encoder = TableEncoder().fit(X)
+            X, categorical = encoder.transform(X), encoder.categorical_
         classifier = default_classifier(random_state, categorical)
-    _check_classifier(classifier, weighted=counts is not None)
+    if not hasattr(classifier, "predict_proba"):
+        raise ValueError(
+            f"the classifier must give probabilities, but {type(classifier).__name__} has no "
+            "predict_proba: wrap it in CalibratedClassifierCV"
+        )
+    if counts is not None and not has_fit_parameter(classifier, "sample_weight"):
+        raise ValueError(
+            f"{type(classifier).__name__}.fit takes no sample_weight: use a classifier that does, "
+            "such as the default, or leave sample_weight out"
+        )
     rows = np.arange(len(covered)) if counts is None else np.flatnonzero(counts)
     if len(rows) < 2:
         raise ValueError("one row counts, but some must train the classifier and others test it")
     sets = row_sets(take(given, rows), covered[rows])
     order = check_random_state(random_state).permutation(np.unique(sets))
-    predicted = [
-        PredictedCoverage(
-            rows[new], _probability(classifier, X, covered, counts, rows[known], rows[new])
-        )
-        for known, new in _steps(order, cv, sets)
-    ]
-    return PredictedCoverage(*(np.concatenate(parts) for parts in zip(*predicted, strict=True)))
+    known = max(1, len(order) // 3)  # a sixth tests more rows, by worse classifiers: equal power
+    tested, probability = [], []
+    for block in np.array_split(order[known:], min(cv, len(order) - known)):
+        learn, new = rows[rows_of(order[:known], sets)], rows[rows_of(block, sets)]
+        tested.append(new)
+        probability.append(_probability(classifier, X, covered, counts, learn, new))
+        known += len(block)
+    return PredictedCoverage(np.concatenate(tested), np.concatenate(probability))
 
 
 def default_classifier(
@@ -88,35 +99,6 @@ def default_classifier(
         learning_rate=0.05,
         random_state=random_state,
     )
-
-
-def _readable(X: Any) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Numbers for trees, and which columns of them are codes; arrays as they are."""
-    if not is_frame(X):
-        return X, None
-    encoder = TableEncoder().fit(X)
-    return encoder.transform(X), encoder.categorical_
-
-
-def _check_classifier(classifier: Any, *, weighted: bool) -> None:
-    if not hasattr(classifier, "predict_proba"):
-        raise ValueError(
-            f"the classifier must give probabilities, but {type(classifier).__name__} has no "
-            "predict_proba: wrap it in CalibratedClassifierCV"
-        )
-    if weighted and not has_fit_parameter(classifier, "sample_weight"):
-        raise ValueError(
-            f"{type(classifier).__name__}.fit takes no sample_weight: use a classifier that does, "
-            "such as the default, or leave sample_weight out"
-        )
-
-
-def _steps(order: IntArray, cv: int, sets: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
-    """Known rows and rows to predict, step by step; fewer steps where rows are fewer."""
-    known = max(1, len(order) // 3)  # a sixth tests more rows, by worse classifiers: equal power
-    for block in np.array_split(order[known:], min(cv, len(order) - known)):
-        yield rows_of(order[:known], sets), rows_of(block, sets)
-        known += len(block)
 
 
 def _probability(
@@ -249,11 +231,16 @@ def excess_risk(
 ) -> Measure:
     """Measure the excess risk of what was predicted, on the rows for which it was."""
     rows, p = predicted
-    weights = np.zeros(len(covered))
+    weights, terms = np.zeros((2, len(covered)))
     weights[rows] = 1 if counts is None else counts[rows]
-    terms = np.zeros(len(covered))
     terms[rows] = excess_terms(p, covered[rows], alpha, norm)
     mean, error, _ = mean_and_error(terms, weights)
+    bins = quantile_bins(p, sample_weight=weights[rows])
+    # the mean of p in each bin is requested as if it were a size
+    observed = coverage_by_group(
+        covered[rows], bins, p, confidence=confidence, sample_weight=weights[rows]
+    )
+    columns = ("n", "coverage", "low", "high")
     return Measure(
         f"ERT in {norm}",
         mean,
@@ -262,7 +249,7 @@ def excess_risk(
         error,
         exact=False,
         meaning=MEANINGS[norm],
-        table=_calibration(p, covered[rows], weights[rows], confidence),
+        table={"predicted": observed.size, **{key: getattr(observed, key) for key in columns}},
         terms=terms,
         weights=weights,
     )
@@ -306,19 +293,3 @@ def _agresti_coull(
         return low, high
     corrected_low, corrected_high = replace(plain, skewness=law.skewness).interval(confidence)
     return min(low, corrected_low), max(high, corrected_high)
-
-
-def _calibration(
-    p: FloatArray, covered: NDArray[np.bool_], counts: FloatArray, confidence: float
-) -> Table:
-    """Coverage seen in bins of coverage predicted."""
-    bins = quantile_bins(p, sample_weight=counts)
-    # the mean of p in each bin is requested as if it were a size
-    seen = coverage_by_group(covered, bins, p, confidence=confidence, sample_weight=counts)
-    return {
-        "predicted": seen.size,
-        "n": seen.n,
-        "coverage": seen.coverage,
-        "low": seen.low,
-        "high": seen.high,
-    }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise, repeat
+from itertools import pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ MISSING = "missing"  # name of the group of rows without a label
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Grouping:
-    """Groups of rows, as the list of who is a member of what.
+    """Groups of rows, as a list of memberships.
 
     Made by `column_groups`, `quantile_bins` and `cut_bins`, and from labels or masks by every
     metric that takes ``groups``.
@@ -132,7 +132,18 @@ def as_grouping(groups: Any, n: int) -> Grouping:
             )
         return groups
     if isinstance(groups, Mapping):
-        return _from_mapping(groups, n)
+        if not groups:
+            raise ValueError(
+                "groups names no group, got {}: give a mask of shape (n,) for each name"
+            )
+        for name, mask in groups.items():
+            if np.shape(mask) != (n,):
+                raise ValueError(
+                    f"the mask of group {name!r} must have shape ({n},), got {np.shape(mask)}: "
+                    "give one boolean per row"
+                )
+        names = np.array([str(name) for name in groups])
+        return _from_masks(names, np.column_stack([*groups.values()]), n)
     if is_frame(groups):
         return _from_masks(np.array([str(name) for name in groups.columns]), groups, n)
     if issparse(groups) or np.ndim(groups) == 2:
@@ -201,34 +212,14 @@ def _from_small_numbers(labels: IntArray, least: int, most: int) -> Grouping:
     codes = labels.astype(np.intp, copy=False)
     codes = codes - least if least else codes
     names = np.arange(least, most + 1).astype(labels.dtype)
-    there = _present(codes, len(names))
+    there = np.zeros(len(names), dtype=bool)
+    for start in range(0, len(codes), BLOCK):
+        there[codes[start : start + BLOCK]] = True
+        if there.all():  # the first rows often settle it
+            break
     if not there.all():
         names, codes = names[there], (np.cumsum(there) - 1)[codes]
     return Grouping(names, codes, None, len(labels))
-
-
-def _present(codes: IntArray, k: int) -> NDArray[np.bool_]:
-    """Which of 0 … k - 1 there are; the first rows often settle it."""
-    there = np.zeros(k, dtype=bool)
-    for start in range(0, len(codes), BLOCK):
-        there[codes[start : start + BLOCK]] = True
-        if there.all():
-            break
-    return there
-
-
-def _from_mapping(masks: Mapping[Any, ArrayLike], n: int) -> Grouping:
-    if not masks:
-        raise ValueError("groups names no group, got {}: give a mask of shape (n,) for each name")
-    for name, mask in masks.items():
-        if np.shape(mask) != (n,):
-            raise ValueError(
-                f"the mask of group {name!r} must have shape ({n},), got {np.shape(mask)}: give "
-                "one boolean per row"
-            )
-    return _from_masks(
-        np.array([str(name) for name in masks]), np.column_stack([*masks.values()]), n
-    )
 
 
 def _from_masks(names: NDArray[Any], masks: Any, n: int) -> Grouping:
@@ -260,8 +251,7 @@ def quantile_bins(
     least, *rest = count_quantiles(numbers, np.arange(n_bins + 1), n_bins, counts)
     edges = np.unique(rest)
     first, *others = _texts(np.array([least, *edges]))
-    names = [f"[{first}, {others[0]}]", *_between(others)]
-    return _binned(numbers, edges[:-1], _titled(values, names))
+    return _binned(values, numbers, edges[:-1], [f"[{first}, {others[0]}]"], others)
 
 
 def cut_bins(values: ArrayLike, edges: ArrayLike) -> Grouping:
@@ -280,8 +270,8 @@ def cut_bins(values: ArrayLike, edges: ArrayLike) -> Grouping:
             "[1, 3, 10]"
         )
     texts = _texts(cuts)
-    names = [f"<= {texts[0]}", *_between(texts), f"> {texts[-1]}"]
-    return _binned(check_numbers("values", values, finite=False), cuts, _titled(values, names))
+    numbers = check_numbers("values", values, finite=False)
+    return _binned(values, numbers, cuts, [f"<= {texts[0]}"], texts, [f"> {texts[-1]}"])
 
 
 def count_quantiles(
@@ -304,19 +294,21 @@ def count_quantiles(
     return values[order[np.searchsorted(reached, np.maximum(ranks, 1))]]
 
 
-def _binned(values: FloatArray, edges: FloatArray, names: list[str]) -> Grouping:
-    codes = np.searchsorted(edges, values, side="left")
-    return Grouping(np.array(names), codes, None, len(values))
-
-
-def _titled(values: ArrayLike, names: list[str]) -> list[str]:
-    """Names after that of the column, if the values are one."""
+def _binned(
+    values: ArrayLike,
+    numbers: FloatArray,
+    cuts: FloatArray,
+    first: list[str],
+    edges: list[str],
+    last: Sequence[str] = (),
+) -> Grouping:
+    """Bins of numbers, named after their edges and after the column that the values are."""
+    names = [*first, *(f"({low}, {high}]" for low, high in pairwise(edges)), *last]
     title = getattr(values, "name", None)
-    return [f"{title} {name}" for name in names] if title else names
-
-
-def _between(texts: list[str]) -> list[str]:
-    return [f"({low}, {high}]" for low, high in pairwise(texts)]
+    if title:
+        names = [f"{title} {name}" for name in names]
+    codes = np.searchsorted(cuts, numbers, side="left")
+    return Grouping(np.array(names), codes, None, len(numbers))
 
 
 def _texts(edges: FloatArray) -> list[str]:
@@ -456,22 +448,22 @@ class GroupCoverage:
         return {**arrays, "verdict": self.verdict}
 
     def __str__(self) -> str:
-        sized = not np.isnan(self.size).all()
-        head = ["group", "n", "coverage", f"{100 * self.confidence:g} % each", "all at once"]
-        head += ["size"] * sized + ["p (Holm)", "verdict"]
-        return "\n".join(text_table(head, [*map(self._cells, range(len(self.n)), repeat(sized))]))
-
-    def _cells(self, i: int, sized: bool) -> list[str]:
-        return [
-            str(self.group[i]),
-            str(self.n[i]),
-            f"{self.coverage[i]:.4f}",
-            f"[{self.low[i]:.4f}, {self.high[i]:.4f}]",
-            f"[{self.low_all[i]:.4f}, {self.high_all[i]:.4f}]",
-            *[f"{self.size[i]:.4g}"] * sized,
-            f"{self.p_holm[i]:.2g}",
-            str(self.verdict[i]),
-        ]
+        bounds = "[{:.4f}, {:.4f}]".format
+        columns = {
+            "group": map(str, self.group),
+            "n": map(str, self.n),
+            "coverage": map("{:.4f}".format, self.coverage),
+            f"{100 * self.confidence:g} % each": map(
+                "[{:.4f}, {:.4f}]".format, self.low, self.high
+            ),
+            "all at once": map(bounds, self.low_all, self.high_all),
+            "size": map("{:.4g}".format, self.size),
+            "p (Holm)": map("{:.2g}".format, self.p_holm),
+            "verdict": self.verdict,
+        }
+        if np.isnan(self.size).all():
+            del columns["size"]
+        return "\n".join(text_table([*columns], [*zip(*columns.values(), strict=True)]))
 
 
 def coverage_by_group(
@@ -528,10 +520,14 @@ def coverage_by_group(
     check_same_rows(covered, size=size)
     counted = count_groups(covered, groups, sample_weight)
     alpha = check_alpha(alpha)
+    p_value = shortfall_p_values(counted.hits, counted.n, 1 - alpha)
+    p_holm = np.ones(len(p_value))  # one without rows is no hypothesis: it costs others nothing
+    p_holm[counted.present] = holm(p_value[counted.present])
     return GroupCoverage(
         **coverage_columns(counted, confidence),
         **_sizes(counted, size),
-        **_tests(counted, alpha),
+        p_value=p_value,
+        p_holm=p_holm,
         confidence=confidence,
         alpha=alpha,
     )
@@ -550,14 +546,6 @@ def _sizes(counted: GroupCounts, given: ArrayLike | None) -> Table:
         variance = groups.square_sums(size, mean, weights) / (counted.n - 1)
         error = np.sqrt(variance / counted.n)
     return {"size": mean, "size_error": error}
-
-
-def _tests(counted: GroupCounts, alpha: float) -> Table:
-    """Exact p-value of each group; one without rows is no hypothesis, and costs others nothing."""
-    p_value = shortfall_p_values(counted.hits, counted.n, 1 - alpha)
-    p_holm = np.ones(len(p_value))
-    p_holm[counted.present] = holm(p_value[counted.present])
-    return {"p_value": p_value, "p_holm": p_holm}
 
 
 def coverage_gap(
@@ -610,7 +598,9 @@ def coverage_gap(
     if counted.groups.is_disjoint:
         low, high = mean_gap_bounds(hits, n, target, confidence)
     else:
-        low, high = _projected_gap(table, counted, target)
+        lows, highs = (table[end][counted.present] for end in ("low_all", "high_all"))
+        low = float(np.maximum(0.0, np.maximum(lows - target, target - highs)).mean())
+        high = float(np.maximum(target - lows, highs - target).mean())
     chance = mean_deviation(n, target).mean()
     return Measure(
         "coverage gap",
@@ -625,13 +615,6 @@ def coverage_gap(
         f"would show {chance:.3g}.",
         table=table,
     )
-
-
-def _projected_gap(table: Table, counted: GroupCounts, target: float) -> tuple[float, float]:
-    """Least and largest mean gap that bounds for all groups at once permit."""
-    low, high = (table[end][counted.present] for end in ("low_all", "high_all"))
-    nearest = np.maximum(0.0, np.maximum(low - target, target - high))
-    return float(nearest.mean()), float(np.maximum(target - low, high - target).mean())
 
 
 def feature_stratified_coverage(
@@ -657,10 +640,8 @@ def feature_stratified_coverage(
     groups : labels, masks, mapping or Grouping
         As in `coverage_by_group`: of a column of labels each value is a stratum, and a column of
         numbers goes through `quantile_bins` or `cut_bins` first. Groups without rows are left out.
-    confidence : float, default=0.95
-        Probability with which the interval holds the smallest coverage, at least.
-    sample_weight : array of shape (n,), optional
-        How many rows each row stands for.
+    confidence, sample_weight
+        As in `coverage_by_group`.
 
     References
     ----------
@@ -697,10 +678,8 @@ def size_stratified_coverage(
     bins : int or array of edges, default=5
         Number of bins of about as many rows each, or the inner edges, [1, 3, 10, 100] for
         example. To compare methods give edges, since their quantiles differ.
-    confidence : float, default=0.95
-        Probability with which the interval holds the smallest coverage, at least.
-    sample_weight : array of shape (n,), optional
-        How many rows each row stands for.
+    confidence, sample_weight
+        As in `coverage_by_group`.
 
     References
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +24,7 @@ MOST_ROWS = 2**31  # products of two counts must be whole numbers of 64 bits
 
 
 def check_covered(covered: ArrayLike) -> NDArray[np.bool_]:
-    """One True or False a row, of at least one row."""
+    """Return one True or False per row, of at least one row."""
     indicator = np.asarray(plain(covered))
     if indicator.ndim == 2 and indicator.shape[1] > 1:
         raise ValueError(
@@ -38,7 +38,10 @@ def check_covered(covered: ArrayLike) -> NDArray[np.bool_]:
         )
     if indicator.dtype == bool:
         return indicator
-    good = _are_truths(indicator)
+    if indicator.dtype == object:  # one by one: pandas.NA is neither equal nor unequal to True
+        good = np.array([isinstance(value, bool | np.bool_) for value in indicator])
+    else:  # isin would take the string "1" for the number 1
+        good = np.isin(indicator, (0, 1)) & (indicator.dtype.kind in "iuf")
     if not good.all():
         row = int(np.argmin(good))
         raise ValueError(
@@ -46,13 +49,6 @@ def check_covered(covered: ArrayLike) -> NDArray[np.bool_]:
             "pass sets.contains(y)"
         )
     return indicator.astype(bool)
-
-
-def _are_truths(values: NDArray[Any]) -> NDArray[np.bool_]:
-    if values.dtype == object:  # one by one: pandas.NA is neither equal nor unequal to True
-        return np.array([isinstance(value, bool | np.bool_) for value in values])
-    # isin would take the string "1" for the number 1
-    return np.isin(values, (0, 1)) & (values.dtype.kind in "iuf")
 
 
 def check_size(size: ArrayLike, n: int | None = None, *, finite: bool = False) -> FloatArray:
@@ -93,8 +89,10 @@ def check_numbers(
         wanted = "finite"
     elif least <= numbers[row] <= most:
         wanted = f"at most {LARGEST:g} in absolute value"
+    elif most < np.inf:
+        wanted = f"between {least:g} and {most:g}"
     else:
-        wanted = _between(least, most)
+        wanted = "a number" if least == -np.inf else f"at least {least:g}"
     raise ValueError(
         f"{name} must be {wanted}, got {numbers[row]} at row {row}: drop or fix that row"
     )
@@ -136,12 +134,6 @@ def check_counts(sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
             "was seen, not a probability scaled up"
         )
     return counts
-
-
-def _between(least: float, most: float) -> str:
-    if most == np.inf:
-        return "a number" if least == -np.inf else f"at least {least:g}"
-    return f"between {least:g} and {most:g}"
 
 
 Table = Mapping[str, NDArray[Any]]
@@ -220,9 +212,6 @@ class Measure:
         return f"{self.name}: {self.estimate:.4g}, {100 * self.confidence:g} % interval {interval}"
 
 
-UNBOUNDED = (-np.inf, np.inf)
-
-
 @dataclass(frozen=True)
 class SkewedMean:
     """Mean of terms, by Hall's transformation of Student's statistic.
@@ -296,10 +285,10 @@ def mean_measure(
     *,
     meaning: str,
     confidence: float = 0.95,
-    limits: tuple[float, float] = UNBOUNDED,
+    limits: tuple[float, float] = (-np.inf, np.inf),
     table: Table | None = None,
 ) -> Measure:
-    """Mean of one term a row, its interval cut to the ``limits`` of what the mean can be.
+    """Mean of one term per row, its interval cut to the ``limits`` of what the mean can be.
 
     Weights count rows: a row of weight two is two rows. From a single row no spread is known,
     and the interval is all that is possible. One infinite term is proof that the expectation is
@@ -358,7 +347,7 @@ def paired_terms(measures: Mapping[str, Measure]) -> dict[str, FloatArray]:
                     f"{first!r} and {name!r} differ in {what}, {mine!r} and {its!r}: measure both "
                     "alike on the same rows"
                 )
-        if not _same(one.weights, other.weights):
+        if not np.array_equal(*(np.asarray(each.weights) for each in (one, other))):
             raise ValueError(
                 f"{first!r} and {name!r} have different sample_weight: measure both alike on the "
                 "same rows"
@@ -389,7 +378,7 @@ def paired_difference(
     where few rows differ; others by the mean of their differences (`SkewedMean`).
     """
     differences = terms - reference
-    if _is_binary(terms) and _is_binary(reference):
+    if np.isin([terms, reference], (0.0, 1.0)).all():
         counts = np.ones(len(differences)) if weights is None else weights
         gained, lost = (float(counts[differences == sign].sum()) for sign in (1, -1))
         return tango(gained, lost, float(counts.sum()), confidence)
@@ -415,36 +404,21 @@ def tango(gained: float, lost: float, n: float, confidence: float) -> Difference
     estimate, quantile = (gained - lost) / n, float(norm.isf((1 - confidence) / 2))
 
     def is_too_far(difference: float) -> bool:
-        variance = _variance(difference, gained, lost, n)
+        b = (2 * n - gained + lost) * difference - gained - lost
+        c = -lost * difference * (1 - difference)
+        # P(lost) that is likeliest given the difference, and the variance of gained less lost then
+        p_lost = (math.sqrt(max(b * b - 8 * n * c, 0.0)) - b) / (4 * n)
+        variance = n * (2 * p_lost + difference * (1 - difference))
         return (gained - lost - n * difference) ** 2 > quantile**2 * variance
 
-    low, high = (_last_inside(is_too_far, estimate, end) for end in (-1.0, 1.0))
+    def last_inside(outside: float) -> float:
+        inside = estimate
+        for _ in range(DIGITS):
+            middle = (inside + outside) / 2
+            inside, outside = (inside, middle) if is_too_far(middle) else (middle, outside)
+        return inside
+
+    low, high = last_inside(-1.0), last_inside(1.0)
     differing = gained + lost
     z = abs(gained - lost) / math.sqrt(differing) if differing else 0.0
     return Difference(estimate, low, high, float(2 * norm.sf(z)))
-
-
-def _variance(difference: float, gained: float, lost: float, n: float) -> float:
-    """Variance of gained less lost if the proportions differed by ``difference``."""
-    b = (2 * n - gained + lost) * difference - gained - lost
-    c = -lost * difference * (1 - difference)
-    likeliest = (math.sqrt(max(b * b - 8 * n * c, 0.0)) - b) / (4 * n)  # P(lost) given difference
-    return n * (2 * likeliest + difference * (1 - difference))
-
-
-def _last_inside(is_too_far: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Bisect for the edge between a point inside and one that is perhaps outside."""
-    for _ in range(DIGITS):
-        middle = (inside + outside) / 2
-        inside, outside = (inside, middle) if is_too_far(middle) else (middle, outside)
-    return inside
-
-
-def _is_binary(terms: FloatArray) -> bool:
-    return bool(np.isin(terms, (0.0, 1.0)).all())
-
-
-def _same(one: FloatArray | None, other: FloatArray | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)

@@ -11,8 +11,10 @@ from plcp._options import check_alpha, check_share
 from plcp._rows import plain
 from plcp.metrics.ert import ert
 from plcp.metrics.groups import count_quantiles, quantile_bins
-from plcp.metrics.measure import LARGEST, Measure, Table, check_counts, check_numbers, mean_measure
-from plcp.quantiles import FloatArray, pinball_loss
+from plcp.metrics.measure import LARGEST, Measure, check_counts, check_numbers, mean_measure
+from plcp.quantiles import pinball_loss
+
+PERCENT = np.arange(0, 101, 10)
 
 
 class Law(Protocol):
@@ -77,7 +79,10 @@ def msce(
         meaning="The interval holds the error over all x; the estimate has no bias.",
         confidence=confidence,
         limits=(0.0, max(alpha, 1 - alpha) ** 2),
-        table=_quantile_table(inside, counts),
+        table={
+            "percent": PERCENT,
+            "conditional_coverage": count_quantiles(inside, PERCENT, 100, counts),
+        },
     )
 
 
@@ -111,7 +116,7 @@ def msce_of_law(
     laws = np.shape(law.cdf(0.0))
     if laws not in ((), q.shape):
         raise ValueError(
-            f"law has shape {laws}, but thresholds {q.shape}: give one law a row, or one for all"
+            f"law has shape {laws}, but thresholds {q.shape}: give one law per row, or one for all"
         )
     return msce(law.cdf(q), alpha, confidence=confidence, sample_weight=sample_weight)
 
@@ -158,14 +163,6 @@ def estimated_msce(
         sample_weight=sample_weight,
     )
     return replace(measure, name="MSCE, estimated")
-
-
-def _quantile_table(inside: FloatArray, counts: FloatArray | None) -> Table:
-    percent = np.arange(0, 101, 10)
-    return {
-        "percent": percent,
-        "conditional_coverage": count_quantiles(inside, percent, 100, counts),
-    }
 
 
 MEANING = (

@@ -217,71 +217,23 @@ def worst_slab(
     weights = np.ones(len(indicator), dtype=int) if counts is None else counts.astype(int)
     rng = check_random_state(random_state)
     rows = np.flatnonzero(weights)
-    choosing = rows[_half(row_sets(numbers[rows], indicator[rows]), rng)]
-    slab, chosen = _choose(
-        numbers[choosing],
-        indicator[choosing],
-        weights[choosing],
-        mass,
-        _directions(numbers.shape[1], n_directions, rng),
-    )
-    weights[choosing] = 0
-    return _measure(slab, chosen, slab.contains(numbers), indicator, weights, confidence)
-
-
-def _half(sets: IntArray, rng: np.random.RandomState) -> IntArray:
-    """Half of the rows, copies of a row on one side."""
+    sets = row_sets(numbers[rows], indicator[rows])  # copies of a row stay on one side
     every = np.unique(sets)
     if len(every) < 2:
         raise ValueError("one row counts, but some must choose the slab and others measure it")
-    return rows_of(rng.permutation(every)[: len(every) // 2], sets)
-
-
-def _directions(n_columns: int, n: int, rng: np.random.RandomState) -> FloatArray:
-    """Each column alone, then random directions; one column has no other direction."""
-    alone = np.eye(n_columns)
-    return alone if n_columns == 1 else np.vstack([alone, rng.normal(size=(n, n_columns))])
-
-
-def _choose(
-    X: FloatArray,
-    covered: NDArray[np.bool_],
-    counts: IntArray,
-    mass: float,
-    directions: FloatArray,
-) -> tuple[Slab, Window]:
-    """Slab with the smallest coverage of these rows, and what it holds of them."""
-    n, hits = int(counts.sum()), int(counts[covered].sum())
-    least = math.ceil(round(mass * n, 9))  # 0.07 · 100 is above 7 in floats
-    coefficients = np.zeros(X.shape[1])
-    worst = Window(-np.inf, np.inf, n, hits)  # all of space
-    for direction in directions / _scale(X, counts):
-        window = worst_window(positions(X, direction), counts * covered, counts, least, worst)
-        if window is not worst:
-            coefficients, worst = direction, window
-    return Slab(coefficients, worst.low, worst.high), worst
-
-
-def _scale(X: FloatArray, counts: IntArray) -> FloatArray:
-    """Standard deviation of each column; 1 if it is constant, or too small to be squared."""
-    center = np.average(X, axis=0, weights=counts)
-    deviation = np.sqrt(np.average((X - center) ** 2, axis=0, weights=counts))
-    return np.where((np.ptp(X, axis=0) > 0) & (deviation > 0), deviation, 1.0)
-
-
-def _measure(
-    slab: Slab,
-    chosen: Window,
-    inside: NDArray[np.bool_],
-    covered: NDArray[np.bool_],
-    counts: IntArray,
-    confidence: float,
-) -> WorstSlab:
-    """Coverage in the slab of the rows that count, which were not used to choose it."""
-    n, hits = int(counts[inside].sum()), int(counts[inside & covered].sum())
+    choosing = rows[rows_of(rng.permutation(every)[: len(every) // 2], sets)]
+    directions, n_columns = np.eye(numbers.shape[1]), numbers.shape[1]
+    if n_columns > 1:
+        directions = np.vstack([directions, rng.normal(size=(n_directions, n_columns))])
+    slab, chosen = _choose(
+        numbers[choosing], indicator[choosing], weights[choosing], mass, directions
+    )
+    weights[choosing] = 0
+    inside = slab.contains(numbers)
+    n, hits = int(weights[inside].sum()), int(weights[inside & indicator].sum())
     low, high = clopper_pearson(hits, n, confidence)
     estimate = hits / n if n else np.nan
-    share = n / counts.sum() if n else np.nan
+    share = n / weights.sum() if n else np.nan
     return WorstSlab(
         "coverage in the worst slab",
         estimate,
@@ -297,7 +249,30 @@ def _measure(
             "hits": np.array([chosen.hits, hits]),
             "coverage": np.array([chosen.hits / chosen.n, estimate]),
         },
-        terms=estimate + inside * (covered - estimate) / share,
-        weights=counts.astype(float),
+        terms=estimate + inside * (indicator - estimate) / share,
+        weights=weights.astype(float),
         slab=slab,
     )
+
+
+def _choose(
+    X: FloatArray,
+    covered: NDArray[np.bool_],
+    counts: IntArray,
+    mass: float,
+    directions: FloatArray,
+) -> tuple[Slab, Window]:
+    """Slab with the smallest coverage of these rows, and what it holds of them."""
+    n, hits = int(counts.sum()), int(counts[covered].sum())
+    least = math.ceil(round(mass * n, 9))  # 0.07 · 100 is above 7 in floats
+    coefficients = np.zeros(X.shape[1])
+    worst = Window(-np.inf, np.inf, n, hits)  # all of space
+    center = np.average(X, axis=0, weights=counts)
+    deviation = np.sqrt(np.average((X - center) ** 2, axis=0, weights=counts))
+    # 1 for a column that is constant, or too small to be squared
+    scale = np.where((np.ptp(X, axis=0) > 0) & (deviation > 0), deviation, 1.0)
+    for direction in directions / scale:
+        window = worst_window(positions(X, direction), counts * covered, counts, least, worst)
+        if window is not worst:
+            coefficients, worst = direction, window
+    return Slab(coefficients, worst.low, worst.high), worst

@@ -46,8 +46,8 @@ class Urn(NamedTuple):
     def chances(self, missed: NDArray[np.bool_], n: int = 0, misses: int = 0) -> FloatArray:
         """Probability that each row in turn misses, given n rows before them and each other."""
         before = misses + np.cumsum(missed) - missed  # whole numbers first: no digit is lost
-        seen = n + np.arange(len(missed))
-        return (self.misses + before) / (self.misses + self.hits + seen)
+        rows_before = n + np.arange(len(missed))
+        return (self.misses + before) / (self.misses + self.hits + rows_before)
 
 
 TILTS = np.array([1.25, 1.5, 2.0, 3.0, 5.0, 10.0])
@@ -76,7 +76,7 @@ def log_start(s: NDArray[np.integer]) -> FloatArray:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is remembered of t rows: two numbers a tilt.
+    """What is remembered of t rows: two numbers per tilt.
 
     ``growth`` is the logarithm of the likelihood ratio of a drift since the first row, ``starts``
     that of Σ_{s ≤ t + 1} P(s) / exp(growth before row s).
@@ -95,7 +95,7 @@ class Evidence:
 class Path(NamedTuple):
     """How evidence went along some rows.
 
-    ``growth`` is that before each row and after the last, one column a tilt; ``martingale`` is
+    ``growth`` is that before each row and after the last, one column per tilt; ``martingale`` is
     log M after each row.
     """
 
@@ -172,10 +172,6 @@ class Origins:
         kept = (self.growth, self.n, self.misses, self.row, self.stamp)
         return Origins(*(np.where(new, now, was) for now, was in zip(found, kept, strict=True)))
 
-    def likeliest(self, growth: FloatArray) -> int:
-        """Return the tilt of the largest likelihood ratio, counted from its own origin."""
-        return int(np.argmax(growth - self.growth))
-
 
 BLOCK = 2**14  # rows at once: memory stays bounded, whatever the batch
 
@@ -226,7 +222,19 @@ class Stream:
         raised = np.flatnonzero(path.martingale >= bar)
         alarm = self.alarm
         if alarm is None and len(raised):
-            alarm = self._alarm(rows.cut(0, int(raised[0]) + 1), path.growth[: raised[0] + 2])
+            last = int(raised[0])
+            until = rows.cut(0, last + 1)
+            origins = self.origins.after(until, path.growth[: last + 1], self.n, self.misses)
+            # the tilt of the largest likelihood ratio, counted from its own origin
+            tilt = int(np.argmax(path.growth[last + 1] - origins.growth))
+            alarm = Alarm(
+                row=int(rows.numbers[last]),
+                stamp=rows.stamps[last],
+                since_row=int(origins.row[tilt]),
+                since_stamp=origins.stamp[tilt],
+                n=int(origins.n[tilt]),
+                misses=int(origins.misses[tilt]),
+            )
         return replace(
             self,
             n=self.n + len(rows.missed),
@@ -235,19 +243,6 @@ class Stream:
             origins=self.origins.after(rows, path.growth[:-1], self.n, self.misses),
             height=max(self.height, float(path.martingale.max())),
             alarm=alarm,
-        )
-
-    def _alarm(self, rows: Rows, growth: np.ndarray) -> Alarm:
-        """Alarm at the last of some rows, since the likeliest origin."""
-        origins = self.origins.after(rows, growth[:-1], self.n, self.misses)
-        tilt = origins.likeliest(growth[-1])
-        return Alarm(
-            row=int(rows.numbers[-1]),
-            stamp=rows.stamps[-1],
-            since_row=int(origins.row[tilt]),
-            since_stamp=origins.stamp[tilt],
-            n=int(origins.n[tilt]),
-            misses=int(origins.misses[tilt]),
         )
 
 

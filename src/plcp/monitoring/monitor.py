@@ -44,7 +44,7 @@ def from_plain(values: Any) -> Stream:
     """Return the stream that `as_plain` wrote; refuse anything else."""
     STATE.check_keys(values, KEYS)
     n, misses = (_checked(values[name], int) for name in ("n", "misses"))
-    _check_counts(misses, n)
+    _check_part(misses, n, misses, n)
     growth, starts = (_column(values[name], float) for name in ("growth", "starts"))
     STATE.check_keys(values["origins"], {*ORIGINS})
     origins = {name: _column(values["origins"][name], kind) for name, kind in ORIGINS.items()}
@@ -63,17 +63,13 @@ def from_plain(values: Any) -> Stream:
 
 def _check_part(misses: int, n: int, all_misses: int, all_n: int) -> None:
     """Refuse rows that are not the first of all rows."""
-    _check_counts(misses, n)
-    _check_counts(all_misses - misses, all_n - n)
-
-
-def _check_counts(misses: int, n: int) -> None:
-    if not 0 <= misses <= n:
-        STATE.refuse(f"with {misses} misses among {n} rows")
+    for some, rows in ((misses, n), (all_misses - misses, all_n - n)):
+        if not 0 <= some <= rows:
+            STATE.refuse(f"with {some} misses among {rows} rows")
 
 
 def _column(values: Any, kind: type[Any]) -> NDArray[Any]:
-    """One value a tilt."""
+    """Return one value per tilt."""
     if not isinstance(values, list) or len(values) != len(TILTS):
         STATE.refuse(f"that are not {len(TILTS)} in a list, {values!r}")
     column = [_checked(value, kind) for value in values]
@@ -199,7 +195,12 @@ class Monitor:
         rule_groups : array-like, optional
             What ``rule.predict`` takes as ``groups``, for a rule that was fitted with such.
         """
-        n = _check_rows(X, y)
+        try:
+            n, labels = count(X), count(y)
+        except TypeError as error:
+            raise ValueError(f"X and y must hold rows and one label per row: {error}") from error
+        if n != labels:
+            raise ValueError(f"X has {n} rows and y has {labels}: give one label or score per row")
         stamps = stamps_of(at, n)
         if n == 0:
             return self
@@ -247,7 +248,8 @@ class Monitor:
 
     def report(self) -> Report:
         """Return coverage so far, bounds and a verdict for all rows and for each group."""
-        named = zip(self._names(), self._targets(), self._streams, strict=True)
+        targets = [1 - watch.alpha for watch in self._watches for _ in (ALL, *watch.groups)]
+        named = zip(self._names(), targets, self._streams, strict=True)
         groups = tuple(judged(*group, self.rate, len(self._streams)) for group in named)
         return Report(self.n_rows_, self.rate, groups, self.guarantee_)
 
@@ -282,9 +284,6 @@ class Monitor:
     def _names(self) -> list[str]:
         return [f"{watch.title}{name}" for watch in self._watches for name in (ALL, *watch.groups)]
 
-    def _targets(self) -> list[float]:
-        return [1 - watch.alpha for watch in self._watches for _ in range(1 + len(watch.groups))]
-
     def __repr__(self) -> str:
         return f"Monitor({self.rule!r}, rate={self.rate:g}, n_rows_={self.n_rows_})"
 
@@ -292,14 +291,3 @@ class Monitor:
 def _digest_of(watches: list[Watch]) -> str:
     digests = "\n".join(watch.digest for watch in watches)
     return hashlib.sha256(digests.encode()).hexdigest()
-
-
-def _check_rows(X: Any, y: Any) -> int:
-    """Return the number of rows, which must be that of the labels."""
-    try:
-        n, labels = count(X), count(y)
-    except TypeError as error:
-        raise ValueError(f"X and y must hold rows and one label per row: {error}") from error
-    if n != labels:
-        raise ValueError(f"X has {n} rows and y has {labels}: give one label or score per row")
-    return n

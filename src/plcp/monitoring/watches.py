@@ -94,13 +94,20 @@ def _watches_of_rule(rule: ThresholdRule) -> list[Watch]:
     return [_watch_of(rule, "")]
 
 
-def _watch_of(rule: ThresholdRule, title: str) -> Watch:
+def _watch_of(rule: Any, title: str) -> Watch:
     alpha, names = float(rule.alpha), rule.group_names()
-    sizes = _rows_of_groups(rule) if names else np.empty(0)
+    sizes: FloatArray = np.empty(0)
+    if names:  # the calibration rows of each group, of weighted ones the effective number
+        sizes = np.asarray(rule.group_sizes_ if rule._group_rows is None else rule._group_rows)
+    if not hasattr(rule, "_n_calibration") and len(sizes) == 0:
+        raise ValueError(
+            f"this {type(rule).__name__} does not know how many rows calibrated it: fit it again"
+        )
+    n_calibration = float(getattr(rule, "_n_calibration", np.sum(sizes)))
     return Watch(
         title=title,
         alpha=alpha,
-        all_rows=Urn.of(_calibration_rows(rule, sizes), alpha, rule._weighted),
+        all_rows=Urn.of(n_calibration, alpha, rule._weighted),
         groups={
             name: Urn.of(size, alpha, rule._weighted)
             for name, size in zip(distinct(["all", *names])[1:], sizes, strict=True)
@@ -108,22 +115,6 @@ def _watch_of(rule: ThresholdRule, title: str) -> Watch:
         # equal new rows share their draw, and each calibration row has its own
         exact=rule._reads_ranks and EXACT in rule.guarantee_ and not rule.draws,
         digest=_digest(rule),
-    )
-
-
-def _rows_of_groups(rule: Any) -> FloatArray:
-    """Return the number of calibration rows of each group, of weighted ones the effective one."""
-    return np.asarray(rule.group_sizes_ if rule._group_rows is None else rule._group_rows)
-
-
-def _calibration_rows(rule: Any, sizes: FloatArray) -> float:
-    """Return the number of calibration rows; of a rule that did not count them, of its groups."""
-    if hasattr(rule, "_n_calibration"):
-        return float(rule._n_calibration)
-    if len(sizes):
-        return float(np.sum(sizes))
-    raise ValueError(
-        f"this {type(rule).__name__} does not know how many rows calibrated it: fit it again"
     )
 
 

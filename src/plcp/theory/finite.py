@@ -5,6 +5,7 @@ N(H, d, 1/n) (see ``plcp.theory.complexity``), ``gap`` the approximation gap λ_
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -223,19 +224,9 @@ def sharp_finite_msce(
     >>> float(sharp_finite_msce(5, 10_000, 0.01, 0.05, 0.0, lipschitz=2.0, alpha=0.1).round(4))
     0.2631
     """
-    excess = sharp_finite_excess(
-        m,
-        n,
-        variance,
-        delta,
-        log_covering,
-        gap,
-        alpha=alpha,
-        lipschitz=lipschitz,
-        score_range=score_range,
-        hard=hard,
-    )
-    return msce_bound(excess, lipschitz)
+    options = {"alpha": alpha, "lipschitz": lipschitz, "score_range": score_range}
+    given = m, n, variance, delta, log_covering, gap
+    return msce_bound(sharp_finite_excess(*given, **options, hard=hard), lipschitz)
 
 
 Interval = tuple[FloatArray, FloatArray]
@@ -371,25 +362,14 @@ def sharp_best_m(
     """
     n, covering = check_count("n", n, 1), _of_m(log_covering)
 
-    def bound(m: IntArray) -> FloatArray:
-        return sharp_finite_excess(
-            m,
-            n,
-            variance,
-            delta,
-            covering(m),
-            alpha=alpha,
-            lipschitz=lipschitz,
-            score_range=score_range,
-            hard=hard,
-        )
-
-    def learning(m: IntArray) -> FloatArray:
-        return sharp_learning_error(
-            m, n, delta, covering(m), alpha=alpha, score_range=score_range, hard=hard
-        )
-
-    return _least(n, bound, learning)
+    options: dict[str, Any] = {"alpha": alpha, "score_range": score_range, "hard": hard}
+    return _least(
+        n,
+        lambda m: sharp_finite_excess(
+            m, n, variance, delta, covering(m), lipschitz=lipschitz, **options
+        ),
+        lambda m: sharp_learning_error(m, n, delta, covering(m), **options),
+    )
 
 
 def _of_m(log_covering: float | OfM) -> OfM:

@@ -149,7 +149,7 @@ def sharp_population_msce(
     return msce_bound(excess, lipschitz)
 
 
-ROUNDING = 1e-12  # a computed number of groups may exceed a whole number by rounding
+ROUNDING = 1 - 1e-12  # a computed number of groups may exceed a whole number by rounding
 
 
 def quantisation_bits(error: ArrayLike, variance: ArrayLike) -> FloatArray:
@@ -164,7 +164,7 @@ def quantisation_bits(error: ArrayLike, variance: ArrayLike) -> FloatArray:
     array([1.  , 6.66])
     """
     error, variance = check_positive("error", error), check_not_negative("variance", variance)
-    return np.log2(_round_up(1 + 4 * variance / error**2))
+    return np.log2(np.ceil((1 + 4 * variance / error**2) * ROUNDING))
 
 
 def sharp_quantisation_bits(
@@ -185,11 +185,8 @@ def sharp_quantisation_bits(
     spread = np.maximum(alpha, 1 - alpha) * np.sqrt(variance)
     by_cells = (spread / error) ** 2
     by_tangents = np.pi / np.arctan2(error, spread) - 3
-    return np.log2(_round_up(np.maximum(1.0, np.minimum(by_cells, by_tangents))))
-
-
-def _round_up(groups: FloatArray) -> FloatArray:
-    return np.ceil(groups * (1 - ROUNDING))
+    groups = np.maximum(1.0, np.minimum(by_cells, by_tangents))
+    return np.log2(np.ceil(groups * ROUNDING))
 
 
 def check_whole(name: str, value: ArrayLike, least: int) -> IntArray:
@@ -218,10 +215,8 @@ def check_positive(name: str, value: ArrayLike) -> FloatArray:
 
 def check_variance(variance: ArrayLike, score_range: ArrayLike) -> FloatArray:
     """Return a variance that numbers on an interval of this length can have (Popoviciu 1935)."""
-    numbers, length = (
-        check_not_negative("variance", variance),
-        check_positive("score_range", score_range),
-    )
+    numbers = check_not_negative("variance", variance)
+    length = check_positive("score_range", score_range)
     if (numbers > length**2 / 4).any():
         raise ValueError(
             f"variance must not exceed score_range² / 4, got {variance!r} and {score_range!r}: "
