@@ -398,7 +398,7 @@ def weights_from(kernel: Any, X: FloatArray, Z: FloatArray) -> FloatArray:
 
 
 def weights_around_draws(kernel: Any, X: FloatArray) -> WeightsAroundDraws:
-    """Weights as a function of points p and draws z: H(x_i, z_j), one row per draw, and H(p_j, z_j).
+    """Weights as functions of points p and draws z: H(x_i, z_j), one row per draw; and H(p_j, z_j).
 
     They have a factor of each row, chosen so that weights too small for a float are kept apart.
     """

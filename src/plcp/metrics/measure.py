@@ -347,7 +347,7 @@ def paired_terms(measures: Mapping[str, Measure]) -> dict[str, FloatArray]:
                     f"{first!r} and {name!r} differ in {what}, {mine!r} and {its!r}: measure both "
                     "alike on the same rows"
                 )
-        if not np.array_equal(*(np.asarray(each.weights) for each in (one, other))):
+        if not np.array_equal(np.asarray(one.weights), np.asarray(other.weights)):
             raise ValueError(
                 f"{first!r} and {name!r} have different sample_weight: measure both alike on the "
                 "same rows"
