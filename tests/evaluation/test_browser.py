@@ -9,7 +9,7 @@ import summaries
 from playwright.sync_api import sync_playwright
 
 from plcp.evaluation import CoverageReport
-from plcp.evaluation.formatting import count, number, percent, rate, signed
+from plcp.evaluation.formatting import count, number, percent, signed
 from plcp.metrics import Verdict
 
 HANG = 1_800_000  # milliseconds: only a browser that hangs is waited for so long
@@ -78,7 +78,7 @@ def cells_of(summary, group):
         yield group["threshold"], number(group["threshold"])
     for method in summary["methods"]:
         cell = group["cells"][method]
-        yield cell["coverage"], rate(cell["coverage"])
+        yield cell["coverage"], percent(cell["coverage"])
         if sized:
             yield cell["size"], number(cell["size"])
         yield cell["verdict"], signed(cell["verdict"])
@@ -129,7 +129,7 @@ def test_the_first_screen_shows_who_was_failed_and_no_longer_is(visit):
         result = rows.nth(i).inner_text()
         assert group["name"] in result
         for cell in group["cells"].values():
-            assert rate(cell["coverage"]) in result
+            assert percent(cell["coverage"]) in result
             assert signed(cell["verdict"]) in result
         box = rows.nth(i).bounding_box()
         assert box["y"] + box["height"] <= 900
@@ -207,7 +207,7 @@ def test_arrow_keys_move_between_dots_and_the_tip_says_their_figures(visit):
     for name, method, cell in dots:
         lines = tip.inner_text().split("\n")
         assert lines[0] == name
-        assert lines[1].startswith(f"{method}: coverage {rate(cell['coverage'])}, ")
+        assert lines[1].startswith(f"{method}: coverage {percent(cell['coverage'])}, ")
         assert lines[3] == f"{count(cell['hits'])} of {count(cell['n'])} rows covered"
         box = tip.bounding_box()
         assert box["x"] >= 0

@@ -750,6 +750,13 @@ def test_it_says_what_it_is_about(certificate):
     assert certificate.cautions == ()
 
 
+@pytest.mark.parametrize("make", [np.asarray, np.ndarray.tolist, pd.DataFrame])
+def test_columns_are_counted_in_every_kind_of_table(rng, make):
+    X, scores = pairs(rng, 40)
+    rule = SplitConformal().fit(X[:20], scores[:20])
+    assert certify(rule, make(X[20:]), scores[20:]).n_columns == 3
+
+
 def test_time_is_utc(certificate):
     assert certificate.made_at == "2024-07-07T12:00:00+00:00"
     rule = SplitConformal().fit(np.zeros((20, 1)), np.arange(20))

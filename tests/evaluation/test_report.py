@@ -16,9 +16,8 @@ from markup import parse
 
 from plcp._formatting import WIDTH, fold, room
 from plcp.evaluation import By, CoverageReport, Described, GroupList, Outcome, audit, summarise
-from plcp.evaluation.formatting import rate
+from plcp.evaluation.formatting import percent
 from plcp.evaluation.html import MOST_DRAWN, drawn, render_page
-from plcp.evaluation.report import to_text
 from strategies import few
 
 KINDS = {"report": summaries.report, "audit": summaries.audit, "hostile": summaries.hostile}
@@ -150,7 +149,7 @@ def test_every_dot_says_what_the_summary_says():
     for named in (summary["learned"], *summary["named"]):
         for group in named["groups"]:
             for method, cell in group["cells"].items():
-                start = f"{group['name']}\n{method}: coverage {rate(cell['coverage'])}"
+                start = f"{group['name']}\n{method}: coverage {percent(cell['coverage'])}"
                 lines = [label for label in said if label.startswith(start + ",")]
                 shown = 1 + (group["name"] in {one["name"] for one in summary["failed"]["groups"]})
                 assert len(lines) == shown
@@ -235,7 +234,7 @@ def test_lines_keep_within_the_width_whatever_names_there_are(groups, title, siz
             "sensitive": [{"column": title, "dependence": 0.1, "text": title}],
         },
     )
-    text = to_text(result)
+    text = CoverageReport(result).to_text()
     assert all(room(line) <= WIDTH for line in text.split("\n"))
     assert text.replace("\n", "").isprintable()
 
@@ -246,7 +245,7 @@ def test_every_group_has_its_figures(rng):
         {"y": rng.normal(size=n), "lo": -1.7, "hi": 1.7, "sex": rng.choice(["f", "m"], size=n)}
     )
     summary = audit(frame, target="y", lower="lo", upper="hi", by="sex").to_dict()
-    lines = to_text(summary).splitlines()
+    lines = CoverageReport(summary).to_text().splitlines()
     for group in summary["named"][0]["groups"]:
         cell = group["cells"]["audited"]
         line = next(line for line in lines if line.startswith(group["name"]))
@@ -259,7 +258,9 @@ def test_every_group_has_its_figures(rng):
 def test_a_group_without_rows_and_infinite_sizes_are_shown():
     outcome = Outcome(np.array([True, False]), np.array([np.inf, 1.0]))
     learned = GroupList([Described("some"), Described("empty")], np.zeros(2, dtype=int), "")
-    text = to_text(summarise({"a": outcome}, alpha=0.1, learned=learned, size_name="length"))
+    text = CoverageReport(
+        summarise({"a": outcome}, alpha=0.1, learned=learned, size_name="length")
+    ).to_text()
     some, empty = (
         next(line for line in text.splitlines() if line.startswith(name))
         for name in ("some", "empty")

@@ -18,6 +18,7 @@ from plcp import PLCP, SoftmaxPartition, SplitConformal, TreePartition
 from plcp.datasets import make_toy
 from plcp.evaluation import (
     By,
+    CoverageReport,
     Described,
     GroupList,
     Outcome,
@@ -27,7 +28,6 @@ from plcp.evaluation import (
     summarise,
 )
 from plcp.evaluation.html import render_page
-from plcp.evaluation.report import to_text, violations
 from plcp.evaluation.summary import BARS, all_groups, histogram
 from plcp.tables import calibrate, choose_roles
 from plcp.tables.report import summarise_model
@@ -73,7 +73,7 @@ def check_form(summary):
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary  # and no tuples, no numpy
     assert {*summary} == FORM
     assert all({*cell} == CELL for cell in summary["overall"].values())
-    for group in all_groups(summary):
+    for _, group in all_groups(summary):
         assert {*group} == GROUP
         assert [*group["cells"]] == summary["methods"]
         assert all({*cell} == CELL for cell in group["cells"].values())
@@ -158,7 +158,7 @@ def test_who_was_failed_and_no_longer_is_comes_first():
         "kind is k2: 50.0 % by Split, 88.5 % by PLCP."
     )
     assert [*result["headline"].values()][:2] == [None, change]
-    lines = to_text(result).splitlines()
+    lines = CoverageReport(result).to_text().splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("kind is k2"))
     assert "50.0 %" in lines[first]
     assert "88.5 %" in lines[first]
@@ -189,7 +189,7 @@ def test_of_many_failed_groups_the_surest_are_shown():
     assert [group["name"] for group in result["failed"]["groups"]] == [
         f"kind is k{i}" for i in (8, 7, 6, 5, 4)
     ]
-    assert "Below target by Split, and 4 groups more below" in to_text(result)
+    assert "Below target by Split, and 4 groups more below" in CoverageReport(result).to_text()
 
 
 def test_rows_in_none_of_the_models_groups_are_not_measured():
@@ -236,7 +236,7 @@ def test_the_headline_is_true(counts, alpha):
     assert found[5].startswith(whole["verdict"])
     assert (low >= 100 * target - 1e-9) == (whole["verdict"] == "above")
     assert (high < 100 * target) == (whole["verdict"] == "below")
-    cells = [group["cells"]["ours"] for group in all_groups(result) if group["n"]]
+    cells = [group["cells"]["ours"] for _, group in all_groups(result) if group["n"]]
     if len(cells) < 2:
         assert worst == "There are no groups to compare."
     else:
@@ -292,7 +292,7 @@ def test_of_places_without_a_miss_none_is_the_worst():
 def test_a_warning_is_shown_before_all_else():
     result = summarise({"ours": Outcome(np.ones(3, dtype=bool))}, alpha=0.1, warning="Beware.")
     assert next(iter(result["headline"])) == "warning"
-    assert to_text(result).splitlines()[3] == "Beware."
+    assert CoverageReport(result).to_text().splitlines()[3] == "Beware."
 
 
 def test_the_order_of_rows_matters_to_nothing_but_the_halves(rng):
@@ -460,7 +460,7 @@ def test_all_rows_fail_where_the_exact_upper_bound_is_below(hits):
     covered = np.arange(100) < hits
     high = binomtest(hits, 100).proportion_ci(0.95, "exact").high
     for least in (0.5, 0.75, 0.9):
-        assert bool(violations(summary_of(covered), least)) == (high < least)
+        assert bool(CoverageReport(summary_of(covered)).violations(least)) == (high < least)
 
 
 @pytest.mark.parametrize("hits", range(76, 90))
@@ -469,7 +469,7 @@ def test_a_group_fails_by_the_bound_for_all_groups_at_once(hits):
     covered = np.concatenate([np.arange(100) < hits, np.ones(400, dtype=bool)])
     learned = GroupList([Described(f"g{i}") for i in range(5)], codes, "")
     high = binomtest(hits, 100).proportion_ci(1 - 0.05 / 5, "exact").high
-    found = violations(summary_of(covered, learned=learned), 0.9)
+    found = CoverageReport(summary_of(covered, learned=learned)).violations(0.9)
     assert [line.split(":")[0] for line in found] == ["g0"] * (high < 0.9)
 
 
@@ -480,7 +480,7 @@ def test_named_and_learned_groups_fail_by_name():
     summary = summary_of(
         covered, learned=learned, frame={"kind": np.where(codes, "b", "g")}, by=["kind"]
     )
-    found = violations(summary, 0.8)
+    found = CoverageReport(summary).violations(0.8)
     assert [line.split(":")[0] for line in found] == ["bad", "kind is b"]
     assert found[0].startswith("bad: covers 0 % of 29 rows (0.0 to ")
     assert found[0].endswith("below 80 %.")
@@ -488,8 +488,8 @@ def test_named_and_learned_groups_fail_by_name():
 
 def test_the_last_method_is_judged():
     good, bad = Outcome(np.ones(50, dtype=bool)), Outcome(np.zeros(50, dtype=bool))
-    assert violations(summarise({"a": bad, "b": good}, alpha=0.1), 0.9) == []
-    assert len(violations(summarise({"a": good, "b": bad}, alpha=0.1), 0.9)) == 1
+    assert CoverageReport(summarise({"a": bad, "b": good}, alpha=0.1)).violations(0.9) == []
+    assert len(CoverageReport(summarise({"a": good, "b": bad}, alpha=0.1)).violations(0.9)) == 1
 
 
 def test_false_alarms_are_as_rare_as_promised(rng):
@@ -498,7 +498,7 @@ def test_false_alarms_are_as_rare_as_promised(rng):
         codes = rng.integers(0, 5, size=200)
         frame = {"kind": codes.astype(str), "half": rng.choice(["a", "b"], size=200)}
         summary = summary_of(rng.random(200) < 0.9, confidence, frame=frame, by=["kind", "half"])
-        alarms += bool(violations(summary, 0.9))
+        alarms += bool(CoverageReport(summary).violations(0.9))
     # all rows, no learned groups, and two named columns: three lists that can err
     assert alarms <= binom.isf(FALSE_ALARM, RUNS, 3 * (1 - confidence) / 2)
 
@@ -506,7 +506,7 @@ def test_false_alarms_are_as_rare_as_promised(rng):
 @pytest.mark.parametrize("least", [0, 1, 90])
 def test_what_is_no_share_is_refused(least):
     with pytest.raises(ValueError, match="fail_under must lie in"):
-        violations(summary_of(np.ones(3, dtype=bool)), least)
+        CoverageReport(summary_of(np.ones(3, dtype=bool))).violations(least)
 
 
 def rows(n, seed):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from plcp._options import check_alpha, check_count, check_share
 from plcp._validation import check_lengths
 from plcp._verdict import MOST_ROWS, rows_to_decide
 from plcp.evaluation.columns import as_pandas, choose_features, holds_lists
-from plcp.evaluation.formatting import exact_percent, rows, rows as rows_text
+from plcp.evaluation.formatting import exact_percent, rows
 from plcp.evaluation.groups import LABELS, Described, GroupList
 from plcp.evaluation.outcome import Outcome, judge_covered, judge_intervals, judge_sets
 from plcp.evaluation.report import CoverageReport
@@ -32,36 +32,31 @@ if TYPE_CHECKING:
 MANY = 0.1  # share of rows, from which copies spoil the figures; a few may agree by chance
 
 
-class Copies(NamedTuple):
-    """What to say of copies: first of all if they are many, else among the notes."""
-
-    warning: str | None = None
-    notes: tuple[str, ...] = ()
-
-
-def find_copies(frame: pd.DataFrame) -> Copies:
+def find_copies(frame: pd.DataFrame) -> tuple[str | None, list[str]]:
     """Count the rows that are equal to an earlier one in all columns.
+
+    Returns a warning where there are many, and a list with a note where there are some.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> find_copies(pd.DataFrame({"y": [1.5, 2.5, 1.5, 1.5]})).warning.split(":")[0]
+    >>> find_copies(pd.DataFrame({"y": [1.5, 2.5, 1.5, 1.5]}))[0].split(":")[0]
     '2 rows of 4 are copies of others in all columns'
     >>> find_copies(pd.DataFrame({"y": [1.5, 2.5]}))
-    Copies(warning=None, notes=())
+    (None, [])
     """
     plain = frame[[name for name in frame.columns if not holds_lists(frame[name])]]
-    if any(plain[name].is_unique for name in plain.columns):  # the cheaper question
-        return Copies()
+    if any(plain[name].is_unique for name in plain.columns):  # cheaper than to compare whole rows
+        return None, []
     count = int(plain.duplicated().sum())
     if not count:
-        return Copies()
+        return None, []
     text = (
         f"{rows(count)} of {len(frame):,} are copies of others in all columns: if cases were "
         "recorded more than once, intervals are too narrow, and learned groups were measured on "
         "cases that helped to find them; remove the copies."
     )
-    return Copies(text) if count >= MANY * len(frame) else Copies(None, (text,))
+    return (text, []) if count >= MANY * len(frame) else (None, [text])
 
 
 MOST_FOLD_ROWS = 50_000  # on which boosted trees take some seconds
@@ -111,7 +106,7 @@ def learn_failures(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> GroupList:
-    """Look for kinds of rows on which sets fail, by a tree of misses.
+    """Find kinds of rows on which sets fail, by a tree of misses.
 
     Rows are parted into halves at random. A tree grows on one half; how many leaves it has, up to
     eight, is settled there too, by cross-validation. Its leaves are groups of the other half, which
@@ -147,7 +142,7 @@ def learn_failures(
     ['age ≥ 60', 'age ≤ 59']
     """
     alpha, confidence = check_alpha(alpha), check_share("confidence", confidence)
-    least, covered = rows_to_tell(alpha, confidence), check_covered(covered)
+    least, covered = rows_to_detect(alpha, confidence), check_covered(covered)
     check_lengths(X, covered)
     order = np.random.default_rng(seed).permutation(len(covered))
     grow, rest = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
@@ -157,25 +152,30 @@ def learn_failures(
     tree = RuleTree(count_leaves(X, missed, order[: len(grow)], least, seed), least, seed)
     tree.fit(X.iloc[grow], missed[grow])
     if len(tree.rules_) == 1:
-        about = f"{NOTHING}: {rows_text(len(grow))} were searched, these are the others."
+        about = f"{NOTHING}: {rows(len(grow))} were searched, these are the others."
         return GroupList(
             [Described("rows not searched")], np.zeros(len(rest), np.intp), about, rest
         )
-    leaf = tree.apply(X.iloc[rest])
+    leaf, names = tree.apply(X.iloc[rest]), [rule.text for rule in tree.rules_]
     about = (
-        f"Found by a tree of misses on {rows_text(len(grow))} and measured on the "
+        f"Found by a tree of misses on {rows(len(grow))} and measured on the "
         f"{len(rest):,} others, which had no part in finding them; from the least covered to the "
         "most covered."
     )
-    return _by_coverage([rule.text for rule in tree.rules_], leaf, covered[rest], about, rest)
+    n = np.bincount(leaf, minlength=len(names))
+    hits = np.bincount(leaf, covered[rest], minlength=len(names))
+    shares = np.where(n > 0, hits / np.maximum(n, 1), np.inf)  # groups without rows come last
+    order = np.argsort(shares, kind="stable")
+    groups = [Described(names[i], rule=names[i]) for i in order]
+    return GroupList(groups, np.argsort(order)[leaf], about, rest)
 
 
-def rows_to_tell(alpha: float, confidence: float) -> int:
+def rows_to_detect(alpha: float, confidence: float) -> int:
     """Rows among which twice as many misses as promised are likely to be proven.
 
     Examples
     --------
-    >>> rows_to_tell(0.1, 0.95)
+    >>> rows_to_detect(0.1, 0.95)
     159
     """
     share, tail = max(1 - 2 * alpha, 0.0), (1 - confidence) / MOST_LEAVES / 2
@@ -192,40 +192,22 @@ def count_leaves(
         learn = np.concatenate(folds[:i] + folds[i + 1 :])
         known, target = X.iloc[learn], missed[learn]
         tree = RuleTree(MOST_LEAVES, least * (FOLDS - 1) // FOLDS, seed).fit(known, target)
-        losses += [
-            held_out_loss(tree.with_leaves(k, known, target), X.iloc[hold], missed[hold])
-            for k in range(1, MOST_LEAVES + 1)
-        ]
+        for k in range(1, MOST_LEAVES + 1):
+            smaller = tree.with_leaves(k, known, target)
+            means = np.array([rule.mean for rule in smaller.rules_])
+            losses[k - 1] += ((missed[hold] - means[smaller.apply(X.iloc[hold])]) ** 2).sum()
     return int(np.argmin(losses)) + 1
-
-
-def held_out_loss(tree: RuleTree, X: pd.DataFrame, missed: FloatArray) -> float:
-    """Sum of squared errors of the leaves' means, on rows that the tree did not learn from."""
-    means = np.array([rule.mean for rule in tree.rules_])
-    return float(((missed - means[tree.apply(X)]) ** 2).sum())
 
 
 def _unparted(n: int, least: int, n_columns: int) -> GroupList:
     """All rows as one group: the outcomes had no say in that, so none need be set aside."""
     reason = (
-        f"two groups that could be distinguished need {rows_text(4 * least)}, and there are {n:,}"
+        f"two groups that could be distinguished need {rows(4 * least)}, and there are {n:,}"
         if n_columns
         else "there are no columns to describe rows by"
     )
     about = f"No kinds of rows were searched for: {reason}."
     return GroupList([Described("all rows")], np.zeros(n, dtype=np.intp), about)
-
-
-def _by_coverage(
-    names: list[str], codes: IntArray, covered: NDArray[np.bool_], about: str, rows: IntArray
-) -> GroupList:
-    """Order groups by coverage; those without rows come last."""
-    n = np.bincount(codes, minlength=len(names))
-    hits = np.bincount(codes, covered, minlength=len(names))
-    order = np.argsort(np.where(n > 0, hits / np.maximum(n, 1), np.inf), kind="stable")
-    place = np.argsort(order)
-    groups = [Described(names[i], rule=names[i]) for i in order]
-    return GroupList(groups, place[codes], about, rows)
 
 
 METHOD = "audited"
@@ -325,7 +307,7 @@ def audit(
     found = learn_failures(X, outcome.covered, alpha=alpha, confidence=confidence, seed=seed)
     predictable = note_on_ert(X, outcome.covered, alpha, confidence, seed)
     # outcomes and ends seldom agree by chance; whether a row is covered does
-    copies = Copies() if covered else find_copies(kept)
+    warning, copies = (None, []) if covered else find_copies(kept)
     summary = summarise(
         {METHOD: outcome},
         alpha=alpha,
@@ -337,9 +319,9 @@ def audit(
         title=title,
         subtitle=f"{rows(len(outcome))}, {exact_percent(round(1 - alpha, 12))} requested",
         size_name=size_name,
-        warning=copies.warning,
+        warning=warning,
         provenance=provenance,
-        notes=[*notes, *outcome.notes, *copies.notes, *unfit, *predictable],
+        notes=[*notes, *outcome.notes, *copies, *unfit, *predictable],
     )
     return CoverageReport(summary)
 

@@ -119,6 +119,7 @@ def _encoded(values: NDArray[Any]) -> bytes:
 
 
 LIBRARIES = ("plcp", "numpy", "scipy", "scikit-learn")
+_version = cache(version)  # metadata are read from disk
 
 
 def versions_of(rule: Any) -> dict[str, str]:
@@ -142,15 +143,7 @@ def versions_of(rule: Any) -> dict[str, str]:
 
 def core_versions() -> dict[str, str]:
     """Versions of Python and of what the core stands on."""
-    return {
-        "python": platform.python_version(),
-        **{name: _installed(name) for name in LIBRARIES},
-    }
-
-
-@cache  # metadata are read from disk
-def _installed(name: str) -> str:
-    return version(name)
+    return {"python": platform.python_version()} | {name: _version(name) for name in LIBRARIES}
 
 
 def parameters_of(rule: Any) -> dict[str, Any]:
@@ -251,13 +244,6 @@ def check_rule_groups(rule: Any, rule_groups: ArrayLike | None) -> dict[str, Arr
 DECIDED = (Verdict.ABOVE, Verdict.BELOW)
 
 
-def page(certificate: Certificate) -> str:
-    """Lines of at most 100 columns: what was found, then what it rests on."""
-    parts = [_head(certificate), _table(certificate), _legend(certificate)]
-    parts += _sections(certificate)
-    return "\n\n".join("\n".join(part) for part in parts) + "\n"
-
-
 def _head(c: Certificate) -> list[str]:
     title = f"Certificate of coverage: {c.rule}, alpha = {c.alpha:g}"
     lines = [title, "=" * min(len(title), WIDTH), ""]
@@ -272,12 +258,14 @@ def _found(c: Certificate) -> list[str]:
     all_rows, *groups = c.groups
     least = min(groups or c.groups, key=lambda group: group.low_all)
     lowest = f", and in no group below {down(least.low_all)} ({_name(least)})"
+    bounds = all_rows.low_all, all_rows.high_all
+    verdict = in_words(all_rows.verdict, c.target, bounds, all_rows.rows_needed)
     found = [
         f"Each set is meant to hold the outcome of its row with probability {1 - c.alpha:g}. Here "
         f"{all_rows.hits:,} of {all_rows.n:,} did. With {100 * c.confidence:g} % confidence the "
         f"true probability lies between {down(all_rows.low_all)} and {up(all_rows.high_all)}"
         f"{lowest if groups and least.low_all >= 0.001 else ''}.",
-        f"Verdict on all rows together: {_in_words(all_rows, c.target)}.",
+        f"Verdict on all rows together: {verdict}.",
     ]
     if groups:
         counts = Counter(group.verdict for group in groups)
@@ -293,7 +281,7 @@ def _found(c: Certificate) -> list[str]:
 
 
 def _table(c: Certificate) -> list[str]:
-    """One line a group, more for a long name; columns that would say nothing are left out."""
+    """One line per group, more for a long name; columns that would say nothing are left out."""
     head, *body = zip(["group", *map(_name, c.groups)], *_columns(c), strict=True)
     return text_table(head, body, WIDTH)
 
@@ -314,10 +302,6 @@ def _columns(c: Certificate) -> Iterator[list[str]]:
         yield ["rows needed", *("" if rows is None else f"{rounded(rows):,}" for rows in needed)]
 
 
-def _in_words(group: GroupBounds, target: float) -> str:
-    return in_words(group.verdict, target, (group.low_all, group.high_all), group.rows_needed)
-
-
 def _name(group: GroupBounds) -> str:
     return " ".join(group.group.split()) or "(no name)"
 
@@ -336,10 +320,6 @@ def _size(size: float | None) -> str:
 
 def _between(low: float, high: float) -> str:
     return f"{down(low)}–{up(high)}"
-
-
-def _legend(c: Certificate) -> list[str]:
-    return wrap(" ".join(_explanations(c)), WIDTH)
 
 
 def _explanations(c: Certificate) -> Iterator[str]:
@@ -486,7 +466,10 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values that strict JSON can hold: an infinite size is "inf"."""
-        lists = {key: _listed(value) for key, value in asdict(self).items()}
+        lists = {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in asdict(self).items()
+        }
         for group in lists["groups"]:
             group["size"] = "inf" if group["size"] == float("inf") else group["size"]
         return {"format": FORMAT, **lists}
@@ -497,7 +480,11 @@ class Certificate:
         DICT.check_keys(values, {"format", *(field.name for field in fields(cls))})
         if values["format"] != FORMAT:
             DICT.refuse(f"of format {values['format']!r}")
-        kept = {key: _tupled(value) for key, value in values.items() if key != "format"}
+        kept: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in values.items()
+            if key != "format"
+        }
         kept["groups"] = tuple(_group(row) for row in values["groups"])
         return cls(**kept)
 
@@ -522,8 +509,10 @@ class Certificate:
         return pandas.DataFrame([asdict(group) for group in self.groups])
 
     def to_text(self) -> str:
-        """Return a page of at most 100 columns."""
-        return page(self)
+        """Return a page of at most 100 columns: what was found, then what it rests on."""
+        legend = wrap(" ".join(_explanations(self)), WIDTH)
+        parts = [_head(self), _table(self), legend, *_sections(self)]
+        return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
     def __str__(self) -> str:
         return self.to_text()
@@ -539,14 +528,6 @@ def _group(values: Mapping[str, Any]) -> GroupBounds:
             "verdict": Verdict(values["verdict"]),
         }
     )
-
-
-def _listed(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _tupled(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 ASSUMPTIONS = (
@@ -645,11 +626,15 @@ def certify(
     confidence = check_share("confidence", confidence)
     alpha = alpha_of(rule)
     target = default_target(alpha) if target is None else check_share("target", target)
-    stamp = _stamp(made_at)
+    if made_at is None:
+        made_at = datetime.now(UTC)
+    if made_at.tzinfo is None:
+        raise ValueError(f"made_at must name its time zone, got {made_at!r}: add tzinfo=UTC")
     X = plain(X)
     n, given = check_rows(X, y), check_rule_groups(rule, rule_groups)
     named = groups_of(rule, X, n, given) if groups is None else named_groups(groups, X, n)
     outcome = outcome_of(rule, X, y, given)
+    shape: tuple[int, ...] = np.shape(X) if isinstance(X, list | tuple) else getattr(X, "shape", ())
     return Certificate(
         rule=type(rule).__name__,
         parameters=parameters_of(rule),
@@ -661,21 +646,13 @@ def certify(
         assumptions=(*ASSUMPTIONS, *[DRAWN] * draws(rule)),
         cautions=tuple(cautions_of(outcome)),
         n_rows=n,
-        n_columns=int(X.shape[1]) if len(getattr(X, "shape", ())) == 2 else None,
+        n_columns=int(shape[1]) if len(shape) == 2 else None,
         column_names=tuple(str(name) for name in X.columns) if is_frame(X) else None,
         outcomes="labels" if isinstance(rule, Conformal) else "scores",
         fingerprint=fingerprint(X, y),
-        made_at=stamp,
+        made_at=made_at.astimezone(UTC).isoformat(timespec="seconds"),
         versions=versions_of(rule),
     )
-
-
-def _stamp(made_at: datetime | None) -> str:
-    if made_at is None:
-        made_at = datetime.now(UTC)
-    if made_at.tzinfo is None:
-        raise ValueError(f"made_at must name its time zone, got {made_at!r}: add tzinfo=UTC")
-    return made_at.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def _bounds(

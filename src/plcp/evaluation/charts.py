@@ -15,7 +15,7 @@ from plcp.evaluation.formatting import (
     count,
     exact_percent,
     number,
-    rate,
+    percent as share_text,
     signed,
     thousandths,
 )
@@ -119,9 +119,9 @@ def add_mark(parent: Element, lines: Sequence[str], series: int) -> Element:
 
     Browsers without scripts show the title; the script turns it into a tooltip.
     """
-    said = "\n".join(lines)
-    mark = add(parent, "g", class_=f"mark {style(series)}", role="img", aria_label=said)
-    add(mark, "title", said)
+    label = "\n".join(lines)
+    mark = add(parent, "g", class_=f"mark {style(series)}", role="img", aria_label=label)
+    add(mark, "title", label)
     return mark
 
 
@@ -153,10 +153,10 @@ def to_markup(drawing: Element) -> Markup:
     return Markup(tostring(drawing, encoding="unicode"))
 
 
-def add_ticks(drawing: Element, scale: Scale, say: Callable[[float], str]) -> None:
+def add_ticks(drawing: Element, scale: Scale, text_of: Callable[[float], str]) -> None:
     """Add the text of each tick at the foot of a drawing."""
     for tick in scale.ticks:
-        add(drawing, "text", say(tick), x=scale.across(tick), y="100%", dy=-7)
+        add(drawing, "text", text_of(tick), x=scale.across(tick), y="100%", dy=-7)
 
 
 def add_grid(drawing: Element, scale: Scale) -> None:
@@ -245,8 +245,8 @@ def draw_strip(
     middle = add(drawing, "svg", y="50%", overflow="visible")
     for i, (method, series) in enumerate(series_of(methods).items()):
         if cells[method]["coverage"] is not None:
-            said = say_cell(name, method, cells[method], target)
-            mark = add_mark(middle, said, series)
+            label = describe_cell(name, method, cells[method], target)
+            mark = add_mark(middle, label, series)
             add_interval(mark, cells[method], scale, series, LANE * (i - (len(methods) - 1) / 2))
     return to_markup(drawing)
 
@@ -272,11 +272,11 @@ def add_arrow(mark: Element, x: str, y: float, path: str) -> None:
     add(add(mark, "svg", x=x, y=y, overflow="visible"), "path", class_="arrow", d=path)
 
 
-def say_cell(name: str, method: str, cell: Mapping[str, Any], target: float) -> list[str]:
+def describe_cell(name: str, method: str, cell: Mapping[str, Any], target: float) -> list[str]:
     """What a dot shows, in lines: a name from right to left then keeps to its own."""
     return [
         name,
-        f"{method}: coverage {rate(cell['coverage'])}, {signed(cell['verdict'])}",
+        f"{method}: coverage {share_text(cell['coverage'])}, {signed(cell['verdict'])}",
         f"{between(cell['low'], cell['high'], target)}, all groups at once "
         f"{between(cell['low_all'], cell['high_all'], target)}",
         f"{count(cell['hits'])} of {count(cell['n'])} rows covered",
@@ -305,26 +305,17 @@ def draw_curve(points: Sequence[Mapping[str, Any]], chosen: int) -> Markup:
     heights = [TOP + CURVE_HEIGHT * (1 - down.fraction(loss)) for loss in losses]
 
     drawing = canvas(class_="curve", height=TOP + CURVE_HEIGHT + CURVE_FOOT)
-    _add_levels(drawing, down)
-    _add_line(drawing, places, heights)
+    for tick in down.ticks:
+        height = round(TOP + CURVE_HEIGHT * (1 - down.fraction(tick)), 2)
+        add(drawing, "line", class_="grid", x1=0, x2="100%", y1=height, y2=height)
+        add(drawing, "text", number(tick), x=-8, y=height, dy=4, text_anchor="end")
+    for i in range(len(places) - 1):  # segments, as a polyline has no places in percent
+        ends = {"x1": percent(places[i]), "x2": percent(places[i + 1])}
+        add(drawing, "line", class_="path", **ends, y1=heights[i], y2=heights[i + 1])
     for point, x, y in zip(points, places, heights, strict=True):
         _add_point(drawing, point, percent(x), round(y, 2), point["n_groups"] == chosen)
     _add_labels(drawing, points, places, chosen)
     return to_markup(drawing)
-
-
-def _add_levels(drawing: Element, down: Scale) -> None:
-    for tick in down.ticks:
-        y = round(TOP + CURVE_HEIGHT * (1 - down.fraction(tick)), 2)
-        add(drawing, "line", class_="grid", x1=0, x2="100%", y1=y, y2=y)
-        add(drawing, "text", number(tick), x=-8, y=y, dy=4, text_anchor="end")
-
-
-def _add_line(drawing: Element, places: Sequence[float], heights: Sequence[float]) -> None:
-    """Segments, as a polyline has no places in per cent."""
-    for i in range(len(places) - 1):
-        ends = {"x1": percent(places[i]), "x2": percent(places[i + 1])}
-        add(drawing, "line", class_="path", **ends, y1=heights[i], y2=heights[i + 1])
 
 
 def _add_point(

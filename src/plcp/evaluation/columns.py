@@ -11,7 +11,7 @@ import numpy as np
 
 from plcp._files import added_by_apply, find_column, is_free_text, is_identifier
 from plcp._rows import DATES, DURATIONS, NUMBERS, TEXT, column_kind, is_boolean, is_frame
-from plcp.explain.columns import date_text, number_text, round_date, round_number
+from plcp.explain.columns import are_whole, date_text, number_text, round_date, round_number
 from plcp.quantiles import FloatArray
 from plcp.regressors.encoding import TableEncoder
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SLACK = 0.05  # share of a bin that may change sides so that bins end at round numbers
-LARGEST_WHOLE = 2.0**53  # beyond it a double has no neighbour at distance one
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +31,7 @@ class Scale:
     @property
     def is_whole(self) -> bool:
         """Whether all values are whole numbers, which are written by the first and the last."""
-        finite = self.values[np.isfinite(self.values)]
-        is_whole = (np.abs(finite) < LARGEST_WHOLE) & (finite == np.floor(finite))
-        return self.kind != DATES and bool(is_whole.all())
+        return self.kind != DATES and are_whole(self.values)
 
     def text(self, value: float) -> str:
         """Return one value as the data have it."""
@@ -105,7 +102,13 @@ def as_pandas(table: Any) -> pd.DataFrame:
     ['age', '7']
     """
     frame = table.to_pandas() if hasattr(table, "to_pandas") else table
-    frame = _side_by_side(frame) if isinstance(frame, Mapping) else frame
+    if isinstance(frame, Mapping):
+        import pandas as pd
+
+        try:
+            frame = pd.DataFrame(frame)
+        except ValueError as error:
+            raise ValueError(f"no table can be made of these columns: {error}; fix them") from error
     if not is_frame(frame):
         raise ValueError(
             f"a table must be a DataFrame, an Arrow table or a dict of columns, got "
@@ -116,15 +119,6 @@ def as_pandas(table: Any) -> pd.DataFrame:
     if twice:
         raise ValueError(f"the table has several columns named {twice[0]!r}: rename them")
     return frame.set_axis(names, axis=1)
-
-
-def _side_by_side(columns: Mapping[Any, Any]) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        return pd.DataFrame(columns)
-    except ValueError as error:
-        raise ValueError(f"no table can be made of these columns: {error}; fix them") from error
 
 
 def holds_lists(column: pd.Series) -> bool:

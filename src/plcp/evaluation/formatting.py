@@ -14,15 +14,15 @@ from plcp.groups.groups import label_text
 MISSING = "–"
 
 
-def percent(share: float, decimals: int = 1) -> str:
-    """Return a share in percent; 0 and 100 are said only of shares that are exactly so.
+def percent(share: float | None) -> str:
+    """Return a share in percent, 0 and 100 only if it is exactly that; a dash for that of no rows.
 
     Examples
     --------
-    >>> percent(0.9), percent(0.99996), percent(1.0)
-    ('90.0 %', '99.996 %', '100 %')
+    >>> percent(0.9), percent(0.99996), percent(1.0), percent(None)
+    ('90.0 %', '99.996 %', '100 %', '–')
     """
-    return exact_at_ends(share, decimals)
+    return MISSING if share is None else exact_at_ends(share, 1)
 
 
 def exact_percent(target: float) -> str:
@@ -50,17 +50,6 @@ def between(low: float, high: float, target: float) -> str:
         if (down < 100 * target) == (low < target) and (up < 100 * target) == (high < target):
             break
     return f"{down:.{places}f} to {min(up, 100.0):.{places}f} %"
-
-
-def rate(coverage: float | None) -> str:
-    """Return a coverage in percent, a dash for that of no rows.
-
-    Examples
-    --------
-    >>> rate(0.90149), rate(None)
-    ('90.1 %', '–')
-    """
-    return MISSING if coverage is None else percent(coverage)
 
 
 def number(value: Any) -> str:

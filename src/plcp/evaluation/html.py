@@ -1,7 +1,7 @@
 """The report as a page: one HTML file that needs nothing else and computes nothing."""
 
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -13,7 +13,8 @@ from markupsafe import Markup
 from plcp._verdict import Verdict
 from plcp.evaluation import charts, formatting as words
 from plcp.evaluation.charts import series_of
-from plcp.evaluation.formatting import between, exact_percent, number, percent, rate
+from plcp.evaluation.formatting import between, exact_percent, number, percent
+from plcp.evaluation.summary import all_groups
 from plcp.explain.columns import runs
 from plcp.explain.explanation import what_was_considered
 
@@ -22,7 +23,6 @@ PAGE_WORDS = (
     between,
     number,
     percent,
-    rate,
     runs,
     what_was_considered,
     *words.WORDS,
@@ -62,15 +62,6 @@ def render_page(summary: Mapping[str, Any]) -> str:
             verdicts=[verdict for verdict in Verdict if verdict is not Verdict.DRIFTING],
         )
     )
-
-
-def all_groups(summary: Mapping[str, Any]) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
-    """Every group with the column it belongs to, None for those that were learned."""
-    for group in summary["learned"]["groups"]:
-        yield None, group
-    for named in summary["named"]:
-        for group in named["groups"]:
-            yield named["column"], group
 
 
 def drawn(groups: Sequence[Mapping[str, Any]], subject: str) -> list[Mapping[str, Any]]:

@@ -121,23 +121,19 @@ def judge_intervals(frame: pd.DataFrame, target: str, lower: str, upper: str) ->
     kept, notes = _kept(target, ~np.isnan(y), ~np.isnan(low) & ~np.isnan(high))
     if notes and (half := int((np.isnan(low) != np.isnan(high)).sum())):
         notes.append(f"{rows(half)} had one end only: write inf or -inf for an open end.")
-    _check_order(y[kept], low[kept], high[kept], lower, upper)
-    intervals = Intervals(low[kept], high[kept])
-    if empty := int(intervals.is_empty.sum()):
-        notes.append(
-            f"{rows(empty)} with {lower!r} above {upper!r}: such a set is empty and covers nothing."
-        )
-    return Outcome(intervals.contains(y[kept]), intervals.size, kept, tuple(notes))
-
-
-def _check_order(y: FloatArray, low: FloatArray, high: FloatArray, lower: str, upper: str) -> None:
-    """Refuse ends of which nearly all are crossed, and hold more the other way round."""
+    y, low, high = y[kept], low[kept], high[kept]
     crossed, held = int((low > high).sum()), int(((low <= y) & (y <= high)).sum())
     if crossed > SWAPPED * len(y) and int(((high <= y) & (y <= low)).sum()) > held:
         raise ValueError(
             f"lower {lower!r} lies above upper {upper!r} in {crossed:,} of {rows(len(y))}: they "
             "are swapped; name them the other way round"
         )
+    intervals = Intervals(low, high)
+    if empty := int(intervals.is_empty.sum()):
+        notes.append(
+            f"{rows(empty)} with {lower!r} above {upper!r}: such a set is empty and covers nothing."
+        )
+    return Outcome(intervals.contains(y), intervals.size, kept, tuple(notes))
 
 
 def judge_sets(frame: pd.DataFrame, target: str, sets: str) -> Outcome:

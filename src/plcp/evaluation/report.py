@@ -10,14 +10,13 @@ from typing import Any
 from plcp._files import write_atomically
 from plcp._formatting import WIDTH, fold, room, text_table
 from plcp._options import check_share
-from plcp.evaluation.formatting import between, exact_percent, number, percent, rate, rows
+from plcp.evaluation.formatting import between, exact_percent, number, percent, rows
 from plcp.evaluation.groups import LABELS
 from plcp.evaluation.summary import all_groups
-from plcp.explain.explanation import what_was_considered
+from plcp.explain.explanation import MOST_COLUMNS, what_was_considered
 
 Summary = Mapping[str, Any]
 MARKS = 15  # places of a bar
-MOST_COLUMNS = 10  # of importance that are listed; the page has more
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,22 +52,41 @@ class CoverageReport:
     def violations(self, fail_under: float | None = None) -> list[str]:
         """Return a sentence on all rows, and on each group, that is below a share beyond chance.
 
+        A group counts if its upper bound for all groups of its list at once lies below
+        ``fail_under``: a low share of few rows is no proof. So where coverage is ``fail_under`` or
+        more everywhere, all rows are accused with probability at most (1 - confidence) / 2, and so
+        is any group of a list: of the learned groups, and of those of each named column. With k
+        named columns the chance of any false alarm is at most (k + 2) (1 - confidence) / 2. Of
+        several methods the last is judged.
+
         Parameters
         ----------
         fail_under : float or None
-            Coverage that is tolerated; None: the target, 1 - alpha.
+            Coverage that is tolerated, between 0 and 1; None: the target, 1 - alpha.
         """
-        return violations(
-            self.summary, self.summary["target"] if fail_under is None else fail_under
-        )
+        summary, subject = self.summary, self.summary["methods"][-1]
+        given = summary["target"] if fail_under is None else fail_under
+        least = check_share("fail_under", given)
+        found = [("all rows", summary["overall"][subject])]
+        found += [(group["name"], group["cells"][subject]) for _, group in all_groups(summary)]
+        return [
+            f"{name}: covers {percent(cell['coverage'])} of {rows(cell['n'])} "
+            f"({between(cell['low_all'], cell['high_all'], least)}), below {exact_percent(least)}."
+            for name, cell in found
+            if cell["high_all"] < least
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values that strict JSON can hold."""
         return dict(self.summary)
 
     def to_text(self) -> str:
-        """Return lines of at most 100 columns for a terminal."""
-        return to_text(self.summary)
+        """Return lines of at most 100 columns for a terminal, in the order of the page.
+
+        A bar shows the interval for all groups of a list at once, with a dot at the coverage, and
+        the target as an upright line.
+        """
+        return "\n\n".join("\n".join(part) for part in _parts(self.summary) if part) + "\n"
 
     def to_html(self, path: str | Path | None = None, *, force: bool = False) -> str:
         """Return the page, one HTML file that needs nothing else, and write it if a path is given.
@@ -94,62 +112,6 @@ class CoverageReport:
 
     def __repr__(self) -> str:
         return f"CoverageReport({self.headline['holds']!r})"
-
-
-def violations(summary: Mapping[str, Any], fail_under: float) -> list[str]:
-    """Sentences about all rows, or groups, whose coverage is below a share beyond chance.
-
-    A group counts if its upper bound for all groups of its list at once lies below ``fail_under``:
-    a low share of few rows is no proof. So where coverage is ``fail_under`` or more everywhere, all
-    rows are accused with probability at most (1 - confidence) / 2, and so is any group of a list:
-    of the learned groups, and of those of each named column. With k named columns the chance of any
-    false alarm is at most (k + 2) (1 - confidence) / 2.
-
-    Parameters
-    ----------
-    summary : mapping
-        From `summarise` or `audit`; its last method is judged.
-    fail_under : float
-        Coverage that is tolerated, between 0 and 1: the target, or somewhat less.
-
-    Examples
-    --------
-    >>> from plcp.evaluation import Outcome, summarise
-    >>> covered = [index % 5 > 0 for index in range(500)]
-    >>> summary = summarise({"ours": Outcome(covered)}, alpha=0.1)
-    >>> violations(summary, 0.9)
-    ['all rows: covers 80.0 % of 500 rows (76.2 to 83.5 %), below 90 %.']
-    >>> violations(summary, 0.8)
-    []
-    """
-    least, subject = check_share("fail_under", fail_under), summary["methods"][-1]
-    found = [("all rows", summary["overall"][subject])]
-    found += [(group["name"], group["cells"][subject]) for group in all_groups(summary)]
-    return [
-        f"{name}: covers {percent(cell['coverage'])} of {rows(cell['n'])} "
-        f"({between(cell['low_all'], cell['high_all'], least)}), below {exact_percent(least)}."
-        for name, cell in found
-        if cell["high_all"] < least
-    ]
-
-
-def to_text(summary: Summary) -> str:
-    r"""Return a summary as lines of at most 100 columns, in the order of the page.
-
-    A bar shows the interval for all groups of a list at once, with a dot at the coverage, and the
-    target as an upright line.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from plcp.evaluation import Outcome, summarise
-    >>> sets = Outcome(np.arange(500) % 5 > 0)
-    >>> text = to_text(summarise({"ours": sets}, alpha=0.1, title="An example"))
-    >>> print("\n".join(text.splitlines()[3:5]))
-    Covers 80.0 % of 500 rows (95 % interval 76.2 to 83.5 %): below the 90 % requested.
-    There are no groups to compare.
-    """
-    return "\n\n".join("\n".join(part) for part in _parts(summary) if part) + "\n"
 
 
 def _parts(summary: Summary) -> Iterator[list[str]]:
@@ -205,7 +167,7 @@ def _line(
     line = [
         group["name"],
         f"{cell['n']:,}",
-        *(rate(each["coverage"]) for each in cells),
+        *(percent(each["coverage"]) for each in cells),
         bounds,
     ]
     line += [number(cell["size"])] * sized

@@ -32,7 +32,7 @@ SEARCHED = (
     "was tried: doubling, then bisection."
 )
 FOLLOWING = (
-    "One group for 200 calibration rows, at most 20: thresholds follow a learned index within "
+    "One group for 200 calibration rows, at most 20: thresholds follow the score regressor within "
     "groups, so that nothing is won by a search."
 )
 
@@ -230,10 +230,11 @@ def places_of(summary: Mapping[str, Any]) -> Iterator[Group]:
             yield from present
 
 
-def all_groups(summary: Mapping[str, Any]) -> Iterator[Group]:
-    """Groups of all lists of a summary: the learned ones, then those of each named column."""
+def all_groups(summary: Mapping[str, Any]) -> Iterator[tuple[str | None, Group]]:
+    """Every group with the column it belongs to, None for those that were learned."""
     for found in (summary["learned"], *summary["named"]):
-        yield from found["groups"]
+        for group in found["groups"]:
+            yield found.get("column"), group
 
 
 FORMAT = "plcp report 1"
@@ -314,7 +315,8 @@ def summarise(
     >>> [group["name"] for group in summary["named"][0]["groups"]]
     ['age up to 39', 'age 40 and over']
     """
-    target, confidence = _target(alpha), check_share("confidence", confidence)
+    target = round(1 - check_alpha(alpha), 12)  # 1 - 0.9 is a little below 0.1
+    confidence = check_share("confidence", confidence)
     n = _check_outcomes(outcomes)
     summary: dict[str, Any] = {
         "format": FORMAT,
@@ -352,10 +354,6 @@ def summarise(
         "guarantee": guarantee,
     }
     return summary
-
-
-def _target(alpha: float) -> float:
-    return round(1 - check_alpha(alpha), 12)  # 1 - 0.9 is a little below 0.1
 
 
 def _check_outcomes(outcomes: Mapping[str, Outcome]) -> int:

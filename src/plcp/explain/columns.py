@@ -51,7 +51,7 @@ def runs(numbers: Iterable[int]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in found)
 
 
-SECONDS_A_DAY = 86_400
+SECONDS_PER_DAY = 86_400
 MOST_DIGITS = 20  # a double has 17
 CALENDAR = ("Y", "M", "D", "h", "m", "s")
 
@@ -89,9 +89,9 @@ def round_date(below: float, above: float) -> float:
     >>> date_text(round_date(*day))
     '2019-03-01'
     """
-    end = np.datetime64(floor(above * SECONDS_A_DAY + 0.5), "s")
+    end = np.datetime64(floor(above * SECONDS_PER_DAY + 0.5), "s")
     for unit in CALENDAR:
-        days = float(end.astype(f"M8[{unit}]").astype("M8[s]").astype(np.int64)) / SECONDS_A_DAY
+        days = float(end.astype(f"M8[{unit}]").astype("M8[s]").astype(np.int64)) / SECONDS_PER_DAY
         if below < days:
             return days
     return above
@@ -112,7 +112,7 @@ def number_text(value: float) -> str:
 
 def date_text(days: float) -> str:
     """Return a moment by its date, and by its time of day (UTC) where that is not midnight."""
-    moment = np.datetime64(floor(days * SECONDS_A_DAY + 0.5), "s")
+    moment = np.datetime64(floor(days * SECONDS_PER_DAY + 0.5), "s")
     text = str(moment).replace("T", " ")
     return text.removesuffix(":00").removesuffix(" 00:00")
 
@@ -120,6 +120,18 @@ def date_text(days: float) -> str:
 MOST_CUTS = 255  # finer ones have more digits, and say little more
 SLACK = 0.25  # of the rows between two cuts may be given up on either side for a rounder one
 LARGEST_WHOLE = 2.0**53  # beyond it a double has no neighbour at distance one
+
+
+def are_whole(values: FloatArray) -> bool:
+    """Whether all finite values are whole numbers, and small enough to count by one.
+
+    Examples
+    --------
+    >>> are_whole(np.array([1.0, np.nan, np.inf])), are_whole(np.array([0.5])), are_whole([2.0**60])
+    (True, False, False)
+    """
+    finite = np.asarray(values)[np.isfinite(values)]
+    return bool(((np.abs(finite) < LARGEST_WHOLE) & (finite == np.floor(finite))).all())
 
 
 class Column:
@@ -149,9 +161,7 @@ class Column:
     def meet(self, values: FloatArray) -> None:
         """Note what words must say about these values too: gaps, and fractions."""
         self.has_missing |= bool(np.isnan(values).any())
-        finite = values[np.isfinite(values)]
-        near = np.abs(finite) < LARGEST_WHOLE
-        self.whole &= bool((near & (finite == np.floor(finite))).all())
+        self.whole &= are_whole(values)
 
     def read(self, X: Any) -> FloatArray:
         """Values in the rows of X; nan is missing."""

@@ -146,11 +146,48 @@ class Explanation:
 
     def to_text(self) -> str:
         """Lines of at most 100 columns."""
-        return to_text(self)
+        parts = [
+            ["Kinds of rows, from small thresholds to large ones", *_kinds(self)],
+            ["Groups", *_groups(self)],
+        ]
+        if self.importance:
+            parts.append(["Columns that move rows between groups", *_importance(self)])
+        if self.sensitive:
+            parts.append(["Named columns", *_sensitive(self)])
+        if screened := what_was_considered(self.n_columns, self.n_considered):
+            parts.append(wrap(screened, WIDTH))
+        return printable("\n\n".join("\n".join(part) for part in parts)) + "\n"
 
     def _repr_markdown_(self) -> str:
-
-        return to_markdown(self)
+        """Tables, in which nothing that came from data is taken for markup."""
+        kinds = [[_span(kind), percent(kind.share), kind.rule] for kind in self.kinds]
+        groups = [
+            [
+                str(one.group),
+                percent(one.share),
+                one.rule or "no short rule",
+                "" if one.precision is None else percent(one.precision),
+                "" if one.recall is None else percent(one.recall),
+                "; ".join(difference.text for difference in one.profile),
+            ]
+            for one in self.groups
+        ]
+        parts = [
+            _table(["groups", "share of rows", "kind of rows"], kinds),
+            _marked(how_well(self)),
+            _table(["group", "share", "rule", "precision", "recall", "special"], groups),
+        ]
+        if self.importance:
+            moved = [
+                [one.feature, f"{one.value:.3f}", f"{one.error:.3f}"] for one in self.importance
+            ]
+            parts.append(_table(["column", "importance", "standard error"], moved))
+        if self.sensitive:
+            named = [[one.column, f"{one.dependence:.2f}", one.text] for one in self.sensitive]
+            parts.append(_table(["named column", "dependence (Cramér's V)", "most unlike"], named))
+        if screened := what_was_considered(self.n_columns, self.n_considered):
+            parts.append(_marked(screened))
+        return "\n\n".join(parts) + "\n"
 
     def __str__(self) -> str:
         return self.to_text()
@@ -158,53 +195,6 @@ class Explanation:
 
 WIDTH = 100
 MOST_COLUMNS = 10  # of importance that are listed; the rest move next to nothing
-
-
-def to_text(explanation: Explanation) -> str:
-    """Lines of at most 100 columns."""
-    parts = [
-        ["Kinds of rows, from small thresholds to large ones", *_kinds(explanation)],
-        ["Groups", *_groups(explanation)],
-    ]
-    if explanation.importance:
-        parts.append(["Columns that move rows between groups", *_importance(explanation)])
-    if explanation.sensitive:
-        parts.append(["Named columns", *_sensitive(explanation)])
-    if screened := what_was_considered(explanation.n_columns, explanation.n_considered):
-        parts.append(wrap(screened, WIDTH))
-    return printable("\n\n".join("\n".join(part) for part in parts)) + "\n"
-
-
-def to_markdown(explanation: Explanation) -> str:
-    """Tables, in which nothing that came from data is taken for markup."""
-    kinds = [[_span(kind), percent(kind.share), kind.rule] for kind in explanation.kinds]
-    groups = [
-        [
-            str(one.group),
-            percent(one.share),
-            one.rule or "no short rule",
-            "" if one.precision is None else percent(one.precision),
-            "" if one.recall is None else percent(one.recall),
-            "; ".join(difference.text for difference in one.profile),
-        ]
-        for one in explanation.groups
-    ]
-    parts = [
-        _table(["groups", "share of rows", "kind of rows"], kinds),
-        _marked(how_well(explanation)),
-        _table(["group", "share", "rule", "precision", "recall", "special"], groups),
-    ]
-    if explanation.importance:
-        moved = [
-            [one.feature, f"{one.value:.3f}", f"{one.error:.3f}"] for one in explanation.importance
-        ]
-        parts.append(_table(["column", "importance", "standard error"], moved))
-    if explanation.sensitive:
-        named = [[one.column, f"{one.dependence:.2f}", one.text] for one in explanation.sensitive]
-        parts.append(_table(["named column", "dependence (Cramér's V)", "most unlike"], named))
-    if screened := what_was_considered(explanation.n_columns, explanation.n_considered):
-        parts.append(_marked(screened))
-    return "\n\n".join(parts) + "\n"
 
 
 def how_well(explanation: Explanation) -> str:

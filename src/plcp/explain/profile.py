@@ -11,7 +11,7 @@ from scipy.stats import chi2_contingency, hypergeom, mannwhitneyu
 from plcp.explain.columns import CategoryColumn, Column, TruthColumn, percent, read_columns
 from plcp.quantiles import FloatArray, IntArray
 
-MOST_TOLD = 4
+MOST_DIFFERENCES = 4
 CHANCE = 0.05  # of reporting any difference, in any group, where there is none
 
 
@@ -68,7 +68,7 @@ def profile(
     # of a value and its opposite, which differ by as much, the more frequent one is reported
     for one in sorted(sure, key=lambda one: (-round(abs(one.effect), 9), -one.effect, one.text)):
         largest.setdefault(one.feature, one)
-    return tuple(largest.values())[:MOST_TOLD]
+    return tuple(largest.values())[:MOST_DIFFERENCES]
 
 
 def count_tests(columns: Sequence[Column]) -> int:
@@ -219,9 +219,7 @@ def cramers_v(counts: FloatArray) -> float:
     return float(np.sqrt(square / (min(r, c) - 1))) if min(r, c) > 1 else 0.0
 
 
-MOST_COLUMNS = (
-    32  # twelve more than a report draws; trees and shuffles of more cost as much as fits
-)
+MOST_COLUMNS = 32  # more than a report draws; trees and shuffles of more cost as much as fits
 
 
 def screen_columns(

@@ -206,11 +206,11 @@ def first_splits(split: Split | None, n: int) -> Split | None:
     return replace(split, ends=(first_splits(left, n), first_splits(right, n)))
 
 
-def places_asked(split: Split | None) -> set[int]:
+def places_used(split: Split | None) -> set[int]:
     """Places of the columns that any split uses."""
     if split is None:
         return set()
-    return {split.place}.union(*map(places_asked, split.ends))
+    return {split.place}.union(*map(places_used, split.ends))
 
 
 def paths(split: Split | None, so_far: Path | None = None) -> Iterator[Path]:
@@ -321,7 +321,7 @@ class RuleTree(Estimator):
 
     def _read(self, X: Any) -> dict[int, FloatArray]:
         """Values of the columns that the tree uses, by their place."""
-        return {place: self._columns[place].read(X) for place in places_asked(self._root)}
+        return {place: self._columns[place].read(X) for place in places_used(self._root)}
 
     def _least(self, n: int) -> int:
         """Fewest rows of a rule among those it is grown on."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-LETTERS_A_LINE = 32  # of a group's name, so that long names leave room for the picture
+LETTERS_PER_LINE = 32  # of a group's name, so that long names leave room for the picture
 # one colour and mark per method, distinct in grey too; Split is grey wherever it is drawn
 SPLIT = ("#7f7f7f", "o")
 OTHERS = (
@@ -36,20 +36,15 @@ class Display:
     def _open(self, ax: Any, width: float = 6.4, height: float = 4.0) -> Any:
         """Take the axes given, or make some in a new figure of this size."""
         if ax is None:
-            _, ax = _pyplot(type(self).__name__).subplots(
-                figsize=(width, height), layout="constrained"
-            )
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as error:
+                name = type(self).__name__
+                raise ImportError(f"{name} needs matplotlib: pip install 'plcp[plot]'") from error
+            _, ax = plt.subplots(figsize=(width, height), layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         ax.spines[["top", "right"]].set_visible(False)
         return ax
-
-
-def _pyplot(display: str) -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(f"{display} needs matplotlib: pip install 'plcp[plot]'") from error
-    return plt
 
 
 def styled(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -101,8 +96,8 @@ def wrap(name: str, letters: int) -> str:
 
 
 def name_rows(ax: Any, names: Iterable[str]) -> None:
-    """One named place a row, the first at the top, every other one shaded."""
-    wrapped = [wrap(name, LETTERS_A_LINE) for name in names]
+    """One named place per row, the first at the top, every other one shaded."""
+    wrapped = [wrap(name, LETTERS_PER_LINE) for name in names]
     ax.set_yticks(range(len(wrapped)), wrapped, parse_math=False)
     ax.set_ylim(len(wrapped) - 0.5, -0.5)
     for place in range(1, len(wrapped), 2):
@@ -147,7 +142,8 @@ def name_points(ax: Any, names: Sequence[str], x: Any, y: Any) -> list[Any]:
     places = np.column_stack([x, y])
     there = np.isfinite(places).all(axis=1)
     centres = ax.transData.transform(places[there])
-    points = [_around(centre, 1.5 * GAP * unit, GAP * unit) for centre in centres]
+    dx, dy = 1.5 * GAP * unit, GAP * unit
+    points = [Box(x - dx, x + dx, y - dy, y + dy) for x, y in centres]
     taken: list[Box] = []
     written = []
     for own, number in enumerate(np.flatnonzero(there).tolist()):
@@ -158,13 +154,19 @@ def name_points(ax: Any, names: Sequence[str], x: Any, y: Any) -> list[Any]:
             box = _beside(centres[own], names[number], right, above, unit)
             if box.left >= frame.x0 and not any(box.meets(other) for other in others):
                 taken.append(box)
-                written.append(_write(ax, names[number], places[number], right, above))
+                text = ax.annotate(
+                    names[number],
+                    places[number],
+                    (GAP if right else -GAP, 0),
+                    textcoords="offset points",
+                    ha="left" if right else "right",
+                    va="bottom" if above else "top",
+                    fontsize=FONT_SIZE,
+                    parse_math=False,
+                )
+                written.append(text)
                 break
     return written
-
-
-def _around(centre: Any, across: float, up: float) -> Box:
-    return Box(centre[0] - across, centre[0] + across, centre[1] - up, centre[1] + up)
 
 
 def _beside(centre: Any, name: str, right: bool, above: bool, unit: float) -> Box:
@@ -173,16 +175,3 @@ def _beside(centre: Any, name: str, right: bool, above: bool, unit: float) -> Bo
     left = centre[0] + GAP * unit if right else centre[0] - GAP * unit - width
     bottom = centre[1] if above else centre[1] - height
     return Box(left, left + width, bottom, bottom + height)
-
-
-def _write(ax: Any, name: str, place: Any, right: bool, above: bool) -> Any:
-    return ax.annotate(
-        name,
-        place,
-        (GAP if right else -GAP, 0),
-        textcoords="offset points",
-        ha="left" if right else "right",
-        va="bottom" if above else "top",
-        fontsize=FONT_SIZE,
-        parse_math=False,
-    )

@@ -64,7 +64,7 @@ class HistoryDisplay(Display):
     def __init__(self, *, history: Sequence[Mapping[str, Any]]) -> None:
         self.history = [dict(step) for step in check_steps(history) if "n_groups" not in step]
         self.members = _members(self.history)
-        self.curves, self._looks = _curves(self.history)
+        self.curves, self._styles = _curves(self.history)
         if not self.members and not self.curves:
             raise ValueError(
                 "history holds no step with a loss, one of "
@@ -113,7 +113,7 @@ class HistoryDisplay(Display):
             self._draw_members(line_kwargs)
             return self
         for label, losses in self.curves.items():
-            style = {**self._looks[label], "label": label, "marker": ".", "markersize": 4}
+            style = {**self._styles[label], "label": label, "marker": ".", "markersize": 4}
             steps = np.arange(1, len(losses) + 1)
             (self.lines_[label],) = ax.plot(steps, losses, **styled(style, line_kwargs))
         ax.xaxis.get_major_locator().set_params(integer=True)

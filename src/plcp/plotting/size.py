@@ -27,7 +27,7 @@ LARGEST_POINT = 900.0  # square points of ink for a group of all rows
 
 
 class SizeDisplay(Display):
-    """Mean size against coverage: one point a group, as large as its share of the rows.
+    """Mean size against coverage: one point per group, as large as its share of the rows.
 
     Good sets lie on the target line, low; where groups differ in uncertainty, their points stand
     one above the other. A method with one length for all spreads from side to side instead.

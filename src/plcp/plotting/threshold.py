@@ -65,16 +65,18 @@ def feature_of(X: Any, feature: Any) -> tuple[str, NDArray[Any]]:
     titles = [str(name) for name in X.columns] if is_frame(X) else _numbered(X)
     if isinstance(feature, str) and feature in titles:
         place = titles.index(feature)
-    elif _is_position(feature) and -len(titles) <= int(feature) < len(titles):
+    elif (
+        isinstance(feature, Integral)
+        and not isinstance(feature, bool)
+        and -len(titles) <= int(feature) < len(titles)
+    ):
         place = int(feature) % len(titles)
     else:
-        raise ValueError(_unknown(feature, titles))
+        near = get_close_matches(str(feature), titles, n=1, cutoff=0.5)
+        remedy = f"did you mean {near[0]!r}?" if near else "give a name or a position"
+        raise ValueError(f"no feature {feature!r} among the {len(titles)} columns of X: {remedy}")
     values = X[X.columns[place]] if is_frame(X) else np.asarray(X)[:, place]
     return titles[place], np.asarray(values)
-
-
-def _is_position(feature: Any) -> bool:
-    return isinstance(feature, Integral) and not isinstance(feature, bool)
 
 
 def _numbered(X: Any) -> list[str]:
@@ -89,12 +91,6 @@ def _numbered(X: Any) -> list[str]:
             f"X must have rows and columns, two dimensions, to draw along, got shape {shape}"
         )
     return [f"x{i}" for i in range(shape[1])]
-
-
-def _unknown(feature: Any, titles: list[str]) -> str:
-    near = get_close_matches(str(feature), titles, n=1, cutoff=0.5)
-    remedy = f"did you mean {near[0]!r}?" if near else "give a name or a position"
-    return f"no feature {feature!r} among the {len(titles)} columns of X: {remedy}"
 
 
 def cut_feature(title: str, values: NDArray[Any], most: int) -> Cells:
@@ -222,7 +218,7 @@ def profile_of(cells: tuple[Cells, ...], thresholds: FloatArray) -> Profile:
     return Profile(cells, n.reshape(shape), *found)
 
 
-ROWS_A_CELL = 25  # on average at least, or else there are fewer cells
+ROWS_PER_CELL = 25  # on average at least, or else there are fewer cells
 MOST_CELLS = 20  # along one feature
 FEW, LETTERS = 6, 66  # categories that are named side by side, and letters that fit in a line
 MOST_POINTS = 2_000  # drawn, evenly from all rows; lines and colours are of all
@@ -304,7 +300,7 @@ class ThresholdDisplay(Display):
         if len(named) not in (1, 2):
             raise ValueError(f"features must name one column or two, got {features!r}")
         values = check_numbers("thresholds", thresholds, count(X), finite=False)
-        cells_wanted = max(len(values) // ROWS_A_CELL, 1)
+        cells_wanted = max(len(values) // ROWS_PER_CELL, 1)
         most = min(int(cells_wanted ** (1 / len(named))), MOST_CELLS)
         cells = tuple(cut_feature(*feature_of(X, name), most) for name in named)
         return cls(thresholds=values, profile=profile_of(cells, values)).plot(ax, **styles)
