@@ -44,7 +44,7 @@ model = ConformalRegressor(HistGradientBoostingRegressor(), threshold=PLCP(), ra
 model.fit(X[learn], y[learn])
 
 # %%
-# One graph, which says of itself what goes in, what comes out and what holds.
+# One graph, which documents what goes in, what comes out and what holds.
 
 graph = export(model, options.output / "machines.onnx")
 print(graph.doc_string)

@@ -3,7 +3,7 @@ Diagnostics: where do prediction sets fail, and how sure are we?
 ================================================================
 
 Two sets of intervals for the same rows, by split conformal and by PLCP. Both cover 90 % on average.
-We ask which kinds of rows they fail, whether anything in x tells a miss beforehand, and whether the
+We find which kinds of rows they fail, whether anything in x predicts a miss, and whether the
 difference between the two could be chance; and we write a certificate for a colleague::
 
     python examples/plot_diagnostics.py [--output DIR]
@@ -64,9 +64,9 @@ for name, table in tables.items():
 # %%
 # Groups that we cannot name
 # --------------------------
-# A classifier learns to tell misses from x. What it can tell is a lower bound on how far coverage
-# given x is from 0.9: the excess risk of the target coverage. Paired over the same rows, the
-# difference between two methods is known far better than either.
+# A classifier learns to predict misses from x. Its success is a lower bound on how far
+# coverage given x is from 0.9: the excess risk of the target coverage. Paired over the same rows,
+# the difference between two methods is known far better than either.
 
 risks = {name: metrics.ert(test.X, mask, ALPHA) for name, mask in covered.items()}
 print(metrics.compare(risks), "\n")
@@ -76,20 +76,24 @@ worst = metrics.worst_slab(test.X, covered["Split"])
 print(worst)
 
 # %%
-# To look at
-# ----------
+# Figures
+# -------
 # Left: coverage by noise. Right: what the classifier predicted, and what was observed.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for color, name in zip(("#9a9a9a", "#1f6fb4"), sets, strict=True):
-    table, told = tables[name], risks[name].table
+    table, predicted = tables[name], risks[name].table
     reach = np.array([table.coverage - table.low_all, table.high_all - table.coverage])
     left.errorbar(np.arange(len(noise)), table.coverage, reach, fmt="o-", color=color, label=name)
-    reach = np.array([told["coverage"] - told["low"], told["high"] - told["coverage"]])
-    right.errorbar(told["predicted"], told["coverage"], reach, fmt="o", color=color, label=name)
+    reach = np.array(
+        [predicted["coverage"] - predicted["low"], predicted["high"] - predicted["coverage"]]
+    )
+    right.errorbar(
+        predicted["predicted"], predicted["coverage"], reach, fmt="o", color=color, label=name
+    )
 left.set(title="coverage by noise, 95 % at once", xlabel="eighth of the rows, by noise")
-right.plot([0.6, 1], [0.6, 1], ":", color="black", linewidth=1, label="told as seen")
-right.set(title="coverage seen and foretold from x", xlabel="coverage foretold")
+right.plot([0.6, 1], [0.6, 1], ":", color="black", linewidth=1, label="predicted as observed")
+right.set(title="observed coverage and prediction from x", xlabel="predicted coverage")
 for axes in (left, right):
     axes.axhline(1 - ALPHA, color="black", linewidth=0.8)
     axes.set(ylim=(0.6, 1.01))

@@ -1,6 +1,6 @@
 """
-Displays: coverage, length and thresholds to look at
-====================================================
+Displays of coverage, length and thresholds
+===========================================
 
 Incomes of generated people, drawn as scikit-learn draws: each display has ``from_estimator`` and
 ``from_predictions``, keeps the numbers it shows, and can be drawn again on other axes::
@@ -98,8 +98,8 @@ ThresholdDisplay.from_estimator(learned, X, ["age", "school"], ax=axes[1, 1])
 # %%
 # How the rule was fitted
 # -----------------------
-# The default mixes indices by their out-of-fold loss. With one constant threshold a group, their
-# number is chosen on held-out rows.
+# The default mixes regressors by their out-of-fold loss. With one constant threshold per group,
+# their number is chosen on held-out rows.
 
 HistoryDisplay.from_estimator(learned, ax=axes[2, 0])
 scores = np.abs(cal[1] - model.predict(cal[0]))

@@ -4,7 +4,7 @@ Images: the digits that a network finds hard
 
 A network learns to read sharp digits, and is then shown blurred ones. How blurred each of them is,
 the rule is not given. One threshold covers too many of the sharp and too few of the blurred;
-``PLCP`` learns groups of images that are alike in uncertainty, and we shall look at them::
+``PLCP`` learns groups of images that are alike in uncertainty, and we show them::
 
     python examples/plot_images.py [--data-dir DIR] [--images N] [--output DIR]
 
@@ -118,9 +118,9 @@ p_cal, p_test = predict_proba(X_cal), predict_proba(X_test)
 # %%
 # Three rules
 # -----------
-# A score says how badly a label fits: here, the probability that it lacks. Split conformal has one
-# threshold. ``PLCP`` trains a small network to predict the 90 % quantile of the score from the
-# image, and cuts its prediction into groups; five are few enough to look at each. The oracle knows
+# A score measures how badly a label fits: here, the probability that it lacks. Split conformal has
+# one threshold. ``PLCP`` trains a small network to predict the 90 % quantile of the score from the
+# image, and cuts its prediction into groups; five are few enough to show each. The oracle knows
 # the level of blur, and has one threshold for each.
 
 score = LabelProbability()
@@ -177,8 +177,8 @@ figure.savefig(options.output / "coverage_by_blur.png", dpi=120)
 # --------------------------------
 # Groups are numbered by rising threshold. The rule never saw a level of blur, but found that it is
 # what makes digits hard; it is not all, for it matters too which digit was blurred. Within a group
-# thresholds go on rising with the learned index; the one shown is that of the group's median image.
-# A label lacks at most all of the probability, so a threshold of one lets every label in.
+# thresholds go on rising with the learned quantile; the one shown is that of the group's median
+# image. A label lacks at most all of the probability, so a threshold of one lets every label in.
 
 groups = plcp.groups(X_test)
 table = coverage_by_group(covered["PLCP"], groups, sets["PLCP"].size)

@@ -3,8 +3,8 @@ A skorch network, and its own layers as features
 ================================================
 
 skorch makes a scikit-learn classifier of any PyTorch module, and ``ConformalClassifier`` takes any
-trained classifier. ``features=`` takes the network without its last layer: groups are then looked
-for in what the network makes of a row, be it a table's, an image or a text, not in the row itself::
+trained classifier. ``features=`` takes the network without its last layer: groups are then learned
+from what the network makes of a row, be it a table's, an image or a text, not from the row itself::
 
     python examples/skorch_predictor.py [--rows N]
 

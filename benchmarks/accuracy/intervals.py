@@ -138,7 +138,7 @@ def pinball_excess(scale: float) -> float:
 
 
 class Remembering(LogisticRegression):
-    """A classifier whose fitted copies can be asked later."""
+    """A classifier that keeps its fitted copies for later."""
 
     fitted: list[LogisticRegression] = []  # noqa: RUF012  shared by all copies, on purpose
 

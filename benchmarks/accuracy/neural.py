@@ -91,15 +91,15 @@ def methods(network: Callable[[], Any], seed: int) -> dict[str, Method]:
         network, seed, descent="joint", start="random", balance=0.0, ranks=False, standardize=False
     )
     return {
-        "Split": Method(SplitConformal(ALPHA), true_level),  # looks at the scores alone
+        "Split": Method(SplitConformal(ALPHA), true_level),  # uses the scores alone
         "oracle": Method(Mondrian(0, ALPHA), true_level),
         **{name: Method(rule, inputs) for name, rule in rules.items()},
     }
 
 
 def neural_default(network: Callable[[], Any], seed: int) -> PLCP:
-    index = TorchQuantile(network())
-    return PLCP(OrderedPartition(index), alpha=ALPHA, random_state=seed)
+    regressor = TorchQuantile(network())
+    return PLCP(OrderedPartition(regressor), alpha=ALPHA, random_state=seed)
 
 
 def algorithm_1(network: Callable[[], Any], seed: int, **options: Any) -> PLCP:

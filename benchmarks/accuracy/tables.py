@@ -101,7 +101,7 @@ def rivals_section(rivals: dict[str, Any]) -> str:
         "Conditional error relative to Split's: exact MSCE on the paper's task (10,000 rows), "
         "ERT of `covmetrics` elsewhere; means over seeds, the best in bold. Worst group gap: "
         "largest distance of a group's coverage from 0.9, over fifths of columns and categories "
-        "of 200 test rows or more; BatchGCP, BatchMVP and *conditional, groups* are told these "
+        "of 200 test rows or more; BatchGCP, BatchMVP and *conditional, groups* are given these "
         "groups. Length relative to Split's, an infinite threshold counted as the largest "
         "calibration score.\n\n"
     )
@@ -295,7 +295,7 @@ def shifted(records: Records) -> str:
             gains = [spread(runs, key, 0) for key in ("hsic_gain", "pearson_gain")]
             dependence.append([title, cells[0], gains[0], cells[1], gains[1]])
     header = ["", "coverage by level", "worst level", "marginal", "size by level", "size / oracle"]
-    header += ["empty %", "groups of 2 %", "fit / predictor", "collapse told"]
+    header += ["empty %", "groups of 2 %", "fit / predictor", "collapse warning"]
     titles = ["", "HSIC", "gain %", "Pearson r", "gain %"]
     accuracy = levels(pick(records, method="Split", never_empty=False), "predictor_accuracy", 2)
     return (

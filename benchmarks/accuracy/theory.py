@@ -20,7 +20,7 @@ from plcp.theory import (
 GROUPS = (2, 4, 8, 16, 32, 64)
 ATOMS = 512
 POINTS = (100, 1_000, 10_000, 100_000)
-LEARNED_ATOMS = 64  # the library's optimal cuts tell 128 values apart
+LEARNED_ATOMS = 64  # the library's optimal cuts distinguish 128 values
 RUNS = 20
 DELTA = 0.05
 

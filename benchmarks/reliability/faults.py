@@ -73,7 +73,7 @@ def measure(quick: bool) -> dict[str, Any]:
             "save stopped by Ctrl-C": stopped_saves(sizes.stopped_saves, Path(folder), rng),
             "save killed": killed_saves(sizes.kills, Path(folder), rng),
             "save on a full disk": full_disks(sizes.full_disks, Path(folder), rng),
-            "eight threads at once": asked_at_once(),
+            "eight threads at once": predictions_at_once(),
         }
     return {"faults": faults, "fuzz": fuzz(sizes.fuzz_seconds), "fits": many_fits(sizes.fits)}
 
@@ -122,7 +122,7 @@ def _two_models() -> list[Any]:
 
 
 def _found(path: Path, old: bytes, new: bytes) -> str:
-    """Tell which of two files is there, whole; any other is an error."""
+    """Return which of two files is there, whole; any other is an error."""
     return {old: "left as before", new: "finished"}[path.read_bytes()]
 
 
@@ -166,7 +166,7 @@ def full_disks(n: int, folder: Path, rng: np.random.Generator) -> Counts:
     return {"left as before": n, "refused in words": refused}
 
 
-def asked_at_once() -> Counts:
+def predictions_at_once() -> Counts:
     """Answers of every estimator to eight threads, each equal to the one given alone."""
     from test_threads import at_once, batches
 

@@ -1,6 +1,6 @@
 """Predictions a second by Python and by onnxruntime, one thread each, from the same fitted rules.
 
-Python is asked as a service would ask it: a NumPy array at a time, with trees looked up in tables
+Python predicts as in a service: a NumPy array at a time, with trees looked up in tables
 wherever a batch is large enough for those. Every call has other rows, for a processor learns which
 way the same ones take; a rate is that of the median call.
 """
@@ -42,7 +42,7 @@ def rules(n: int) -> dict[str, Any]:
     return {**fitted, "intervals, default": intervals}
 
 
-def rate(ask: Callable[[np.ndarray], Any], X: np.ndarray, rows: int, seconds: float) -> float:
+def rate(predict: Callable[[np.ndarray], Any], X: np.ndarray, rows: int, seconds: float) -> float:
     """Rows a second, of the median call."""
     batches = cycle([np.ascontiguousarray(X[i : i + rows]) for i in range(0, len(X), rows)])
     times: list[float] = []
@@ -50,7 +50,7 @@ def rate(ask: Callable[[np.ndarray], Any], X: np.ndarray, rows: int, seconds: fl
     while time.perf_counter() < end or len(times) < LEAST_CALLS:
         batch = next(batches)
         start = time.perf_counter()
-        ask(batch)
+        predict(batch)
         times.append(time.perf_counter() - start)
     return rows / float(np.median(times))
 
@@ -67,14 +67,14 @@ def served(model: Any, X: np.ndarray, batches: tuple[int, ...], seconds: float) 
     exported = time.perf_counter() - start
     session = session_of(content)
     intervals = isinstance(model, ConformalRegressor)
-    ask = model.predict_interval if intervals else model.predict
+    predict = model.predict_interval if intervals else model.predict
     outputs = ["lower", "upper"] if intervals else ["threshold"]
     rates = {}
     for n in batches:
-        python = rate(ask, X, n, seconds)
+        python = rate(predict, X, n, seconds)
         onnx = rate(lambda rows: session.run(outputs, {"X": rows}), X, n, seconds)
         rates[str(n)] = {"python": python, "onnx": onnx, "times": onnx / python}
-    expected = ask(X)
+    expected = predict(X)
     found = session.run(outputs, {"X": X})
     answer = np.column_stack(found) if intervals else found[0]
     return {

@@ -34,8 +34,8 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
 }
 
 
-def asked(results: Results) -> str:
-    """What was held to, beside what was measured."""
+def targets(results: Results) -> str:
+    """What was required, beside what was measured."""
     rows = []
     if "files" in results:
         of = {name: each["plcp"] for name, each in results["files"]["results"]["models"].items()}
@@ -62,7 +62,7 @@ def asked(results: Results) -> str:
         rows.append(
             ["streams with a false alarm, ever", f"{found['rate']:.0%}", f"{times / streams:.1%}"]
         )
-    return table(["", "asked", "measured"], rows) if rows else NOT_YET
+    return table(["", "target", "measured"], rows) if rows else NOT_YET
 
 
 def surroundings(results: Results) -> str:
@@ -79,7 +79,7 @@ def surroundings(results: Results) -> str:
 
 def page(text: str, results: Results) -> str:
     """docs/reliability.md with what lies between <!-- name --> and <!-- /name --> drawn again."""
-    drawn = {"asked": asked(results), "measured": surroundings(results)}
+    drawn = {"targets": targets(results), "measured": surroundings(results)}
     for name, (part, draw_part) in TABLES.items():
         drawn[name] = draw_part(results[part]["results"]) if part in results else NOT_YET
     return fill(text, drawn)

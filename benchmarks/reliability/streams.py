@@ -1,6 +1,6 @@
 """Streams watched by monitors: false alarms while nothing drifts, and how soon a drift is found.
 
-Three monitors see the same misses: ours; one that looks only for a drift since the first row; and
+Three monitors see the same misses: ours; one that tests only for a drift since the first row; and
 one that takes the rate of misses to be alpha, whatever calibration made of it.
 """
 
@@ -132,7 +132,7 @@ def rules(sizes: Sizes) -> list[dict[str, Any]]:
 
 
 def delays(sizes: Sizes) -> list[dict[str, Any]]:
-    """Rows from the drift to the alarm, and from the drift to where it is said to have begun."""
+    """Rows from the drift to the alarm, and from the drift to its estimated beginning."""
     found = []
     for drift, (factors, rows) in DRIFTS.items():
         for quiet in sizes.quiet:
@@ -158,7 +158,7 @@ def first(reached: Any) -> float:
 
 
 def since(path: Path, missed: Any) -> float:
-    """Row at which ours says that the drift began; NaN without an alarm."""
+    """Row at which ours estimates that the drift began; NaN without an alarm."""
     if not (path.martingale >= BAR).any():
         return np.nan
     n = int(np.argmax(path.martingale >= BAR)) + 1

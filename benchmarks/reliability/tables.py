@@ -89,7 +89,7 @@ def delays(found: Results) -> str:
     """Rows until an alarm: median and quartiles."""
     first = found["delays"][0]
     monitors = [key for key in first if isinstance(first[key], dict)]
-    header = ["misses", "quiet rows before", *monitors, "begun, said less true"]
+    header = ["misses", "quiet rows before", *monitors, "begun, estimated less true"]
     rows = [
         [
             of["drift"],

@@ -18,7 +18,7 @@ TEST_SEED = 2**31 - 1  # beyond every unit's
 N_TEST = 100_000
 
 Pair = tuple[np.ndarray, np.ndarray]
-_rows_made = [0]  # by this process, ever: tells how often a fit went through its rows
+_rows_made = [0]  # by this process, ever: shows how often a fit went through its rows
 
 
 def units_of(n: int) -> list[tuple[int, int]]:
@@ -74,11 +74,11 @@ def new_rows(n: int = N_TEST) -> ScoreTask:
 
 
 def through(X: da.Array, y: da.Array) -> list[Any]:
-    """Make every block once and look at it: what a pass costs before anything is learned."""
+    """Make every block once and read it: what a pass costs before anything is learned."""
     # as they are: Dask would make a block once for X and once more for y
     parts = (array.to_delayed(optimize_graph=False).ravel() for array in (X, y))
-    return [delayed(_seen)(*pair) for pair in zip(*parts, strict=True)]
+    return [delayed(_read)(*pair) for pair in zip(*parts, strict=True)]
 
 
-def _seen(X: np.ndarray, y: np.ndarray) -> float:
+def _read(X: np.ndarray, y: np.ndarray) -> float:
     return float(X.sum() + y.sum())

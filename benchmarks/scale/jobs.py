@@ -65,8 +65,10 @@ def judged(q: np.ndarray, covered: np.ndarray) -> dict[str, Any]:
     }
 
 
-def asked(rule: Any, points: int, keep: str | None = None, few: int = 0) -> dict[str, Any]:
-    """Ask a fitted rule for thresholds of new rows, and judge them; all of them, and the first.
+def predict_and_judge(
+    rule: Any, points: int, keep: str | None = None, few: int = 0
+) -> dict[str, Any]:
+    """Predict thresholds of new rows and judge them; all of them, and the first.
 
     They are kept in a file if one is named.
     """
@@ -124,7 +126,7 @@ def fit(
         "client_megabytes": own,
         "rule_megabytes": len(pickle.dumps(local)) / 1e6,
         "thresholds": levels(local),
-        **asked(local, points, keep),
+        **predict_and_judge(local, points, keep),
     }
 
 
@@ -138,15 +140,15 @@ def memory(rule: str, rows: int, repeats: int, points: int, keep: str | None = N
     make().fit(X[:WARM], y[:WARM])
     fitted, seconds = timed(lambda: make().fit(X, y), repeats)
     found = {"fit_seconds": min(seconds), "all_seconds": seconds, "megabytes": peak_megabytes()}
-    found |= asked(fitted, points, keep)
+    found |= predict_and_judge(fitted, points, keep)
     if RULES[rule].other_folds:
         fitted = RULES[rule].on_dask().fit(X, y).to_local()
-        asked(fitted, points, keep)
+        predict_and_judge(fitted, points, keep)
     return {**found, "thresholds": levels(fitted)}
 
 
 def predict(client: Client, rule: str, rows: int, repeats: int, taught: int) -> dict[str, Any]:
-    """Lazy thresholds summed block by block, and the same blocks only made and looked at."""
+    """Lazy thresholds summed block by block, and the same blocks only made and read."""
     fitted = RULES[rule].on_dask().fit(*collections(taught))
     fitted.predict(collections(min(rows, WARM))[0]).sum().compute()
     _, passes = timed(lambda: compute(*through(*collections(rows))), repeats)
@@ -166,7 +168,7 @@ def rival(rule: str, rows: int, points: int, few: int) -> dict[str, Any]:
     warm = make().fit(X[:1000], y[:1000])
     warm.predict(X[:2])
     fitted, (seconds,) = timed(lambda: make().fit(X, y))
-    found = asked(fitted, points, few=few)
+    found = predict_and_judge(fitted, points, few=few)
     return {"fit_seconds": seconds, **found, "megabytes": peak_megabytes()}
 
 

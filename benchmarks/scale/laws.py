@@ -1,4 +1,4 @@
-"""Laws of growth fitted to what was measured, and what they say of sizes that were not."""
+"""Laws of growth fitted to what was measured, and what they predict for sizes that were not."""
 
 from typing import Any, NamedTuple
 

@@ -12,9 +12,6 @@ from benchmarks.scale.data import FEATURES, N_TEST
 from benchmarks.scale.laws import total_seconds
 from benchmarks.scale.rules import RIVALS, title
 from benchmarks.scale.tables import (
-    asked_of_fit,
-    asked_of_memory,
-    asked_of_predict,
     beside_memory,
     beside_rivals,
     fits,
@@ -22,6 +19,9 @@ from benchmarks.scale.tables import (
     growths,
     plan,
     predictions,
+    targets_of_fit,
+    targets_of_memory,
+    targets_of_predict,
     tasks,
 )
 from benchmarks.shared import ROOT, Records, fill, pick, table, unique
@@ -42,9 +42,9 @@ def plot(results: dict[str, Any], path: Path) -> None:
     for number, rule in enumerate(unique(fits, "rule")):
         runs = pick(fits, rule=rule)
         n = [run["rows"] for run in runs]
-        look = {"color": f"C{number}", "marker": "o", "label": f"{title(rule)}, on Dask"}
-        time.plot(n, [total_seconds(run) for run in runs], **look)
-        memory.plot(n, [max(run["worker_megabytes"]) for run in runs], **look)
+        style = {"color": f"C{number}", "marker": "o", "label": f"{title(rule)}, on Dask"}
+        time.plot(n, [total_seconds(run) for run in runs], **style)
+        memory.plot(n, [max(run["worker_megabytes"]) for run in runs], **style)
     for number, rule in enumerate(unique(rivals, "rule")):
         _in_memory(time, memory, pick(rivals, rule=rule), f"C{number + 4}")
     memory.axhline(LIMIT, color="grey", linewidth=0.8, linestyle=":")
@@ -62,10 +62,10 @@ def _in_memory(time: Any, memory: Any, runs: Records, color: str) -> None:
     n, rule = [run["rows"] for run in runs], runs[0]["rule"]
     guessed = any(run["points"] < N_TEST for run in runs)
     where = "" if rule in RIVALS else ", in memory"
-    look = {"color": color, "marker": "s", "linestyle": "--", "label": title(rule) + where}
+    style = {"color": color, "marker": "s", "linestyle": "--", "label": title(rule) + where}
     fill = {"markerfacecolor": "none", "label": f"{title(rule)} (extrapolated)"} if guessed else {}
-    time.plot(n, [total_seconds(run) for run in runs], **look | fill)
-    memory.plot(n, [run["megabytes"] for run in runs], **look)
+    time.plot(n, [total_seconds(run) for run in runs], **style | fill)
+    memory.plot(n, [run["megabytes"] for run in runs], **style)
 
 
 FOLDER = ROOT / "docs" / "results"
@@ -77,13 +77,13 @@ PICTURE = "![Time and memory against the number of rows](scale.png)\n\n"
 Results = dict[str, Any]
 
 
-def asked(results: Results) -> str:
+def targets(results: Results) -> str:
     """What the method was held to, beside what was measured."""
-    parts = {"fit": asked_of_fit, "memory": asked_of_memory, "predict": asked_of_predict}
+    parts = {"fit": targets_of_fit, "memory": targets_of_memory, "predict": targets_of_predict}
     rows = [
         row for part in parts if part in results for row in parts[part](results[part]["results"])
     ]
-    return table(["", "asked", "measured"], rows) if rows else NOT_YET
+    return table(["", "target", "measured"], rows) if rows else NOT_YET
 
 
 def section(results: Results, part: str, *parts: Callable[[Records], str]) -> str:
@@ -114,7 +114,7 @@ def results_page(results: Results) -> str:
         "rows and one fit above. Times leave out the start of the cluster and contain making the "
         "rows again at every pass. Peaks are high-water marks of whole processes, interpreter and "
         f"libraries included. MSCE is exact, on {N_TEST:,} common new rows.\n\n"
-        f"{asked(results)}\n{PICTURE if results else ''}"
+        f"{targets(results)}\n{PICTURE if results else ''}"
         f"## Fit\n\n{section(results, 'fit', fits, growths, tasks, formula)}\n"
         "## Beside a fit in memory\n\nThe same rows in the order of their hashes, on both cores; "
         "Dask and memory in turns. In memory the rows are there, on Dask they are made within the "
@@ -130,7 +130,7 @@ def results_page(results: Results) -> str:
 def guide(text: str, results: Results) -> str:
     """docs/scale.md with the blocks between <!-- name --> and <!-- /name --> drawn again."""
     drawn = {
-        "asked": asked(results),
+        "targets": targets(results),
         "tasks": section(results, "fit", tasks),
         "formula": section(results, "fit", formula),
         "plan": section(results, "fit", plan),

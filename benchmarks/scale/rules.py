@@ -59,19 +59,19 @@ def _split() -> Any:
 def _lightgbm_in_memory() -> PLCP:
     from lightgbm import LGBMRegressor
 
-    index = LGBMRegressor(objective="quantile", alpha=1 - ALPHA, verbosity=-1)
-    return PLCP(OrderedPartition(index), random_state=0)
+    regressor = LGBMRegressor(objective="quantile", alpha=1 - ALPHA, verbosity=-1)
+    return PLCP(OrderedPartition(regressor), random_state=0)
 
 
 RULES = {
     "default": Rule("PLCP, default", _default, lambda: PLCP(random_state=0)),
     "linear": Rule(
-        "PLCP, linear index",
+        "PLCP, linear regressor",
         _linear,
         lambda: PLCP(OrderedPartition(LinearQuantile()), random_state=0),
         other_folds=True,
     ),
-    "lightgbm": Rule("PLCP, LightGBM index", _lightgbm, _lightgbm_in_memory),
+    "lightgbm": Rule("PLCP, LightGBM regressor", _lightgbm, _lightgbm_in_memory),
     "split": Rule("Split", _split, SplitConformal),
 }
 

@@ -39,7 +39,7 @@ class Sizes(NamedTuple):
     memory: tuple[int, ...]
     predict: dict[str, int]
     taught: int
-    # a program for every new row: few rows must tell how long many take
+    # a program for every new row: few rows must show how long many take
     mapie_points: dict[int, int]
     points: int
 

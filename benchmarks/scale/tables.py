@@ -21,7 +21,7 @@ from benchmarks.shared import Records, pick, table, unique
 Rows = list[list[str]]
 
 
-def asked_of_fit(records: Records) -> Rows:
+def targets_of_fit(records: Records) -> Rows:
     """Growth of every rule, and the largest worker it had."""
     rows = []
     for rule in unique(records, "rule"):
@@ -37,7 +37,7 @@ def asked_of_fit(records: Records) -> Rows:
     return rows
 
 
-def asked_of_memory(records: Records) -> Rows:
+def targets_of_memory(records: Records) -> Rows:
     """The same answer as in memory, and not much later."""
     rows = []
     for run in records:
@@ -55,7 +55,7 @@ def asked_of_memory(records: Records) -> Rows:
     return rows
 
 
-def asked_of_predict(records: Records) -> Rows:
+def targets_of_predict(records: Records) -> Rows:
     rows = []
     for run in records:
         least = "2,000,000" if run["rule"] == "linear" else "300,000"

@@ -53,7 +53,7 @@ def against_one_boosted_model() -> dict[str, float]:
 
 
 def against_linear_regression() -> dict[str, float]:
-    """Predicting a million rows with a linear index, in units of LinearRegression.predict."""
+    """Predicting a million rows with a linear regressor, in units of LinearRegression.predict."""
     cal, test = make_nonlinear(50_000, random_state=0), make_nonlinear(1_000_000, random_state=1)
     rule = PLCP(OrderedPartition(LinearQuantile()), random_state=0).fit(cal.X, cal.scores)
     line = LinearRegression().fit(cal.X, cal.scores)
@@ -61,14 +61,14 @@ def against_linear_regression() -> dict[str, float]:
     return {"predict_ratio": ours / best_time(lambda: line.predict(test.X), repeats=7)}
 
 
-def peak_of_fit(n: int, index: str) -> float:
+def peak_of_fit(n: int, regressor: str) -> float:
     """Peak memory of a fit beyond what was held before, in bytes of X, in a process of its own."""
     code = (
         "import threading, time, psutil, numpy as np\n"
         "from plcp import *\n"
         "from plcp.datasets import make_nonlinear\n"
         "warm = make_nonlinear(2000, random_state=1)\n"
-        f"make = lambda: {index}\n"
+        f"make = lambda: {regressor}\n"
         "make().fit(warm.X, warm.scores)\n"  # threads and imports are there before we count
         f"task = make_nonlinear({n}, random_state=0)\n"
         "X, s = task.X, task.scores; del task\n"
@@ -105,7 +105,7 @@ def import_time() -> dict[str, float]:
 
 
 def growth() -> dict[str, Any]:
-    """Fit time from 10^5 to 5·10^6 rows of 20 features with a linear index."""
+    """Fit time from 10^5 to 5·10^6 rows of 20 features with a linear regressor."""
     sizes = (100_000, 500_000, 1_000_000, 5_000_000)
     times = []
     for n in sizes:

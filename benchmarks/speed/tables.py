@@ -25,7 +25,7 @@ def readme_cli(cli: dict[str, Any]) -> str:
                 f"{found['share_of_copying_speed']:.2f}",
             ],
         ]
-    return table(["", "asked", "measured"], rows)
+    return table(["", "target", "measured"], rows)
 
 
 def cli_section(cli: dict[str, Any]) -> str:

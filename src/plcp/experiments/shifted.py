@@ -176,7 +176,7 @@ def conditional_thresholds(halves: Halves, scores: FloatArray) -> Thresholds:
         warnings.simplefilter("ignore", InfiniteThresholdWarning)
         thresholds = rule.predict(halves.test.features)
     right = shifts.classifier_.predict(halves.test.features) == halves.test.experiment
-    return thresholds, {"told": right.mean(), "infinite": float(np.isinf(thresholds).mean())}
+    return thresholds, {"accuracy": right.mean(), "infinite": float(np.isinf(thresholds).mean())}
 
 
 def published_thresholds(halves: Halves, scores: FloatArray) -> Thresholds:
