@@ -171,7 +171,7 @@ def test_one_row_has_an_infinite_threshold(name):
 @over(["plcp", *PLCPS])
 def test_one_row_is_too_few_for_a_partition(name):
     with pytest.raises(ValueError, match="n_samples=1: one row is too few for a partition"):
-        make(name, n_groups=1).fit([[1.0, 2.0]], [3.0])
+        make(name, n_groups=1, alpha=0.5).fit([[1.0, 2.0]], [3.0])
 
 
 @over(["split", "plcp", *PLCPS])

@@ -1,10 +1,14 @@
 """A model, score or rule that cannot serve the task is refused in fit, with the remedy."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -14,8 +18,12 @@ from plcp import (
     ConformalClassifier,
     ConformalRegressor,
     CumulativeProbability,
+    InfiniteThresholdWarning,
     LabelProbability,
+    MeanScalePair,
     Mondrian,
+    NormalizedResidual,
+    QuantilePair,
     QuantileResidual,
     SignedResidual,
     SplitConformal,
@@ -114,10 +122,110 @@ def test_labels_for_a_regressor_and_numbers_for_a_classifier(data, as_labels):
         ConformalClassifier(LogisticRegression()).fit(X, as_labels(y + 0.5 * X[:, 0]))
 
 
-@pytest.mark.parametrize("size", [0.0, 1.0, 1.5, -0.1, "0.3", None, True, np.nan])
-def test_calibration_size(data, size):
-    with pytest.raises(ValueError, match=r"calibration_size must lie in \(0, 1\).* got "):
-        ConformalRegressor(LinearRegression(), calibration_size=size).fit(*data)
+@pytest.mark.parametrize("size", [0.0, 1.0, 100, -0.1, "0.3", None, True, np.nan])
+@pytest.mark.parametrize("wrap", [lambda model, data: model, frozen], ids=["open", "frozen"])
+def test_calibration_size(data, size, wrap):
+    model = wrap(LinearRegression(), data)
+    with pytest.raises(ValueError, match=r"calibration_size must lie in \(0, 1\), got .*share"):
+        ConformalRegressor(model, calibration_size=size).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("confidence_level", "give alpha = 1 - confidence_level"),
+        ("aplha", "did you mean alpha?"),
+        ("score", "did you mean conformity?"),
+        ("rule", "did you mean threshold?"),
+        ("cv", "choose from estimator, conformity, threshold, alpha"),
+    ],
+)
+@pytest.mark.parametrize("kind", [ConformalRegressor, ConformalClassifier])
+def test_an_unknown_parameter_is_refused_with_the_name_of_ours(kind, name, remedy):
+    message = re.escape(f"{kind.__name__} has no parameter {name}: {remedy}")
+    with pytest.raises(TypeError, match=message):
+        kind(LinearRegression(), **{name: 0.9})
+
+
+class Bare:
+    """What no clone can copy."""
+
+    def fit(self, X, y):
+        return self
+
+
+@pytest.mark.parametrize(
+    "model", [None, "ridge", LinearRegression, Bare()], ids=["None", "text", "class", "bare"]
+)
+def test_what_is_no_model(data, model):
+    with pytest.raises(TypeError, match=r"must be a scikit-learn estimator, got .*FrozenEstimator"):
+        ConformalRegressor(model).fit(*data)
+
+
+class Untrainable(LinearRegression):
+    def fit(self, X, y):
+        raise AssertionError("a wrong combination is found before training")
+
+
+@pytest.mark.parametrize(
+    ("pair", "wrong", "right"),
+    [
+        (QuantilePair, [None, SignedResidual(), NormalizedResidual()], "QuantileResidual"),
+        (MeanScalePair, [None, SignedResidual(), QuantileResidual()], "NormalizedResidual"),
+    ],
+)
+@pytest.mark.parametrize("wrap", [lambda model: model, FrozenEstimator], ids=["open", "frozen"])
+def test_a_pair_needs_the_score_of_its_two_columns(data, pair, wrong, right, wrap):
+    for score in wrong:
+        model = ConformalRegressor(wrap(pair(Untrainable(), Untrainable())), score)
+        with pytest.raises(TypeError, match=rf"{pair.__name__}: pass conformity={right}\(\)"):
+            model.fit(*data)
+
+
+class TwoSides(Rounded):
+    """A score of two columns."""
+
+    def __call__(self, prediction, y):
+        return np.column_stack([prediction - y, y - prediction])
+
+
+def test_columns_of_a_score_are_those_it_names(data):
+    dask = pytest.importorskip("plcp.dask")
+    model = LinearRegression().fit(*data)
+    for conformal in (
+        ConformalRegressor(FrozenEstimator(model), TwoSides()),
+        dask.DaskConformalRegressor(model, TwoSides()),
+    ):
+        with pytest.raises(ValueError, match=r"TwoSides\(\) gives 2 scores per row.* n_tails as 2"):
+            conformal.fit(*data)
+
+
+def test_a_response_of_another_length_or_shape(data):
+    X, y = data
+    with pytest.raises(ValueError, match=r"\[60, 59\]; give one value of y for each row of X"):
+        ConformalRegressor(LinearRegression()).fit(X, y[:-1])
+    for model in (
+        ConformalRegressor(LinearRegression(), threshold=SplitConformal()),
+        ConformalClassifier(LogisticRegression(), threshold=SplitConformal()),
+    ):
+        with pytest.warns(DataConversionWarning):
+            sets = model.fit(X, y[:, None]).predict_set(X)
+        with pytest.warns(DataConversionWarning):
+            assert_array_equal(sets.contains(y[:, None]), sets.contains(y))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8])
+def test_too_few_rows_give_infinite_sets_however_few(data, n):
+    X, y = data[0][:n], data[0][:n, 0]
+    for model in (FrozenEstimator(LinearRegression().fit(*data)), LinearRegression()):
+        conformal = ConformalRegressor(model)
+        if n == 1 and isinstance(model, LinearRegression):
+            with pytest.raises(ValueError, match="n_samples=1: one row cannot both train"):
+                conformal.fit(X, y)
+            continue
+        with pytest.warns(InfiniteThresholdWarning):
+            conformal.fit(X, y)
+        assert np.isinf(conformal.predict_set(X).size).all()
 
 
 def test_parts_in_the_wrong_place_are_told_where_they_belong():

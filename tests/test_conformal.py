@@ -1,5 +1,8 @@
 """Conformal estimators: who is trained, what is calibrated, and what goes in and out."""
 
+import re
+import warnings
+
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -15,7 +18,7 @@ from sklearn.ensemble import RandomForestRegressor, StackingRegressor, VotingReg
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -172,34 +175,31 @@ def test_seeds_of_the_user_are_kept(rng):
 
 
 @pytest.mark.parametrize(
-    ("rule", "finite"),
+    ("rule", "kind"),
     [
-        (SplitConformal(), True),
-        (Mondrian(lambda X: X[:, 0] > 0), True),
-        (PLCP(OrderedPartition(LinearQuantile()), 2, calibration="split", random_state=0), True),
-        (PLCP(OrderedPartition(LinearQuantile()), 2, random_state=0), False),
-        (PLCP(OrderedPartition(LinearQuantile()), 2, calibration="joint", random_state=0), False),
+        (SplitConformal(), "exact"),
+        (Mondrian(lambda X: X[:, 0] > 0), "exact"),
+        (PLCP(OrderedPartition(LinearQuantile()), 2, calibration="split", random_state=0), "exact"),
+        (PLCP(OrderedPartition(LinearQuantile()), 2, random_state=0), "asymptotic"),
+        (PLCP(OrderedPartition(LinearQuantile()), 2, calibration="joint", random_state=0), "none"),
     ],
     ids=["split", "mondrian", "plcp-split", "plcp-cross", "plcp-joint"],
 )
-def test_the_guarantee_of_two_tails_is_that_of_the_set(rng, rule, finite):
+def test_the_guarantee_of_two_tails_is_that_of_the_set(rng, rule, kind):
     X, y = regression(rng)
     model = ConformalRegressor(LinearRegression(), SignedResidual("both"), rule, random_state=0)
-    sentence = model.fit(X, y).guarantee_
-    assert sentence.startswith("P(covered) >= 0.9 on average" if finite else "No finite-sample")
-    assert ("in finite samples" in sentence) == finite
-    assert "union bound" in sentence
-    assert "2 tails" in sentence
-    assert "thresholds and groups of its own" in sentence
-    assert "P(covered) >= 0.95" not in sentence
+    guarantee = model.fit(X, y).guarantee_
+    assert (guarantee.kind, guarantee.scope, guarantee.alpha) == (kind, "marginal", 0.1)
+    assert [tail.guarantee_.alpha for tail in model.tail_rules_] == [0.05, 0.05]
+    assert "By the union bound: each of 2 tails covers 0.95" in str(guarantee)
 
 
 def test_weights_leave_no_finite_sample_guarantee(rng):
     X, y = regression(rng)
     for score in (AbsoluteResidual(), SignedResidual()):
         model = ConformalRegressor(LinearRegression(), score, SplitConformal(), random_state=0)
-        assert "in finite samples" in model.fit(X, y).guarantee_
-        assert "in finite samples" not in model.fit(X, y, np.full(300, 2.0)).guarantee_
+        assert model.fit(X, y).guarantee_.kind == "exact"
+        assert model.fit(X, y, np.full(300, 2.0)).guarantee_.kind == "approximate"
 
 
 @pytest.mark.parametrize(("temperature", "said"), [("fit", True), (2.0, False), (None, False)])
@@ -207,7 +207,8 @@ def test_a_temperature_fitted_on_the_same_rows_is_said(rng, temperature, said):
     X, y = classes(rng)
     score = CumulativeProbability(temperature=temperature)
     model = ConformalClassifier(GaussianNB(), score, SplitConformal(), random_state=0).fit(X, y)
-    assert ("fitted its temperature on the calibration rows" in model.guarantee_) == said
+    assert ("fitted its temperature on the calibration rows" in model.guarantee_.note) == said
+    assert model.guarantee_.kind == ("approximate" if said else "exact")
 
 
 # what is calibrated
@@ -297,9 +298,17 @@ def test_features_may_be_an_embedding(rng):
 def test_features_that_are_not_there(rng):
     X, y = regression(rng)
     frame = pd.DataFrame(X, columns=["a", "b"])
-    model = ConformalRegressor(LinearRegression(), threshold=SplitConformal(), features=["c"])
-    with pytest.raises(ValueError, match=r"features names \['c'\], but X has only \['a', 'b'\]"):
-        model.fit(frame, y)
+    for features, error, message in (
+        (["c"], ValueError, "features names ['c'], but X has only ['a', 'b']"),
+        ([0, 7], ValueError, "features has the positions [7], but X has only 2 columns"),
+        ({"a"}, TypeError, "features must be ordered, got the set {'a'}: give a list"),
+    ):
+        model = ConformalRegressor(LinearRegression(), None, SplitConformal(), features=features)
+        with pytest.raises(error, match=re.escape(message)):
+            model.fit(frame, y)
+    model.set_params(features=2)
+    with pytest.raises(ValueError, match=r"positions \[2\], but X has only 2 columns"):
+        model.fit(X, y)
 
 
 # tables in, tables out
@@ -612,62 +621,111 @@ def test_weights_are_routed_as_scikit_learn_routes_them(rng):
     assert_array_equal(model.predict_interval(X), plain.predict_interval(X))
 
 
-# the level
-
-
-@pytest.mark.parametrize("kind", [ConformalRegressor, ConformalClassifier])
-def test_confidence_level_is_refused_with_the_name_of_alpha(kind):
-    with pytest.raises(TypeError, match=rf"{kind.__name__} has no parameter .* give alpha = 1 - "):
-        kind(LinearRegression(), confidence_level=0.9)
+# alpha, in the estimator or in the rule
 
 
 def test_alpha_reaches_the_rule(rng):
     X, y = regression(rng)
-    for rule in (None, SplitConformal(), SplitConformal(0.2)):
+    for rule in (None, SplitConformal(0.2)):
         model = ConformalRegressor(LinearRegression(), threshold=rule, alpha=0.2, random_state=0)
         assert [tail.alpha for tail in model.fit(X, y).tail_rules_] == [0.2]
         tails = model.set_params(conformity=SignedResidual("both")).fit(X, y).tail_rules_
         assert [tail.alpha for tail in tails] == [0.1, 0.1]
-        assert rule is None or rule.alpha in (0.1, 0.2)  # the user's own is not touched
-
-
-def test_a_rule_may_state_a_level_of_its_own(rng):
-    X, y = regression(rng)
     model = ConformalRegressor(LinearRegression(), threshold=SplitConformal(0.3))
     assert model.fit(X, y).tail_rules_[0].alpha == 0.3
-    with pytest.raises(ValueError, match=r"alpha is 0.2 for the sets, but 0.3 in threshold=Split"):
-        model.set_params(alpha=0.2).fit(X, y)
-    with pytest.raises(ValueError, match=r"alpha is \[0.3\] for the sets, but 0.3"):
-        model.set_params(alpha=[0.3]).fit(X, y)
-    with pytest.raises(ValueError, match=r"alpha must lie in \(0, 1\), got 1.2"):
-        model.set_params(alpha=1.2).fit(X, y)
+    assert ConformalRegressor(LinearRegression()).fit(X, y).tail_rules_[0].alpha == 0.1
 
 
-@pytest.mark.parametrize("rule", [None, SplitConformal()])
+@pytest.mark.parametrize(("of_rule", "alpha"), [(0.3, 0.1), (0.1, 0.3), (0.3, [0.3])])
+def test_two_alphas_that_differ_are_refused(rng, of_rule, alpha):
+    model = ConformalRegressor(LinearRegression(), threshold=SplitConformal(of_rule), alpha=alpha)
+    message = f"alpha is {alpha} for the sets, but {of_rule} in threshold=Split"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        model.fit(*regression(rng))
+
+
+@pytest.mark.parametrize("rule", [None, SplitConformal([0.1, 0.3])])
 def test_several_alphas_of_a_model(rng, rule):
     X, y = regression(rng)
     model = ConformalRegressor(LinearRegression(), threshold=rule, alpha=[0.1, 0.3], random_state=0)
     assert [*model.fit(X, y).predict_set(X)] == [0.1, 0.3]
     one = model.at(0.3)
-    single = clone(model).set_params(alpha=0.3).fit(X, y)
+    rule = None if rule is None else SplitConformal(0.3)
+    single = clone(model).set_params(alpha=0.3, threshold=rule).fit(X, y)
     assert_array_equal(one.predict_interval(X), single.predict_interval(X))
     assert_array_equal(clone(one).fit(X, y).predict_interval(X), single.predict_interval(X))
 
 
-def test_a_search_over_alpha(rng):
+@pytest.mark.parametrize(
+    ("rule", "name"), [(PLCP(n_groups=1), "threshold__alpha"), (None, "alpha")], ids=str
+)
+def test_a_search_over_alpha(rng, rule, name):
     X, y = regression(rng)
-    model = ConformalRegressor(LinearRegression(), threshold=SplitConformal(), random_state=0)
+    model = ConformalRegressor(LinearRegression(), threshold=rule, random_state=0)
 
     def length(model, X, y):
         return -model.predict_set(X).size.mean()
 
-    search = GridSearchCV(model, {"alpha": [0.05, 0.4, 0.1]}, scoring=length, cv=2).fit(X, y)
-    assert search.best_params_ == {"alpha": 0.4}
+    search = GridSearchCV(model, {name: [0.05, 0.4, 0.1]}, scoring=length, cv=2).fit(X, y)
+    assert search.best_params_ == {name: 0.4}
     assert search.best_estimator_.tail_rules_[0].alpha == 0.4
 
 
 def test_two_tails_warn_of_an_alpha_that_either_half_would_not(rng):
     X, y = regression(rng)
-    model = ConformalRegressor(LinearRegression(), SignedResidual("both"), SplitConformal())
+    model = ConformalRegressor(LinearRegression(), SignedResidual("both"), SplitConformal(0.9))
     with pytest.warns(UserWarning, match="cover only 10 %"):
-        model.set_params(alpha=0.9).fit(X, y)
+        model.fit(X, y)
+
+
+# warnings that the user meets once
+
+
+def warnings_of(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [str(each.message) for each in caught]
+
+
+def test_a_trained_model_that_is_not_frozen_is_trained_again_with_a_warning(rng):
+    X, y = regression(rng)
+    trained = Ridge().fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), Ridge()).fit(X, y)
+    pair, both = QuantilePair(FrozenEstimator(trained), Ridge()), QuantilePair(trained, trained)
+    for model, n in [
+        (trained, 1),
+        (pipeline, 1),
+        (clone(trained), 0),
+        (FrozenEstimator(trained), 0),
+        (make_pipeline(StandardScaler(), FrozenEstimator(trained)), 0),
+        (pair, 0),
+        (both, 1),
+    ]:
+        score = QuantileResidual() if isinstance(model, QuantilePair) else None
+        conformal = ConformalRegressor(model, score, SplitConformal())
+        found = warnings_of(lambda c=conformal: c.fit(X, y))
+        assert len([text for text in found if "FrozenEstimator" in text]) == n
+        assert not warnings_of(lambda c=conformal: cross_val_score(c, X, y, cv=2))
+
+
+@pytest.mark.parametrize("kind", ["array", "list"])
+@pytest.mark.parametrize("polars", [False, True])
+def test_an_array_after_a_fit_to_a_frame_gives_one_warning(rng, kind, polars):
+    X, y = regression(rng)
+    frame = pl.DataFrame(X, ["a", "b"]) if polars else pd.DataFrame(X, columns=["a", "b"])
+    rows = X if kind == "array" else X.tolist()
+    pair = QuantilePair(Ridge(), Ridge())
+    for model in (
+        ConformalRegressor(LinearRegression(), random_state=0),
+        ConformalRegressor(LinearRegression(), threshold=SplitConformal(), features="b"),
+        ConformalRegressor(pair, QuantileResidual(), random_state=0),
+        PLCP(random_state=0),
+        pair,
+    ):
+        method = "predict_set" if isinstance(model, ConformalRegressor) else "predict"
+        predict = getattr(model.fit(frame, y), method)
+        [message] = warnings_of(lambda p=predict: p(rows))
+        assert f"but {type(model).__name__} was fitted with feature names" in message
+        with warnings.catch_warnings(action="ignore"):
+            assert_array_equal(np.asarray(predict(rows)), np.asarray(predict(frame)))

@@ -80,7 +80,7 @@ ESTIMATORS = [
     CrossFitted(LinearQuantile(), cv=2, n_repeats=1),
     ColorfulQuantile(LinearQuantile(), cv=2),
     TorchQuantile(mlp(4), epochs=2),
-    ConformalRegressor(LinearRegression(), threshold=SplitConformal()),
+    ConformalRegressor(LinearRegression()),
     ConformalClassifier(LogisticRegression(), threshold=SplitConformal()),
     Groups([sign]),
     GroupProbabilities(),

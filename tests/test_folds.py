@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from bands import FALSE_ALARM, binomial_band
 from plcp import PLCP, ConformalRegressor, OrderedPartition, Rectified, SplitConformal
-from plcp._folds import given_folds, remaining_folds, row_sets, shuffled_folds, split_rows
+from plcp._folds import copy_ids, given_folds, remaining_folds, shuffled_folds, split_rows
 from plcp.metrics import ert
 from strategies import few
 
@@ -28,7 +28,7 @@ def test_copies_have_one_number_and_other_rows_their_own(X, times):
     X = np.unique(np.nan_to_num(X) + 0.0, axis=0)
     assume(len(X) > times)  # rows that recur more often than there are others are no copies
     y = np.arange(float(len(X)))
-    numbers = row_sets(np.repeat(X, times, axis=0), np.repeat(y, times))
+    numbers = copy_ids(np.repeat(X, times, axis=0), np.repeat(y, times))
     owner = np.repeat(np.arange(len(X)), times)
     np.testing.assert_array_equal(same(numbers), same(owner))
 
@@ -39,7 +39,7 @@ def test_copies_are_found_in_any_container(rng):
     text = frame.assign(b=np.where(X[:, 1] > 0, "x", None))
     for rows in (frame, text):
         twice = pd.concat([rows, rows], ignore_index=True)
-        np.testing.assert_array_equal(*np.split(row_sets(twice, np.tile(y, 2)), 2))
+        np.testing.assert_array_equal(*np.split(copy_ids(twice, np.tile(y, 2)), 2))
 
 
 def test_no_seed_holds_out_more_of_one_kind_of_row():
@@ -47,8 +47,8 @@ def test_no_seed_holds_out_more_of_one_kind_of_row():
     held, n = 0, 100
     for k in range(200):
         X = np.random.default_rng(k).integers(0, 2, size=(n, 1)).astype(float)
-        sets = row_sets(X, np.random.default_rng(k).normal(size=n))
-        held += int(X[split_rows(sets, 0.5, np.random.RandomState(0))[1]].sum())
+        ids = copy_ids(X, np.random.default_rng(k).normal(size=n))
+        held += int(X[split_rows(ids, 0.5, np.random.RandomState(0))[1]].sum())
     low, high = binomial_band(200 * n // 2, 0.5)
     assert low <= held <= high
 
@@ -56,38 +56,38 @@ def test_no_seed_holds_out_more_of_one_kind_of_row():
 def test_rows_that_recur_by_chance_are_rows_of_their_own(rng):
     """Few categories and few scores: equal rows are other observations, not copies."""
     X, y = rng.integers(0, 2, size=(60, 1)), rng.integers(0, 3, size=60)
-    assert len(np.unique(row_sets(X, y))) == 60
+    assert len(np.unique(copy_ids(X, y))) == 60
 
 
 def test_an_outcome_does_not_make_copies(rng):
     """One cell of few is always covered: its rows are as many observations as the others."""
     X = rng.integers(0, 2, size=(400, 1))
     covered = (X[:, 0] == 0) | (rng.random(400) < 0.6)
-    assert len(np.unique(row_sets(X, covered))) == 400
-    assert len(np.unique(row_sets(np.zeros((400, 1)), rng.poisson(3, size=400)))) == 400
-    assert len(np.unique(row_sets(X, X[:, 0]))) == 400
+    assert len(np.unique(copy_ids(X, covered))) == 400
+    assert len(np.unique(copy_ids(np.zeros((400, 1)), rng.poisson(3, size=400)))) == 400
+    assert len(np.unique(copy_ids(X, X[:, 0]))) == 400
 
 
 @few
 @given(hnp.arrays(np.intp, st.integers(2, 30), elements=st.integers(0, 8)), st.integers(2, 5))
 def test_folds_hold_each_row_once_and_each_set_in_one(labels, n_folds):
-    sets = np.unique(labels, return_inverse=True)[1]
-    folds = shuffled_folds(sets, n_folds, 0)
+    ids = np.unique(labels, return_inverse=True)[1]
+    folds = shuffled_folds(ids, n_folds, 0)
     held = np.concatenate([hold for _, hold in folds])
-    np.testing.assert_array_equal(np.sort(held), np.arange(len(sets)))
+    np.testing.assert_array_equal(np.sort(held), np.arange(len(ids)))
     for learn, hold in folds:
-        assert len(learn) + len(hold) == len(sets)
-        if sets.max() + 1 >= n_folds:
-            assert not np.intersect1d(sets[learn], sets[hold]).size
+        assert len(learn) + len(hold) == len(ids)
+        if ids.max() + 1 >= n_folds:
+            assert not np.intersect1d(ids[learn], ids[hold]).size
 
 
 def test_both_parts_of_a_split_have_rows_and_no_set_in_common(rng):
     for k in range(20):
-        sets = np.unique(rng.integers(0, 6, size=40), return_inverse=True)[1]
-        first, second = split_rows(sets, 0.3, np.random.RandomState(k))
+        ids = np.unique(rng.integers(0, 6, size=40), return_inverse=True)[1]
+        first, second = split_rows(ids, 0.3, np.random.RandomState(k))
         assert len(first)
         assert len(second)
-        assert not np.intersect1d(sets[first], sets[second]).size
+        assert not np.intersect1d(ids[first], ids[second]).size
     first, second = split_rows(np.zeros(10, dtype=int), 0.3, np.random.RandomState(0))
     assert (len(first), len(second)) == (7, 3)
 

@@ -73,8 +73,8 @@ ESTIMATORS = {  # by their names in CASES: the kind of y, and the rows that are 
     "batch gcp": ("scores", BY_COLUMN),
     "batch mvp": ("scores", BY_COLUMN),
     "conditional, drawn": ("scores", "one row to fit, " + BY_COLUMN),
-    "plcp": ("scores", ORDERED),
-    "plcp, split": ("scores", ORDERED),
+    "plcp": ("scores", "one row to fit, " + ORDERED),
+    "plcp, split": ("scores", "one row to fit, " + ORDERED),
     "plcp, joint": ("scores", ""),
     "plcp, softmax": ("scores", ""),
     "plcp, tree": ("scores", ORDERED),
@@ -122,6 +122,8 @@ def made(name, **options):
     estimator = clone(PLAIN.get(name, CASES[name].estimator))
     known = estimator.get_params(deep=False)
     wanted = {"alpha": data.ALPHA, "random_state": 0} | options
+    if "threshold" in known:  # the two must be the same
+        estimator.set_params(threshold__alpha=wanted["alpha"])
     return estimator.set_params(**{key: value for key, value in wanted.items() if key in known})
 
 

@@ -179,9 +179,11 @@ def test_coverage_follows_its_law_at_every_alpha(rng, make, trained, conformal):
 def test_every_alpha_and_tail_has_its_guarantee(rng):
     X, y = rows(rng)
     guarantee = regressor(X, y, "split", SignedResidual()).guarantee_
+    text = str(guarantee)
     for alpha in ALPHAS:
-        assert f"At alpha = {alpha:g}: P(covered) >= {1 - alpha:g}" in guarantee
-    assert f"the union bound over 2 tails, each valid at {1 - 0.4 / 2:g}" in guarantee
+        assert f"At alpha = {alpha:g}: P(covered) >= {1 - alpha:g}" in text
+    assert f"By the union bound: each of 2 tails covers {1 - 0.4 / 2:g}" in text
+    assert [one.kind for one in guarantee] == ["exact"] * len(guarantee.each)
 
 
 def test_examined_rows_have_alphas_last(rng):

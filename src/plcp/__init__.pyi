@@ -73,6 +73,7 @@ from .thresholds import (
     BatchGCP as BatchGCP,
     BatchMVP as BatchMVP,
     ConditionalCalibration as ConditionalCalibration,
+    Guarantee as Guarantee,
     LocalCP as LocalCP,
     Mondrian as Mondrian,
     PosteriorConformal as PosteriorConformal,

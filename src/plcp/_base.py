@@ -45,7 +45,10 @@ class Estimator(BaseEstimator):
 
 
 def in_one_step(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method ``fit``, but that it works on a copy, which the estimator then becomes."""
+    """Wrap ``fit`` so that it runs on a copy.
+
+    The estimator takes over the state of the copy only if the fit succeeds.
+    """
 
     @wraps(fit)
     def fit_in_one_step(self: Any, *args: Any, **options: Any) -> Any:
@@ -59,10 +62,10 @@ def in_one_step(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def from_one_fit(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method, but that a fit which ends meanwhile does not change what it reads.
+    """Wrap a method so that a fit which ends while it runs does not change what it reads.
 
-    A fit gives the estimator another ``__dict__``. The method runs on a second object that has the
-    present one: what it writes there is written to the estimator, too.
+    A fit gives the estimator a new ``__dict__``. The method runs on a second object that shares the
+    current one, so that what it writes is written to the estimator, too.
     """
 
     @wraps(method)

@@ -45,8 +45,8 @@ def find_column(name: str, names: Sequence[str], where: str = "the table") -> st
     if name in names:
         return name
     close = nearest(name, names)
-    suggestion = f"did you mean {close!r}? " if close else ""
-    raise ValueError(f"no column {name!r} in {where}: {suggestion}{_listing(names)}")
+    suggestion = f"did you mean {close!r}? Its" if close else "its"
+    raise ValueError(f"no column {name!r} in {where}: {suggestion} {_listing(names)}")
 
 
 def match_columns(text: str, names: Sequence[str], where: str = "the table") -> list[str]:
@@ -79,7 +79,7 @@ def match_columns(text: str, names: Sequence[str], where: str = "the table") -> 
         elif matched := [name for name in names if fnmatchcase(name, part)]:
             found += matched
         else:
-            raise ValueError(f"no column of {where} is like {part!r}: {_listing(names)}")
+            raise ValueError(f"no column of {where} is like {part!r}: its {_listing(names)}")
     return list(dict.fromkeys(found))
 
 
@@ -147,7 +147,7 @@ def nearest(name: str, names: Sequence[str]) -> str | None:
 def _listing(names: Sequence[str], most: int = 12) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     shown = ", ".join(printable(name.replace("\n", " ")) for name in names[:most])
-    return f"Its columns are {shown}{more}"
+    return f"columns are {shown}{more}"
 
 
 def check_input(path: str | Path) -> Path:

@@ -24,23 +24,21 @@ WHAT_CV_IS = (
 MOST_THAT_DIFFER = 0.05  # in y, of rows with equal features that are copies
 
 
-def row_sets(X: Any, y: ArrayLike) -> IntArray:
-    """Return a number of each row, from 0; copies of a row have the same number.
+def copy_ids(X: Any, y: ArrayLike) -> IntArray:
+    """Return an id for each row, numbered from 0; copies of a row have the same id.
 
-    Copies are rows with equal features, where such rows hardly ever differ in ``y``: at most a
-    twentieth as often as rows at random would. Else, as in a table of few categories, equal rows
-    are observations of their own; and so they are where different rows are no more than the root of
-    all. Whether rows are copies is decided for the table, not for a row by its outcome.
+    Copies are rows with equal features, if such rows hardly ever differ in ``y``: at most a
+    twentieth as often as rows at random would. Otherwise, as in a table of few categories, equal
+    rows are separate observations, also when there are at most sqrt(n) distinct rows. Whether rows
+    are copies is decided for the whole table, not for a row by its outcome.
 
-    Rows are numbered as they come, copies with the first of them. Items of a data set of PyTorch
-    are not read.
+    Ids follow the order in which rows first occur. Items of a PyTorch data set are not read.
 
     Examples
     --------
-    >>> numbers = row_sets([[1.0], [2.0], [1.0], [3.0]], [0.5, 0.5, 0.5, 0.7])
-    >>> bool(numbers[0] == numbers[2]), len(np.unique(numbers))
-    (True, 3)
-    >>> len(np.unique(row_sets([[1], [2], [1], [2], [1], [2]], [0, 1, 1, 0, 0, 1])))
+    >>> copy_ids([[1.0], [2.0], [1.0], [3.0]], [0.5, 0.5, 0.5, 0.7])
+    array([0, 1, 0, 2])
+    >>> len(np.unique(copy_ids([[1], [2], [1], [2], [1], [2]], [0, 1, 1, 0, 0, 1])))
     6
     """
     n = count(X)
@@ -74,25 +72,25 @@ def _first_copies(X: Any, y: NDArray[Any]) -> IntArray:
     return np.where(differs[features], alone, first[features])
 
 
-def shuffled_folds(sets: IntArray, n_folds: int, seed: Any) -> list[Fold]:
-    """Learn and hold rows of each fold, drawn at random; rows of one set are in the same fold.
+def shuffled_folds(ids: IntArray, n_folds: int, seed: Any) -> list[Fold]:
+    """Learn and hold rows of each fold, drawn at random; rows of one id are in the same fold.
 
-    Sets that are fewer than the folds are divided as if they were rows of their own.
+    If there are fewer ids than folds, rows are divided one by one.
 
     Examples
     --------
     >>> [hold.tolist() for _, hold in shuffled_folds(np.array([0, 1, 0, 1]), 2, 0)]
     [[1, 3], [0, 2]]
     """
-    folds = KFold(min(n_folds, len(sets)), shuffle=True, random_state=seed)
-    if sets.max() + 1 < folds.n_splits:
-        sets = np.arange(len(sets))
-    held = [np.isin(sets, hold) for _, hold in folds.split(np.empty(sets.max() + 1))]
+    folds = KFold(min(n_folds, len(ids)), shuffle=True, random_state=seed)
+    if ids.max() + 1 < folds.n_splits:
+        ids = np.arange(len(ids))
+    held = [np.isin(ids, hold) for _, hold in folds.split(np.empty(ids.max() + 1))]
     return [(np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in held]
 
 
-def split_rows(sets: IntArray, share: float, rng: Any) -> Fold:
-    """Rows of two parts, drawn at random: ``share`` of the sets are in the second.
+def split_rows(ids: IntArray, share: float, rng: Any) -> Fold:
+    """Rows of two parts, drawn at random: ``share`` of the ids are in the second.
 
     Examples
     --------
@@ -100,18 +98,18 @@ def split_rows(sets: IntArray, share: float, rng: Any) -> Fold:
     >>> len(first) % 2, len(second) % 2
     (0, 0)
     """
-    if sets.max() == 0:  # all rows are copies of one
-        sets = np.arange(len(sets))
-    every = np.unique(sets)
+    if ids.max() == 0:  # all rows are copies of one
+        ids = np.arange(len(ids))
+    every = np.unique(ids)
     learn, hold = train_test_split(every, test_size=share, random_state=rng)
-    if len(every) == len(sets):
+    if len(every) == len(ids):
         return learn, hold
-    return rows_of(learn, sets), rows_of(hold, sets)
+    return rows_of(learn, ids), rows_of(hold, ids)
 
 
-def rows_of(chosen: IntArray, sets: IntArray) -> IntArray:
-    """Rows of the sets chosen."""
-    return np.flatnonzero(np.isin(sets, chosen))
+def rows_of(chosen: IntArray, ids: IntArray) -> IntArray:
+    """Rows of the chosen ids."""
+    return np.flatnonzero(np.isin(ids, chosen))
 
 
 def is_number_of_folds(cv: Any) -> bool:
@@ -133,7 +131,7 @@ def given_folds(
 ) -> list[Fold] | None:
     """Folds of a splitter, or those that ``cv`` lists; None where it is a number of folds.
 
-    Of rows with weights only those that weigh something are left, by their new numbers.
+    With weights, rows of weight zero are dropped and the others are renumbered.
 
     Examples
     --------

@@ -27,10 +27,10 @@ _SHORT = Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, SHOWN, SHOWN
 
 
-def outside() -> int:
+def caller_stacklevel() -> int:
     """Return the stack level of the first caller outside this package, for ``warnings.warn``.
 
-    It is the user's line that a warning is to name, however many of ours lie in between.
+    A warning names the user's line, however many lines of this package lie in between.
     """
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and f"{frame.f_globals['__name__']}.".startswith(INSIDE):
@@ -43,12 +43,12 @@ def warn_infinite(what: str) -> None:
     warnings.warn(
         f"{what}: the only valid threshold is infinite, and the set holds every outcome",
         InfiniteThresholdWarning,
-        stacklevel=outside(),
+        stacklevel=caller_stacklevel(),
     )
 
 
 def check_same_rows(X: Any, **others: Any) -> None:
-    """Warn of values whose index differs from that of X, where both have one: position decides."""
+    """Warn if the index of a value differs from that of X: rows are paired by position."""
     from plcp._rows import row_labels
 
     index = row_labels(X)
@@ -62,7 +62,7 @@ def check_same_rows(X: Any, **others: Any) -> None:
         warnings.warn(
             f"the index of {name} has {how}, but rows are paired by position: give {remedy}",
             RowOrderWarning,
-            stacklevel=outside(),
+            stacklevel=caller_stacklevel(),
         )
 
 
@@ -87,7 +87,7 @@ def warn_unseen(unseen: Mapping[Any, Counter[str]], fate: str) -> None:
         warnings.warn(
             f"{rows} of {name!r} that fit never saw ({often}{more}): they {fate}",
             UnseenCategoryWarning,
-            stacklevel=outside(),
+            stacklevel=caller_stacklevel(),
         )
 
 
@@ -101,7 +101,7 @@ def warn_if_small(names: list[str], sizes: FloatArray, alpha: float) -> None:
             "coverage of new rows is not to be relied on; join or drop them, or use "
             "ConditionalCalibration, which gives them infinite thresholds",
             SmallGroupWarning,
-            stacklevel=outside(),
+            stacklevel=caller_stacklevel(),
         )
 
 
@@ -156,7 +156,7 @@ def check_alpha(alpha: Any) -> float:
             f"alpha = {rate:g} is the rate of misses, and asks for sets that cover only "
             f"{100 * (1 - rate):g} %: for sets that cover {100 * rate:g} % give "
             f"alpha = {1 - rate:g}",
-            stacklevel=outside(),
+            stacklevel=caller_stacklevel(),
         )
     return rate
 
@@ -219,7 +219,7 @@ class PlainValues(NamedTuple):
         return values
 
     def check_keys(self, values: Any, wanted: set[str]) -> None:
-        """Refuse what is no mapping with just these keys."""
+        """Raise unless ``values`` is a mapping with exactly these keys."""
         found = {*values} if isinstance(values, Mapping) else set()
         if missing := sorted(wanted - found):
             self.refuse(f"without {missing}")

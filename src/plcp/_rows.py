@@ -1,6 +1,6 @@
 """Rows of any X: tables, images, data sets; what their columns hold, and a hash of each row.
 
-PyTorch and PyArrow are not imported here: who passes one of their objects has imported them.
+PyTorch and PyArrow are not imported here: their objects exist only once they have been imported.
 """
 
 import sys
@@ -48,21 +48,21 @@ def is_tensor(X: Any) -> bool:
 
 
 def is_on_dask(X: Any) -> bool:
-    """Whether X is a collection of Dask, which as an array would be computed whole."""
+    """Whether X is a Dask collection, which numpy would compute whole."""
     return callable(getattr(X, "__dask_graph__", None))
 
 
 def is_stream(X: Any) -> bool:
-    """Whether rows of a data set come only in the order of its own."""
+    """Whether a data set yields its rows only in its own order."""
     data = sys.modules["torch"].utils.data
     return isinstance(X, (data.IterableDataset, data.DataLoader))
 
 
-def plain(X: Any) -> Any:
-    """Return an array or tensor free of half and long double precision, device and graph.
+def to_plain_array(X: Any) -> Any:
+    """Return X as an ordinary array or tensor: single or double precision, on the CPU, no graph.
 
-    A masked array loses its mask, and is refused if that would bring a hidden value back. A table
-    of Arrow becomes a frame of pandas. All else stays as it is.
+    A masked array loses its mask, and is refused if it hides a value. A table of Arrow becomes a
+    pandas frame. Anything else is returned unchanged.
     """
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(X, arrow.Table | arrow.RecordBatch):
@@ -151,7 +151,7 @@ OBJECTS = {NUMBERS: (Real, np.bool_, Decimal), DATES: (date,), DURATIONS: (timed
 def column_kind(column: Any) -> str | None:
     """Return what a column holds: numbers, dates, durations or categories; None if all is missing.
 
-    Booleans are numbers (`is_boolean`), and objects are what all of them are.
+    Booleans count as numbers (`is_boolean`). Objects that are not all of one kind are categories.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def column_kind(column: Any) -> str | None:
 
 
 def is_boolean(column: Any) -> bool:
-    """Whether a column holds true and false, of numpy, of a library's own type or as objects."""
+    """Whether a column holds booleans: of numpy, of a library's own type, or as objects."""
     if str(column.dtype).lower().startswith("bool"):
         return True
     values = np.asarray(column)
@@ -216,7 +216,7 @@ def by_value(column: Any) -> NDArray[Any]:
 
 
 def _in_numpy_type(column: Any) -> Any:
-    """Return a pandas column, in a type that numpy has where it would make one object per row."""
+    """Return a pandas column in a numpy type, where numpy would make one object per row."""
     from pandas.api.types import is_numeric_dtype
 
     if getattr(column.dtype, "tz", None) is not None:
@@ -236,7 +236,7 @@ def bits_of(values: NDArray[Any]) -> Bits:
 
 
 def _bits_of_moments(values: NDArray[Any]) -> Bits:
-    """Nanoseconds of dates or durations; they may wrap around, and do so alike in every unit."""
+    """Nanoseconds of dates or durations; overflow wraps around, equally in every unit."""
     unit, step = np.datetime_data(values.dtype)
     if unit not in NANOSECONDS or step != 1:
         values, unit = values.astype(f"{values.dtype.kind}8[s]"), "s"
@@ -373,7 +373,7 @@ def hash_content(X: Any, seed: int = 0) -> Hashes:
     >>> bool(a == hash_content([[1, -0.0]])[0]), bool(a == b)
     (True, False)
     """
-    X = plain(X)
+    X = to_plain_array(X)
     if issparse(X):
         return _of_sparse(X.tocsr(), seed)
     n = count(X)
@@ -390,7 +390,7 @@ def _blocks(X: Any, n: int) -> Iterator[tuple[slice, Hashes]]:
     if is_dataset(X):
         for row in range(n):
             item = X[row]
-            values = plain(item[0] if isinstance(item, tuple | list) else item)
+            values = to_plain_array(item[0] if isinstance(item, tuple | list) else item)
             yield slice(row, row + 1), bits_of(np.asarray(values, dtype=float).reshape(1, -1))
         return
     columns: list[NDArray[Any]] = []

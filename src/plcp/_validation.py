@@ -26,7 +26,7 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from plcp._options import check_same_rows, outside, shortened
+from plcp._options import caller_stacklevel, check_same_rows, shortened
 from plcp._rows import (
     count,
     is_dataset,
@@ -35,8 +35,8 @@ from plcp._rows import (
     is_on_dask,
     is_stream,
     is_tensor,
-    plain,
     take,
+    to_plain_array,
 )
 from plcp.exceptions import ColumnOrderWarning
 from plcp.quantiles import FloatArray, IntArray
@@ -62,7 +62,7 @@ def as_floats(name: str, given: ArrayLike, remedy: str = CONVERT) -> NDArray[np.
     Traceback (most recent call last):
     ValueError: y must be real numbers, got '1' at row 0: convert them, as by .astype(float)
     """
-    values = np.asarray(plain(given))
+    values = np.asarray(to_plain_array(given))
     if values.dtype.kind in "iu" and values.size:
         most = max(int(values.max()), int(values.min()), key=abs)
         if abs(most) > MOST_WHOLE:
@@ -109,7 +109,7 @@ def machine_epsilon(given: Any) -> float:
 
 
 def check_sizes(name: str, values: NDArray[Any]) -> None:
-    """Refuse finite numbers so large that sums and differences of them are not."""
+    """Refuse finite numbers so large that their sums and differences are not finite."""
     sizes = np.abs(values)
     beyond = np.argwhere((sizes > LARGEST) & np.isfinite(sizes))
     if len(beyond):
@@ -121,7 +121,7 @@ def check_sizes(name: str, values: NDArray[Any]) -> None:
 
 
 def first_not_finite(values: FloatArray) -> str | None:
-    """Kind and row of the first value that is no finite number, if there is one."""
+    """Kind and row of the first value that is not finite, if there is one."""
     rows = np.flatnonzero(~np.isfinite(values))
     if not len(rows):
         return None
@@ -149,7 +149,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool | Non
         return X
     allow_nan = takes_nan(estimator) if allow_nan is None else allow_nan
     check_at_hand(X=X)
-    X = plain(X)
+    X = to_plain_array(X)
     if reset:
         remember_columns(estimator, X)
     if is_dataset(X):
@@ -158,7 +158,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool | Non
         return _check_dataset(X, takes_images(estimator))
     check_rows(X)
     if is_frame(X):
-        X = X if reset else in_order(estimator, X)
+        X = X if reset else reorder_columns(estimator, X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if X.shape[0] == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}): give at least one")
@@ -172,8 +172,9 @@ def check_features(estimator: Any, X: Any, *, reset: bool, allow_nan: bool | Non
             ensure_all_finite="allow-nan" if allow_nan else True,
             allow_nd=takes_images(estimator),
         )
-    # not all regressors take half or extended precision
-    return array.astype(float) if array.dtype.kind == "f" and array.dtype not in FLOATS else array
+    if array.dtype.kind == "f" and array.dtype not in FLOATS:  # which not all regressors take
+        array = array.astype(float)
+    return array if reset else _named(estimator, array)
 
 
 def _is_sound(estimator: Any, X: Any) -> bool:
@@ -252,13 +253,13 @@ def check_names(X: Any) -> None:
 
 
 def remember_columns(estimator: Any, X: Any) -> None:
-    """Note the texts of columns whose names are no strings, which scikit-learn does not note."""
+    """Store column names that are not strings, as text: scikit-learn does not store them."""
     vars(estimator).pop("_column_texts", None)
     if is_frame(X) and not all(isinstance(name, str) for name in X.columns):
         estimator._column_texts = [str(name) for name in X.columns]
 
 
-def in_order(estimator: Any, X: Any) -> Any:
+def reorder_columns(estimator: Any, X: Any) -> Any:
     """Rows of a frame with the columns in the order of fit, with a warning if that changes it.
 
     Columns that are missing, or too many, are refused elsewhere.
@@ -280,8 +281,35 @@ def in_order(estimator: Any, X: Any) -> Any:
         return X  # scikit-learn refuses other names, and warns of names where there were none
     else:
         how = f"are {shortened(given)}, but were {shortened(names)} in fit: position decides"
-    warnings.warn(f"the columns of X {how}", ColumnOrderWarning, stacklevel=outside())
+    warnings.warn(f"the columns of X {how}", ColumnOrderWarning, stacklevel=caller_stacklevel())
     return X
+
+
+def with_columns_of_fit(estimator: Any, X: Any) -> Any:
+    """Return new rows with the columns of fit, in its order, for a model that may read their names.
+
+    Columns of an array are taken by position, with a warning if those of fit had names.
+    """
+    if is_frame(X) or not hasattr(estimator, "feature_names_in_"):
+        return reorder_columns(estimator, X)
+    if isinstance(X, list | tuple):
+        with feature_errors(X):
+            X = np.asarray(X)
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+    return _named(estimator, X)
+
+
+def _named(estimator: Any, X: Any) -> Any:
+    """Return numbers as a frame with the names of fit, so that no part warns of them again."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biuf":
+        return X
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        return X
+    return DataFrame(X, columns=names)
 
 
 def takes_nan(estimator: Any) -> bool:
@@ -301,7 +329,7 @@ def takes_images(estimator: Any) -> bool:
 
 @contextmanager
 def feature_errors(X: Any) -> Iterator[None]:
-    """Add to an error on a table X what in it a model may not accept, and the remedy.
+    """Add to an error about X what a model may not accept in it, and the remedy.
 
     Numbers near the largest float may overflow on the way: what comes out is checked for it.
     """
@@ -317,7 +345,7 @@ def feature_errors(X: Any) -> Iterator[None]:
 
 
 def _remedy(X: Any) -> str | None:
-    """Return what in a table not every model accepts, and what to do about it."""
+    """Return what some models do not accept in this table, and the remedy."""
     if issparse(X) or is_dataset(X):
         return None
     try:
@@ -402,7 +430,7 @@ def check_predictions(values: Any, n: int) -> FloatArray:
 def check_pairs(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, allow_nan: bool
 ) -> tuple[Any, FloatArray, FloatArray | None]:
-    """Features, scores and weights of a calibration set, as one long as the other."""
+    """Features, scores and weights of a calibration set, all of the same length."""
     check_same_rows(X, y=y, sample_weight=sample_weight)
     X = check_features(estimator, X, reset=True, allow_nan=allow_nan)
     scores = check_scores(y)
@@ -415,12 +443,12 @@ def check_pairs(
 
 
 def check_scores(scores: ArrayLike) -> FloatArray:
-    """Scores as a finite float vector, of numbers whose sums and differences are finite, too."""
+    """Scores as a vector of finite floats, with finite sums and differences."""
     return _vector("scores", scores, "drop the row or fix the model's prediction")
 
 
 def check_response(y: ArrayLike) -> FloatArray:
-    """Numbers to be predicted, one per row: finite, as sums and differences of them are."""
+    """Numbers to be predicted, one per row: finite, with finite sums and differences."""
     labels = f"use ConformalClassifier if these are labels, else {CONVERT}"
     return _vector("y", y, "drop the row", labels)
 
@@ -430,7 +458,7 @@ def _vector(name: str, values: ArrayLike, remedy: str, of_text: str = CONVERT) -
     if values is None:
         raise ValueError(f"requires y to be passed, but the target y is None: give {name}")
     array = check_array(
-        plain(values),
+        to_plain_array(values),
         ensure_2d=False,
         dtype=None,
         ensure_all_finite=False,
@@ -452,7 +480,7 @@ def check_labels(y: ArrayLike) -> NDArray[Any]:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give labels")
     check_at_hand(y=y)
-    y = plain(y)
+    y = to_plain_array(y)
     # gaps have a message of our own
     finite = "allow-nan" if np.asarray(y).dtype.kind != "O" else False
     array = check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=finite, input_name="y")
@@ -466,7 +494,7 @@ def check_labels(y: ArrayLike) -> NDArray[Any]:
 
 
 def check_classes(labels: NDArray[Any]) -> None:
-    """Refuse labels that are no classes, but numbers with fractions."""
+    """Refuse numbers with fractions, which are not classes."""
     if type_of_target(labels, input_name="y") == "continuous":
         raise ValueError(
             "Unknown label type: continuous. y holds numbers with fractions, which are no classes: "
@@ -482,16 +510,17 @@ def check_some(n: int) -> None:
 
 
 def check_lengths(X: Any, scores: Any) -> None:
-    """Refuse features and scores of different lengths."""
+    """Refuse X and y of different lengths."""
     sizes = [count(X), count(scores)]
     if sizes[0] != sizes[1]:
         raise ValueError(
-            f"X and y have inconsistent numbers of samples: {sizes}; give one score for each row"
+            f"X and y have inconsistent numbers of samples: {sizes}; give one value of y for each "
+            "row of X"
         )
 
 
 def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
-    """Weights, not negative and with a sum that is positive and finite; one number is for all.
+    """Weights, not negative, with a positive and finite sum; one number holds for all rows.
 
     None where each row counts once: results are then those without weights, to the last bit.
     """
@@ -523,7 +552,7 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
 def drop_weightless(
     X: Any, scores: FloatArray, weights: FloatArray | None
 ) -> tuple[Any, FloatArray, FloatArray | None]:
-    """Only the rows that count: a weight of zero means that the row is not there."""
+    """Drop the rows of weight zero."""
     if weights is None or weights.all():
         return X, scores, weights
     rows = np.flatnonzero(weights)
@@ -532,7 +561,7 @@ def drop_weightless(
 
 
 def relative_weights(weights: FloatArray | None) -> FloatArray | None:
-    """Weights of which only shares count: one on average, and None where all are alike.
+    """Weights scaled to a mean of one; None if all are equal.
 
     Examples
     --------
@@ -564,7 +593,7 @@ def effective_sizes(
 ) -> FloatArray:
     """Return the effective number of rows of each group, given the group of each row.
 
-    Of rows that belong to a group in part, ``shares`` are the parts, which count as rows do.
+    ``shares``: the part of each row that belongs to its group, where it is not all of it.
 
     Examples
     --------

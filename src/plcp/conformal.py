@@ -1,25 +1,36 @@
 """Conformal estimators: a model, a score and a threshold rule make prediction sets."""
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from copy import copy
 from functools import wraps
-from numbers import Real
+from inspect import signature
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from plcp._base import Estimator
-from plcp._folds import Fold, row_sets, rows_of, split_rows
-from plcp._options import check_alpha, check_option, check_same_rows
-from plcp._rows import is_frame, is_module, plain, row_labels, take
+from plcp._files import nearest
+from plcp._folds import Fold, copy_ids, rows_of, split_rows
+from plcp._options import (
+    caller_stacklevel,
+    check_alpha,
+    check_option,
+    check_same_rows,
+    check_share,
+    shown,
+)
+from plcp._rows import is_frame, is_module, row_labels, take, to_plain_array
 from plcp._validation import (
     check_at_hand,
     check_classes,
@@ -29,14 +40,22 @@ from plcp._validation import (
     check_rows,
     check_weights,
     drop_weightless,
-    in_order,
     model_errors,
     remember_columns,
+    reorder_columns,
+    with_columns_of_fit,
 )
 from plcp.models import MeanScalePair, QuantilePair
 from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors.base import seeded, training_params, training_routes
-from plcp.scores import AbsoluteResidual, LabelProbability, Score
+from plcp.scores import (
+    AbsoluteResidual,
+    LabelProbability,
+    NormalizedResidual,
+    QuantileResidual,
+    Score,
+    SignedResidual,
+)
 from plcp.sets import LabelSets, NestedSets
 from plcp.thresholds import PLCP, Mondrian, ThresholdRule
 from plcp.thresholds.base import (
@@ -44,11 +63,10 @@ from plcp.thresholds.base import (
     Members,
     check_alphas,
     check_listed,
-    guarantee_of_alphas,
-    has_alphas,
-    is_several,
+    fitted_at_several,
+    lists_alphas,
 )
-from plcp.thresholds.guarantees import EXACT
+from plcp.thresholds.guarantees import Guarantee, Guarantees, set_guarantee
 
 if TYPE_CHECKING:
     from plcp.monitoring import Monitor
@@ -58,7 +76,6 @@ __all__ = [
     "ConformalRegressor",
 ]
 
-DEFAULT_ALPHA = 0.1  # of conformal estimators and of every rule
 CONTAINERS = ("default", "pandas", "polars")
 
 Features = Callable[[Any], Any] | list[Any] | str | int | None
@@ -83,17 +100,24 @@ class _Inputs(NamedTuple):
     thresholds: FloatArray
 
 
-def suggests_alpha(init: Any) -> Any:
-    """Make a constructor refuse the name that other libraries have for 1 - alpha, and say ours."""
+OTHER_NAMES = {"score": "conformity", "rule": "threshold", "model": "estimator"}
+
+
+def suggests_parameters(init: Any) -> Any:
+    """Make a constructor name the parameter that was probably meant by an unknown one."""
+    known = [*signature(init).parameters][1:]
 
     @wraps(init)
     def checked(self: Any, *args: Any, **options: Any) -> None:
-        if "confidence_level" in options:
-            raise TypeError(
-                f"{type(self).__name__} has no parameter confidence_level: give alpha = 1 - "
-                "confidence_level, as in alpha=0.1 for sets that cover 90 %"
-            )
-        init(self, *args, **options)
+        unknown = next((name for name in options if name not in known), None)
+        if unknown is None:
+            init(self, *args, **options)
+            return
+        close = OTHER_NAMES.get(unknown) or nearest(unknown, known)
+        remedy = f"did you mean {close}?" if close else f"choose from {', '.join(known)}"
+        if unknown == "confidence_level":
+            remedy = "give alpha = 1 - confidence_level, as in alpha=0.1 for sets that cover 90 %"
+        raise TypeError(f"{type(self).__name__} has no parameter {unknown}: {remedy}")
 
     return checked
 
@@ -103,14 +127,14 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
 
     _task: ClassVar[str]
 
-    @suggests_alpha
+    @suggests_parameters
     def __init__(
         self,
         estimator: Any,
         conformity: Score | None = None,
         threshold: ThresholdRule | None = None,
         *,
-        alpha: Alpha = DEFAULT_ALPHA,
+        alpha: Alpha | None = None,
         features: Features = None,
         calibration_size: float = 0.3,
         random_state: Any = None,
@@ -126,7 +150,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
     def _fit(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
         """Fit the model on one part of the rows (none, if frozen) and calibrate on the rest."""
         check_at_hand(X=X, sample_weight=sample_weight)
-        X = plain(X)
+        X = to_plain_array(X)
         check_rows(X)
         check_lengths(X, y)
         X, y, weights = indexable(X, y, check_weights(sample_weight, X))
@@ -134,10 +158,11 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         model, score, rule, rng = self._parts()
         self.estimator_ = model
         if is_frozen(model):
-            X = in_order(model, X)
+            X = reorder_columns(model, X)
             if not isinstance(model, FrozenEstimator):
                 model.fit(X, y)  # trains nothing: a pair of frozen models sets its attributes
         else:
+            warn_if_trained(self.estimator)
             train, hold = self._split(X, y, rng)
             train_weights, weights = (
                 (None, None) if weights is None else (weights[train], weights[hold])
@@ -158,10 +183,12 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         score = self._default_score() if self.conformity is None else self.conformity
         rule = PLCP() if self.threshold is None else self.threshold
         check_is_rule(rule)
-        rule = rule_at(rule, self.alpha)
-        check_alphas(rule.alpha)
+        rule = rule_at(rule, self.alpha, given=self.threshold is not None)
         check_rule(rule, Mondrian)
         check_model(self.estimator, score, self._task)
+        check_share(
+            "calibration_size", self.calibration_size, ": the share of rows to calibrate on"
+        )
         rng = check_random_state(self.random_state)
         if self.random_state is None:
             return clone(self.estimator), clone(score), clone(rule), rng
@@ -171,21 +198,15 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         self, X: Any, y: NDArray[Any], rng: np.random.RandomState
     ) -> tuple[IntArray, IntArray]:
         """Return the rows to fit the model on, and the rows to calibrate on."""
-        size = self.calibration_size
-        if not isinstance(size, Real) or not 0 < size < 1:
-            raise ValueError(
-                f"calibration_size must lie in (0, 1), the share of rows to calibrate on, "
-                f"got {size!r}"
-            )
         if len(y) == 1:
             raise ValueError(
                 "n_samples=1: one row cannot both train and calibrate; give more, or a model in "
                 "FrozenEstimator"
             )
-        sets = row_sets(X, y)
+        ids = copy_ids(X, y)
         if isinstance(self, ClassifierMixin):
-            return _split_classes(sets, y, size, rng)
-        return split_rows(sets, size, rng)
+            return _split_classes(ids, y, self.calibration_size, rng)
+        return split_rows(ids, self.calibration_size, rng)
 
     def _calibrate(
         self,
@@ -215,22 +236,29 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
 
     def _scores(self, prediction: Any, codes: NDArray[Any]) -> FloatArray:
         """Return the scores of calibration rows, one column per tail."""
-        return _one_column_per_tail(self.conformity_(prediction, codes))
+        scores = _one_column_per_tail(self.conformity_(prediction, codes))
+        found, n_tails = scores.shape[1], self.conformity_.n_tails
+        if found != n_tails:
+            raise ValueError(
+                f"{self.conformity_} gives {found} scores per row, but its n_tails is {n_tails}: "
+                f"define the property n_tails as {found}"
+            )
+        return scores
 
     def _set_rules(self, rules: list[ThresholdRule], alpha: Any) -> None:
         """Store one fitted rule per tail, and the guarantee of the sets."""
         self.tail_rules_ = rules
-        if not is_several(alpha):
+        self.guarantee_: Guarantee | Guarantees
+        if not lists_alphas(alpha):
             self.guarantee_ = self._guarantee(rules, alpha)
             return
         self._alphas = check_alphas(alpha)
         each = zip(self._alphas, zip(*(rule.rules_ for rule in rules), strict=True), strict=True)
-        sentences = [self._guarantee(tails, one) for one, tails in each]
-        self.guarantee_ = guarantee_of_alphas(self._alphas, sentences)
+        self.guarantee_ = Guarantees(tuple(self._guarantee(tails, one) for one, tails in each))
 
-    def _guarantee(self, rules: Iterable[ThresholdRule], alpha: float) -> str:
-        sentences = [rule.guarantee_ for rule in rules]
-        return set_guarantee(sentences, alpha, self.conformity_.learned)
+    def _guarantee(self, rules: Iterable[ThresholdRule], alpha: float) -> Guarantee:
+        promises = [rule.guarantee_ for rule in rules]
+        return set_guarantee(promises, alpha, self.conformity_.learned)
 
     def at(self, alpha: float) -> Self:
         """Return this model at one of the alphas it was fitted at, without another fit.
@@ -240,7 +268,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         """
         check_is_fitted(self)
         place = check_listed(alphas_of(self), alpha)
-        if not has_alphas(self.tail_rules_[0]):
+        if not fitted_at_several(self.tail_rules_[0]):
             return self
         one = copy(self)
         one.alpha = alpha
@@ -325,7 +353,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
 
     def _predict_set(self, X: Any) -> Any:
         """Return the set of each row, with the index of X where it has one."""
-        X = plain(X)
+        X = to_plain_array(X)
         sets, index = self._sets(self._inputs(X)), row_labels(X)
         return sets if index is None else sets.with_index(index)
 
@@ -344,9 +372,9 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         """Return new rows, with the columns in the order of fit."""
         check_is_fitted(self)
         check_at_hand(X=X)
-        X = plain(X)
+        X = to_plain_array(X)
         check_rows(X)
-        X = in_order(self, X)
+        X = with_columns_of_fit(self, X)
         if self.features is None and is_frame(X):  # before the model, which may not name columns
             validate_data(self.tail_rules_[0], X, reset=False, skip_check_array=True)
         return X
@@ -399,10 +427,9 @@ class ConformalRegressor(RegressorMixin, Conformal):
     threshold : ThresholdRule or None, default=None
         The rule that turns scores into thresholds; None: ``PLCP()``. A score with two tails gets
         one rule each, at alpha / 2.
-    alpha : float or list of float, default=0.1
-        Miscoverage rate of the sets, or several, given to the rule unless it has its own: an
-        ``alpha`` of the rule other than 0.1 holds where this one is 0.1, and must equal it where
-        it is not.
+    alpha : float, list of float or None, default=None
+        Miscoverage rate of the sets, or several; None: that of ``threshold``, 0.1 unless it has
+        another. Give it here or in ``threshold``; two different ones are an error.
     features : column, list of columns, callable or None, default=None
         What the rule reads of X: some columns (names or positions), or a function of X such as an
         embedding. None: all of it.
@@ -417,7 +444,7 @@ class ConformalRegressor(RegressorMixin, Conformal):
     ----------
     estimator_, conformity_ : the fitted model and score
     tail_rules_ : list of fitted rules, one per tail
-    guarantee_ : str
+    guarantee_ : Guarantee
         What holds, and when.
 
     Examples
@@ -603,7 +630,7 @@ def rules_of_tails(rule: Any, n: int) -> list[Any]:
         return [clone(rule)]
     # checked here, since a rule at its share does not see that alpha is too large
     shares = [check_alpha(alpha) / n for alpha in np.atleast_1d(rule.alpha).tolist()]
-    share = shares if is_several(rule.alpha) else shares[0]
+    share = shares if lists_alphas(rule.alpha) else shares[0]
     return [clone(rule).set_params(alpha=share) for _ in range(n)]
 
 
@@ -613,24 +640,24 @@ def alphas_of(model: Conformal) -> list[float]:
     return [sum(of_tails) for of_tails in shares]
 
 
-def rule_at(rule: Any, alpha: Any) -> Any:
-    """Return the rule at the alpha of its conformal estimator, unless it has its own.
+def rule_at(rule: Any, alpha: Any, *, given: bool) -> Any:
+    """Return the rule at the alpha of its conformal estimator, if that has one.
 
-    An alpha other than the default counts as given; two different ones contradict each other.
+    A rule ``given`` by the user has an alpha, too, and the two must be the same.
 
     Examples
     --------
     >>> from plcp import SplitConformal
-    >>> rule_at(SplitConformal(), 0.2), rule_at(SplitConformal(alpha=0.3), 0.1)
+    >>> rule_at(SplitConformal(), 0.2, given=False), rule_at(SplitConformal(0.3), None, given=True)
     (SplitConformal(alpha=0.2), SplitConformal(alpha=0.3))
     """
-    check_alphas(alpha)
-    if np.array_equal(alpha, DEFAULT_ALPHA) or np.array_equal(alpha, rule.alpha):
+    check_alphas(rule.alpha if alpha is None else alpha)
+    if alpha is None or np.array_equal(alpha, rule.alpha):
         return rule
-    if not np.array_equal(rule.alpha, DEFAULT_ALPHA):
+    if given:
         raise ValueError(
-            f"alpha is {alpha} for the sets, but {rule.alpha} in threshold={rule}: give one of "
-            "the two, or the same"
+            f"alpha is {alpha} for the sets, but {rule.alpha} in threshold={rule}: give it in one "
+            f"place, as in threshold={type(rule).__name__}(..., alpha={alpha})"
         )
     return clone(rule).set_params(alpha=alpha)
 
@@ -645,12 +672,18 @@ def select_features(features: Features, X: Any) -> Any:
         return embed(cast(Any, features), X)
     if callable(features):
         return features(X)
+    if isinstance(features, set | frozenset):
+        raise TypeError(f"features must be ordered, got the set {features}: give a list of columns")
     columns = [features] if isinstance(features, str | int) else list(features)
     if is_frame(X):
         names = list(X.columns)
         missing = [name for name in columns if isinstance(name, str) and name not in names]
         if missing:
             raise ValueError(f"features names {missing}, but X has only {names}")
+    width = np.shape(X)[1]
+    beyond = [i for i in columns if isinstance(i, Integral) and not -width <= i < width]
+    if beyond:
+        raise ValueError(f"features has the positions {beyond}, but X has only {width} columns")
     return _safe_indexing(X, columns, axis=1)
 
 
@@ -667,17 +700,40 @@ def is_frozen(estimator: Any) -> bool:
 
     Other estimators around a frozen one, such as ``CalibratedClassifierCV``, are still trained.
     """
-    if isinstance(estimator, QuantilePair):
-        return is_frozen(estimator.lower) and is_frozen(estimator.upper)
-    if isinstance(estimator, MeanScalePair):
-        return is_frozen(estimator.mean) and is_frozen(estimator.scale)
-    return isinstance(estimator, FrozenEstimator)
+    return all(isinstance(model, FrozenEstimator) for model in _models_in(estimator))
+
+
+def _models_in(estimator: Any) -> list[Any]:
+    """Return the models of a pair, or the model itself."""
+    is_pair = isinstance(estimator, QuantilePair | MeanScalePair)
+    return [*estimator._given().values()] if is_pair else [estimator]
+
+
+def warn_if_trained(estimator: Any) -> None:
+    """Warn if a model was trained before it was given, since only a copy of it will be trained."""
+    for model in _models_in(estimator):
+        if _is_trained(model) and not _is_trained(clone(model)):  # a frozen one stays trained
+            warnings.warn(
+                f"this {type(model).__name__} is trained already, but a copy of it will be trained "
+                "again on a part of the rows: pass FrozenEstimator(model) to keep it and calibrate "
+                "on all rows, or clone(model) to train it here",
+                stacklevel=caller_stacklevel(),
+            )
+            return
+
+
+def _is_trained(model: Any) -> bool:
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, AttributeError, TypeError):  # some models have no tags
+        return False
+    return True
 
 
 def check_one_alpha(estimator: Any) -> None:
     """Raise for a rule or model fitted at several alphas, where one set per row is needed."""
     rule = estimator.tail_rules_[0] if isinstance(estimator, Conformal) else estimator
-    if has_alphas(rule):
+    if fitted_at_several(rule):
         alphas = check_alphas(rule.alpha) if rule is estimator else alphas_of(estimator)
         raise ValueError(
             f"this {type(estimator).__name__} was fitted at {len(alphas)} alphas, {alphas}, and "
@@ -716,6 +772,8 @@ _SCORES = {
     "classification": "LabelProbability or CumulativeProbability",
 }
 _CONFORMAL = {"regression": "ConformalRegressor", "classification": "ConformalClassifier"}
+_SCORE_OF_PAIR = {QuantilePair: QuantileResidual, MeanScalePair: NormalizedResidual}
+_RESIDUALS = (AbsoluteResidual, SignedResidual, NormalizedResidual, QuantileResidual)
 
 
 def check_model(estimator: Any, score: Score, task: str) -> None:
@@ -732,6 +790,11 @@ def check_model(estimator: Any, score: Score, task: str) -> None:
             "estimator must be one model, got several: pass QuantilePair(lower, upper) or "
             "MeanScalePair(mean, scale)"
         )
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise TypeError(
+            f"estimator must be a scikit-learn estimator, got {shown(estimator)}: give an instance "
+            "such as Ridge(), and wrap any other object, once trained, in FrozenEstimator"
+        )
     if score.task is None:
         return  # a score of the user's own may read any model
     other = "classification" if task == "regression" else "regression"
@@ -739,6 +802,13 @@ def check_model(estimator: Any, score: Score, task: str) -> None:
         raise TypeError(
             f"{score} is a score for {score.task}, but {_CONFORMAL[task]} needs one for {task}: "
             f"use {_SCORES[task]}, or {_CONFORMAL[other]}"
+        )
+    model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    own = _SCORE_OF_PAIR.get(type(model))
+    if own is not None and type(score) in _RESIDUALS and type(score) is not own:
+        raise TypeError(
+            f"{score} does not read the two columns of {type(model).__name__}: pass "
+            f"conformity={own.__name__}()"
         )
     kinds = {"regression": "regressor", "classification": "classifier"}
     tags = _tags(estimator)
@@ -758,57 +828,13 @@ def _tags(estimator: Any) -> Any:
         return None
 
 
-EVERY_OUTCOME = "Every set holds every outcome"
-
-
-def set_guarantee(tails: Sequence[str], alpha: float, learned: str | None) -> str:
-    """Return what holds for the sets, from what holds for the rule of each tail.
-
-    A set misses where any of its tails does, so the union bound adds their rates. Their groups
-    differ, so only the average over all inputs adds up.
-
-    Examples
-    --------
-    >>> set_guarantee(["P(covered) >= 0.9, in finite samples."], 0.1, None)
-    'P(covered) >= 0.9, in finite samples.'
-    """
-    same = len(set(tails)) == 1 and (len(tails) == 1 or tails[0].startswith(EVERY_OUTCOME))
-    sentence = tails[0] if same else _union(tails, alpha)
-    if learned is None:
-        return sentence
-    return (
-        f"{sentence} This is approximate: the score fitted its {learned} on the calibration rows; "
-        "fit it on other rows and pass the number to be exact."
-    )
-
-
-def _union(tails: Sequence[str], alpha: float) -> str:
-    k, target, each = len(tails), f"{1 - alpha:g}", f"{1 - alpha / len(tails):g}"
-    where = (
-        "Each tail has thresholds and groups of its own: tail_rules_[i].guarantee_ says what holds "
-        "there."
-    )
-    if all(EXACT in tail or tail.startswith(EVERY_OUTCOME) for tail in tails):
-        return (
-            f"P(covered) >= {target} on average over all inputs, {EXACT}, if calibration and test "
-            f"points are exchangeable: the union bound over {k} tails, each valid at {each}. "
-            f"{where}"
-        )
-    return (
-        f"No finite-sample guarantee: by the union bound the set covers {target} as far as each of "
-        f"its {k} tails covers {each}, which is not exact. {where}"
-    )
-
-
 def _one_column_per_tail(scores: FloatArray) -> FloatArray:
     return scores.reshape(len(scores), -1)
 
 
-def _split_classes(
-    sets: IntArray, y: NDArray[Any], size: float, rng: np.random.RandomState
-) -> Fold:
+def _split_classes(ids: IntArray, y: NDArray[Any], size: float, rng: np.random.RandomState) -> Fold:
     """Return two parts with the same share of each class, and some of each class in the first."""
-    places, codes = rng.permutation(sets.max() + 1)[sets], np.unique(y, return_inverse=True)[1]
+    places, codes = rng.permutation(ids.max() + 1)[ids], np.unique(y, return_inverse=True)[1]
     held: list[IntArray] = []
     beyond = 0.0  # rows that one class holds out too few are held out of the next
     for code in range(codes.max() + 1):

@@ -16,15 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from plcp._base import Estimator
 from plcp._folds import given_folds
 from plcp._options import check_same_rows
-from plcp._rows import plain
+from plcp._rows import to_plain_array
 from plcp._validation import (
     check_lengths,
     check_response,
     check_rows,
     check_weights,
-    in_order,
     model_errors,
     remember_columns,
+    with_columns_of_fit,
 )
 from plcp.quantiles import FloatArray
 from plcp.regressors.base import training_params, training_routes
@@ -54,7 +54,7 @@ class _Pair(MetaEstimatorMixin, RegressorMixin, Estimator):
     ) -> tuple[Any, FloatArray, FloatArray | None, dict[str, dict[str, Any]]]:
         """Return rows, response and weights, and what of these the fit of each member accepts."""
         check_same_rows(X, y=y, sample_weight=sample_weight)
-        X = plain(X)
+        X = to_plain_array(X)
         check_rows(X)
         response = check_response(y)
         check_lengths(X, response)
@@ -75,12 +75,12 @@ class _Pair(MetaEstimatorMixin, RegressorMixin, Estimator):
     def _both(self, X: Any) -> list[FloatArray]:
         """Return the predictions of both members for new rows."""
         check_is_fitted(self)
-        X = plain(X)
+        X = to_plain_array(X)
         check_rows(X)
-        X = in_order(self, X)
+        X = with_columns_of_fit(self, X)
         members = [getattr(self, f"{name}_") for name in self._members]
         with model_errors(self, X):
-            return [np.asarray(plain(member.predict(X))) for member in members]
+            return [np.asarray(to_plain_array(member.predict(X))) for member in members]
 
     @property
     def score(self) -> Any:
@@ -151,7 +151,9 @@ class QuantilePair(_Pair):
 
 
 class MeanScalePair(_Pair):
-    r"""A mean and the scale of its error as one: ``predict`` gives (n, 2), the normalised score's.
+    r"""A mean and the scale of its error as one: ``predict`` gives (n, 2).
+
+    ``NormalizedResidual`` reads both.
 
     The scale regressor is fitted to \|y - mean(x)\| out of fold, since residuals of training rows
     are too small where the mean overfits. Its predictions are at least a thousandth of the mean

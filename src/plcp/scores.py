@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from plcp._base import Estimator
-from plcp._rows import is_tensor, plain
+from plcp._rows import is_tensor, to_plain_array
 from plcp._validation import as_floats, check_sizes, check_weights, machine_epsilon
 from plcp.out_of_core import RowDraws
 from plcp.quantiles import FloatArray
@@ -45,9 +45,10 @@ class Score(Estimator, ABC):
     rounds to a smaller number. An interval may end a rounding error further out.
     A score knows nothing of alpha, of X, or of groups.
 
-    A score of your own defines ``__call__`` and ``invert``; `predictions` if it reads something
-    other than ``predict``; `task` ("regression" or "classification") if it serves only one; and
-    `learned` if its `fit` learns.
+    A score of your own defines ``__call__`` and ``invert``; `n_tails` if ``__call__`` gives more
+    than one column, each with a threshold of its own; `predictions` if it reads something other
+    than ``predict``; `task` ("regression" or "classification") if it serves only one; and `learned`
+    if its `fit` learns.
 
     Examples
     --------
@@ -87,7 +88,7 @@ class Score(Estimator, ABC):
 
     def predictions(self, estimator: Any, X: Any) -> NDArray[Any]:
         """Return what the score reads of a fitted estimator: ``predict(X)``, for most scores."""
-        return np.asarray(plain(estimator.predict(X)))
+        return np.asarray(to_plain_array(estimator.predict(X)))
 
     def fit(self, prediction: ArrayLike, y: ArrayLike) -> Self:
         """Learn what the score needs from calibration data: nothing, for most scores."""
@@ -728,7 +729,7 @@ def check_probabilities(prediction: ArrayLike) -> FloatArray:
 
 def check_codes(y: ArrayLike, n: int, k: int) -> NDArray[np.intp]:
     """Return labels as integer codes 0, ..., k - 1 of shape (n,)."""
-    labels = np.asarray(plain(y))
+    labels = np.asarray(to_plain_array(y))
     check_length(labels, n)
     # isin would take the string "1" for the code 1
     bad = ~np.isin(labels, np.arange(k)) | (labels.dtype.kind not in "biuf")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+from sklearn.utils.validation import column_or_1d
 
 from plcp._options import check_same_rows
-from plcp._rows import plain
+from plcp._rows import to_plain_array
 from plcp._validation import as_floats
 from plcp.quantiles import FloatArray
 
@@ -77,8 +78,7 @@ class Intervals:
     def contains(self, y: ArrayLike) -> NDArray[np.bool_]:
         """Whether ``lower <= y <= upper``, row by row."""
         check_same_rows(self, y=y)
-        values = as_floats("y", y)
-        _check_rows(values, len(self))
+        values = _one_per_set(as_floats("y", y), len(self))
         if np.isnan(values).any():
             row = int(np.argmax(np.isnan(values)))
             raise ValueError(
@@ -177,7 +177,7 @@ class LabelSets:
         *,
         index: pandas.Index | None = None,
     ) -> None:
-        member = np.array(plain(mask))
+        member = np.array(to_plain_array(mask))
         if member.ndim != 2 or member.dtype != bool:
             got = f"dtype {member.dtype} and shape {member.shape}"
             raise ValueError(f"mask must be boolean of shape (n, k), got {got}: compare it first")
@@ -200,8 +200,7 @@ class LabelSets:
     def contains(self, y: ArrayLike) -> NDArray[np.bool_]:
         """Whether each set holds its row's label, given as one of ``classes``."""
         check_same_rows(self, y=y)
-        labels = np.asarray(plain(y))
-        _check_rows(labels, len(self))
+        labels = _one_per_set(np.asarray(to_plain_array(y)), len(self))
         return np.asarray(self.mask[np.arange(len(self)), self._columns(labels)])
 
     def _columns(self, labels: NDArray[Any]) -> NDArray[np.intp]:
@@ -301,9 +300,12 @@ def _check_ends(lower: FloatArray, upper: FloatArray) -> None:
         )
 
 
-def _check_rows(y: NDArray[Any], n: int) -> None:
+def _one_per_set(y: NDArray[Any], n: int) -> NDArray[Any]:
+    if y.shape == (n, 1):  # with a warning, as in fit
+        return column_or_1d(y, warn=True)
     if y.shape != (n,):
         raise ValueError(f"y must have shape ({n},), got {y.shape}: pass one value for each set")
+    return y
 
 
 def _check_classes(classes: NDArray[Any], k: int) -> None:

@@ -13,6 +13,8 @@ from plcp.cli import CUT_SHORT, DONE, STOPPED, UNABLE, main
 from plcp.tables import Applier
 from plcp.tables.io import ParquetWriter
 
+CALIBRATE = ["calibrate", "new.parquet", "--target", "income", "--prediction", "predicted",
+             "--method", "split", "--force", "-o", "m.plcp"]  # fmt: skip
 APPLY = ["apply", "m.plcp", "new.parquet", "-o", "sets.parquet"]
 
 
@@ -21,8 +23,7 @@ def folder(tmp_path, monkeypatch, capsys):
     """A table, a model, and an output of yesterday."""
     monkeypatch.chdir(tmp_path)
     write(people(30), tmp_path / "new.parquet")
-    roles = ["--target", "income", "--prediction", "predicted", "--method", "split"]
-    assert main(["calibrate", "new.parquet", *roles, "-o", "m.plcp"]) == DONE
+    assert main(CALIBRATE) == DONE
     (tmp_path / "old.parquet").write_bytes(b"yesterday")
     capsys.readouterr()
     return tmp_path
@@ -63,10 +64,11 @@ def test_a_full_disk_is_reported_and_leaves_all_as_it_was(folder, monkeypatch, c
     assert contents(folder) == before
 
 
-def test_a_reader_who_has_read_enough_is_no_failed_check(folder):
+@pytest.mark.parametrize("arguments", [APPLY, CALIBRATE])
+def test_a_reader_who_has_read_enough_is_no_failed_check(arguments, folder):
     end, start = os.pipe()
     os.close(end)
-    code = f"import sys; from plcp.cli import main; sys.exit(main({APPLY!r}))"
+    code = f"import sys; from plcp.cli import main; sys.exit(main({arguments!r}))"
     done = subprocess.run(
         [sys.executable, "-c", code], stdout=start, stderr=subprocess.PIPE, text=True, check=False
     )

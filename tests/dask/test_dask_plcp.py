@@ -27,7 +27,6 @@ from plcp.out_of_core.samples import LEAST_DRAWS, draws, fold_of, in_hash_order
 from plcp.quantiles import conformal_rank
 from plcp.thresholds._plcp_calibration import calibrate, join_small_groups
 from plcp.thresholds._plcp_learning import Learned, Pairs, place_predicted
-from plcp.thresholds.guarantees import EXACT
 from plcp.thresholds.plcp import learn_without_thresholds
 
 TREES = OrderedPartition(HistGradientBoostingRegressor(loss="quantile", max_iter=10))
@@ -376,15 +375,18 @@ def test_a_split_is_called_exact_unless_parts_share_rows(rng, shared):
     X, scores = np.append(X, X[:shared], axis=0), np.append(scores, scores[:shared])
     options = {"partition": LINE, "n_groups": 1, "calibration": "split"}
     guarantee = fitted(X, scores, [1000, shared], **options).guarantee_
-    assert (EXACT in guarantee) == (shared == 0)
+    assert (guarantee.kind == "exact") == (shared == 0)
     if shared:
-        assert guarantee.startswith("Approximate")
+        assert guarantee.kind == "approximate"
         assert len(scores) <= LEAST_DRAWS  # so that all rows are in the summary
-        assert f"About {200 * shared / (1000 + shared):.2g} % of the rows have copies" in guarantee
+        assert (
+            f"About {200 * shared / (1000 + shared):.2g} % of the rows have copies"
+            in guarantee.note
+        )
     else:
-        assert "and no two parts hold the same row and score" in guarantee
+        assert "No two parts hold the same row and score" in guarantee.note
         twice = np.repeat(X, 2, axis=0), np.repeat(scores, 2)  # copies in the same part
-        assert fitted(*twice, [1000, 1000], **options).guarantee_ == guarantee
+        assert fitted(*twice, [1000, 1000], **options).guarantee_.note == guarantee.note
 
 
 def test_thresholds_without_calibration_rows_are_infinite():
@@ -418,7 +420,7 @@ def test_too_few_rows_give_infinite_thresholds():
     with pytest.warns(InfiniteThresholdWarning, match="5"):
         rule = fitted(X, scores, [2, 3])
     assert np.isinf(rule.predict(da.from_array(X)).compute()).all()
-    assert "every outcome" in rule.guarantee_
+    assert "every outcome" in rule.guarantee_.note
 
 
 @pytest.mark.parametrize(

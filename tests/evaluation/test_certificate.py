@@ -50,7 +50,7 @@ from plcp._verdict import CHANCE, MOST_ROWS, Verdict, in_words, rows_to_decide, 
 from plcp.evaluation.certificate import fingerprint
 from plcp.evaluation.outcome import Outcome, cautions_of, rows_met
 from plcp.exceptions import CollapseWarning
-from plcp.thresholds import ThresholdRule
+from plcp.thresholds import Guarantee, ThresholdRule
 from strategies import few, finite
 from test_estimator_checks import ESTIMATORS, sign
 
@@ -107,7 +107,7 @@ class Constant(ThresholdRule):
         self.alpha = alpha
 
     def fit(self, X, y, sample_weight=None):
-        self.guarantee_ = "None."
+        self.guarantee_ = Guarantee("none", "marginal", 0.1, 1)
         return self
 
     def predict(self, X):
@@ -299,9 +299,9 @@ def test_groups_may_be_columns_of_the_rows(rng, groups, names):
 DECIDED = (Verdict.ABOVE, Verdict.BELOW)
 
 
-def rule_at(threshold):
+def rule_at(threshold, alpha=0.1):
     """A rule with one threshold, so that uniform scores are covered with that probability."""
-    rule = SplitConformal().fit(np.zeros((19, 1)), np.arange(19))
+    rule = SplitConformal(alpha).fit(np.zeros((99, 1)), np.arange(99))
     rule.threshold_ = threshold
     return rule
 
@@ -428,7 +428,7 @@ def test_verdicts_in_words(rng):
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1, 0.2, 0.5])
 def test_five_thousand_rows_decide_by_default(rng, alpha):
     """A rule that covers just 1 - alpha is certified, and so is each of two groups of its rows."""
-    rule = rule_at(1 - alpha).set_params(alpha=alpha)
+    rule = rule_at(1 - alpha, alpha)
     X, scores, groups = np.zeros((5000, 1)), rng.uniform(size=5000), np.arange(5000) % 2
     certificate = certify(rule, X, scores, groups=groups)
     margin, deviation = 1 - alpha - certificate.target, np.sqrt(alpha * (1 - alpha))
@@ -740,7 +740,7 @@ def test_a_frame_has_a_row_a_group(certificate):
 def test_it_says_what_it_is_about(certificate):
     assert certificate.rule == "ConformalRegressor"
     assert certificate.parameters["threshold"] == "SplitConformal()"
-    assert certificate.guarantee.startswith("P(covered) >= 0.9")
+    assert str(certificate.guarantee).startswith("P(covered) >= 0.9")
     assert (certificate.alpha, certificate.target, certificate.confidence) == (0.1, 0.87, 0.95)
     assert (certificate.n_rows, certificate.n_columns) == (200, 2)
     assert certificate.column_names == ("age", "größe")
@@ -774,7 +774,7 @@ def test_the_page_is_narrow_and_complete(certificate):
     assert text == certificate.to_text()
     assert max(map(len, text.splitlines())) <= 100
     flat = " ".join(text.split())
-    for part in (*certificate.assumptions, certificate.guarantee, certificate.fingerprint):
+    for part in (*certificate.assumptions, str(certificate.guarantee), certificate.fingerprint):
         assert part in flat
     assert all(f"{name} {number}" in flat for name, number in certificate.versions.items())
 

@@ -15,7 +15,7 @@ import coin_tosses
 from coin_tosses import HANG, SEEDS, bare, coin, together, wait_for_tosses, where
 from plcp.cli import main
 from plcp.experiments import NAMES, find_experiment, reproduce
-from plcp.experiments.runner import Ledger, plain, run_trials
+from plcp.experiments.runner import Ledger, as_json_values, run_trials
 
 
 def record(seed, **settings):
@@ -47,7 +47,7 @@ def test_records_of_other_settings_stay_and_are_not_read(ledger):
 
 
 def test_settings_are_compared_as_json_gives_them_back(ledger):
-    fill(ledger, plain(record(0, levels=(0, 1), by={1: 2})))
+    fill(ledger, as_json_values(record(0, levels=(0, 1), by={1: 2})))
     assert set(ledger.of({"levels": (0, 1), "by": {1: 2}})) == {0}
     assert ledger.of({"levels": (0, 1.5), "by": {1: 2}}) == {}
 

@@ -143,6 +143,17 @@ def test_a_learned_rule_is_explained_by_what_it_depends_on(learned):
     assert sum(one.n for one in found.groups) == len(X)
 
 
+def test_columns_that_the_rule_does_not_use_have_no_part_in_names(rng):
+    X = pd.DataFrame({"age": rng.integers(18, 80, 3000)})
+    rule = quick(2).fit(X.assign(copy=0.0), np.abs(rng.normal(size=3000)) * (1 + 3 * (X.age > 50)))
+    found = explain_groups(rule, X.assign(copy=0.5 - X["age"])[["age", "copy"]])
+    assert [one.feature for one in found.importance] == ["age", "copy"]
+    assert found.importance[1].value == 0
+    named = [one.rule for one in (*found.groups, *found.kinds)]
+    assert not any("copy" in text for text in named)
+    assert {one.feature for group in found.groups for one in group.profile} == {"age"}
+
+
 def test_places_follow_thresholds_where_group_numbers_do_not(learned):
     X, split = learned[1], quick(4)
     split.fit(X, np.abs(np.random.default_rng(5).normal(size=len(X))) * (1 + X["age"] / 20))

@@ -73,6 +73,22 @@ def test_columns_that_were_screened_out_count_as_tests_too(rng):
     assert not differences_of(table, inside, tests=10**6)
 
 
+def test_differences_too_small_to_tell_groups_apart_are_hidden(rng):
+    inside = np.arange(40_000) < 20_000
+    table = pd.DataFrame(
+        {
+            "share": rng.random(40_000) < np.where(inside, 0.57, 0.5),
+            "shift": rng.normal(size=40_000) + 0.1 * inside,
+            "often": rng.random(40_000) < np.where(inside, 0.13, 0.0),
+            # equal medians, but a third of the group lies at the low end
+            "low": np.where(inside, rng.choice([-9.0, 0.0, 0.0], 40_000), rng.normal(size=40_000)),
+        }
+    )
+    found = differences_of(table, inside)
+    assert [one.feature for one in found] == ["low", "often"]
+    assert found[0].text.startswith("mean low -")
+
+
 def test_dates_are_reported_as_days():
     inside = np.arange(100) < 50
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.where(inside, 9.5, 0.0), unit="D")

@@ -12,6 +12,7 @@ from mapie.conditional_conformal_prediction import (
 )
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from plcp import (
@@ -167,7 +168,8 @@ def test_what_has_no_groups_is_refused(adapter, rule):
 def test_what_is_no_rule_is_refused_at_once(adapter, model):
     with pytest.raises(TypeError, match=r"got LinearRegression\(\): give one, such as PLCP"):
         adapter(model)
-    conformal = ConformalRegressor(model, threshold=Mondrian(lambda X: X[:, 0] > 0, ALPHA))
+    rule = Mondrian(lambda X: X[:, 0] > 0, ALPHA)
+    conformal = ConformalRegressor(FrozenEstimator(model), threshold=rule)
     with pytest.raises(TypeError, match=r"got ConformalRegressor: give its rule, tail_rules_\[0\]"):
         adapter(conformal.fit(*rows(1)))
     X = rows(3)[0]

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from bands import FALSE_ALARM
-from plcp import PLCP, LinearQuantile, Mondrian, OrderedPartition, SplitConformal
+from plcp import PLCP, Guarantee, LinearQuantile, Mondrian, OrderedPartition, SplitConformal
 from plcp.monitoring import Monitor, monitor
 from plcp.monitoring.martingale import Urn
 from plcp.monitoring.watches import Misses, Watch
@@ -71,7 +71,7 @@ MEMBERS = [np.flatnonzero(CODES == 0), np.flatnonzero(CODES == 1)]
 class TwoGroups(SplitConformal):
     """A rule whose groups and misses are given."""
 
-    guarantee_ = ""
+    guarantee_ = Guarantee("none", "marginal", 0.1, 1)
 
     def __init__(self, disjoint=True):
         self.disjoint = disjoint

@@ -220,6 +220,6 @@ def test_both_sides_share_alpha_and_the_metadata_hold_the_sum(rng):
     ).fit(X, y)
     facts = {entry.key: entry.value for entry in Served(model).graph.metadata_props}
     assert json.loads(facts["alpha"]) == 0.2
-    assert facts["guarantee"] == model.guarantee_
+    assert json.loads(facts["guarantee"]) == model.guarantee_.to_dict()
     assert facts["model"] == "ConformalRegressor"
     assert facts["rule"] == "SplitConformal"

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from plcp import PLCP, LinearQuantile, OrderedPartition, Rectified, SplitConformal
 from plcp.datasets import make_toy
 from plcp.regressors import ColorfulQuantile
-from plcp.regressors.base import at_level
+from plcp.regressors.base import at_quantile
 from plcp.regressors.colorful import density_weights, neighbours
 from plcp.regressors.crossfit import make_folds
 
@@ -130,8 +130,8 @@ def test_rows_without_weight_are_not_there(rng):
 def test_levels_and_pipelines_reach_the_index(rng):
     X, scores = rng.uniform(size=(120, 2)), rng.exponential(size=120)
     colorful = ColorfulQuantile(make_pipeline(StandardScaler(), LinearQuantile(quantile=0.3)))
-    assert at_level(colorful, 0.9).quantile == 0.9
-    fitted = at_level(colorful, 0.9).fit(X, scores)
+    assert at_quantile(colorful, 0.9).quantile == 0.9
+    fitted = at_quantile(colorful, 0.9).fit(X, scores)
     assert fitted.regressor_[-1].quantile == 0.9
 
 

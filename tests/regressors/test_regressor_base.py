@@ -18,19 +18,19 @@ from plcp.regressors import (
     StackedQuantile,
     base as lines,
 )
-from plcp.regressors.base import at_level, line, seeded
+from plcp.regressors.base import at_quantile, line, seeded
 from strategies import few
 
 
 def test_open_quantile_is_set_inside_a_pipeline():
     pipe = make_pipeline(StandardScaler(), LinearQuantile())
-    assert at_level(pipe, 0.8).get_params()["linearquantile__quantile"] == 0.8
+    assert at_quantile(pipe, 0.8).get_params()["linearquantile__quantile"] == 0.8
     assert pipe.get_params()["linearquantile__quantile"] is None
 
 
 def test_given_quantile_is_kept():
-    assert at_level(QuantileRegressor(quantile=0.7), 0.9).quantile == 0.7
-    assert at_level(LinearRegression(), 0.9).get_params() == LinearRegression().get_params()
+    assert at_quantile(QuantileRegressor(quantile=0.7), 0.9).quantile == 0.7
+    assert at_quantile(LinearRegression(), 0.9).get_params() == LinearRegression().get_params()
 
 
 def test_each_open_seed_is_drawn():

@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from plcp import ClassifierPartition
-from plcp._folds import row_sets
+from plcp._folds import copy_ids
 from plcp.datasets import make_synthetic
 from plcp.regressors import SparseScale
 from plcp.regressors.sparse import BLOCK, lasso_from_moments
@@ -98,7 +98,7 @@ def test_folds_of_the_user(rng):
     """Those of equal content are the default's; rows of no weight may be among them."""
     X = rng.normal(size=(200, 5))
     scores = np.exp(X[:, 0]) * rng.exponential(size=200)
-    folds = row_sets(X, scores) % 4
+    folds = copy_ids(X, scores) % 4
     pairs = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(4)]
     counted, given = (SparseScale(cv=cv).fit(X, scores) for cv in (4, pairs))
     assert_array_equal(given.predict(X), counted.predict(X))

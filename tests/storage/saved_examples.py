@@ -53,7 +53,7 @@ HOMES = (
 )
 # neither learned nor configured: results and contracts
 NOT_SAVED = (
-    *("Certificate", "Intervals", "LabelSets", "NestedSets"),
+    *("Certificate", "Guarantee", "Guarantees", "Intervals", "LabelSets", "NestedSets"),
     *("Partition", "Score", "ThresholdRule"),
 )
 N = 160

@@ -195,7 +195,7 @@ def test_the_manifest_describes_the_model():
             "class": "plcp.conformal.ConformalRegressor",
             "alpha": 0.2,
             "seed": 7,
-            "guarantee": model.guarantee_,
+            "guarantee": model.guarantee_.to_dict(),
             "data": None,
             "plcp": plcp.__version__,
         }.items()

@@ -15,7 +15,7 @@ from tabular_worlds import TASKS, batch_of, make_table, roles_of
 
 from plcp import QuantileResidual
 from plcp.tables import Applier, calibrate, choose_roles, examine, load_model, save_model, serve
-from plcp.tables.io import Format, create_table, open_table
+from plcp.tables.io import CSV, create_table, open_table
 from plcp.tables.roles import CsvOptions
 
 NEW = {
@@ -361,7 +361,7 @@ def test_text_of_csv_is_kept_in_other_formats(model, tmp_path, ending):
     path = tmp_path / "new.csv"
     path.write_bytes(b"".join(line + b"\n" for line, _ in records(ENDS["unix"])))
     out = apply(model, path, tmp_path / f"out.{ending}")
-    found = open_table(out, parsed=[]).as_written(Format.CSV).read().to_pydict()
+    found = open_table(out, parsed=[]).as_written(CSV).read().to_pydict()
     for name, cells in CELLS.items():
         assert [value or "" for value in found[name]] == [plain(cell) for cell in cells]
 

@@ -119,7 +119,7 @@ WRONG = {
     b"a,b\n1,x\n2,caf\xe9\n": "row 3 (the header is row 1): column 'b' is not UTF-8; save the file",
     b"a,caf\xe9\n1,x\n": "the columns' names are not UTF-8; save the file",
     "a,b\n1,x\n".encode("utf-16"): "it is text in UTF-16; save it as CSV in UTF-8",
-    b"PAR1....PAR1": "it is a Parquet file; rename it to .parquet",
+    b"PAR1....PAR1": "it is Parquet; rename it to .parquet",
     b"PK\x03\x04....": "it is an Excel file or a ZIP archive; save it as CSV",
     gzip.compress(b"a\n1\n"): "it is gzipped; rename it to .csv.gz",
     "": "is empty (0 bytes)",

@@ -11,7 +11,6 @@ from tabular_worlds import TASKS, batch_of, make_table, roles_of
 import plcp
 from plcp.storage.files import model_bytes
 from plcp.tables import METHODS, Applier, calibrate, load_manifest, load_model, save_model
-from plcp.tables.calibration import RULES
 
 # rules of trees know scores from signed ones, and nothing else of a task
 TREES = [
@@ -33,8 +32,8 @@ print(hashlib.sha256(model_bytes(model)).hexdigest())
 
 def made(task, method, n=60, many=0):
     table = make_table(task, n, many=many)
-    by = ["sex"] if RULES[method].input == "by" else None
-    groups = 2 if RULES[method].learns_groups else None
+    by = ["sex"] if METHODS[method].input == "by" else None
+    groups = 2 if METHODS[method].learns_groups else None
     words = n < 100
     return calibrate(
         table, roles_of(table, task), method=method, by=by, groups=groups, explain=words
@@ -118,7 +117,7 @@ def test_a_file_gives_of_its_columns_without_its_rules(small, tmp_path):
     assert manifest["roles"]["target"] == "y"
     assert manifest["method"] == "split"
     assert manifest["alpha"] == small.alpha
-    assert manifest["guarantee"] == small.guarantee
+    assert manifest["guarantee"] == small.guarantee.to_dict()
 
 
 def test_a_model_is_written_once_and_under_its_own_suffix(small, tmp_path):

@@ -32,8 +32,8 @@ from plcp.tables import (
     save_model,
     to_frame,
 )
-from plcp.tables.calibration import MOST_GROUPS, RULES
 from plcp.tables.columns import learn_features
+from plcp.tables.roles import MOST_GROUPS
 
 DROPPED = {"regression": ["y", "w"], "quantiles": ["y", "w"], "classes": ["label", "w"]}
 
@@ -103,7 +103,7 @@ def test_weights_are_sample_weights():
     scores, weights = table["s"].to_numpy(), table["w"].to_numpy()
     wanted = SplitConformal().fit(np.zeros((200, 1)), scores, weights)
     assert model.rule.threshold_ == wanted.threshold_
-    assert model.guarantee.startswith("Approximate")  # as weighted coverage is
+    assert model.guarantee.kind == "approximate"  # as weighted coverage is
     repeated = np.repeat(scores, weights.astype(int))  # weight 2 stands for two rows
     assert model.rule.threshold_ == np.sort(repeated)[int(np.ceil(0.9 * (len(repeated) + 1))) - 1]
 
@@ -177,7 +177,7 @@ def test_a_table_that_cannot_calibrate_is_refused(columns, words):
 @pytest.mark.parametrize("method", METHODS)
 def test_too_few_rows_give_infinite_thresholds_with_a_note(method):
     table = make_table("regression", 8)
-    by = ["sex"] if RULES[method].input == "by" else None
+    by = ["sex"] if METHODS[method].input == "by" else None
     model = calibrate(table, roles_of(table, "regression"), method=method, by=by)
     assert any("fewer" in note or "too few" in note for note in model.notes)
     if method != "batch-gcp":  # it warns, and has thresholds all the same
@@ -230,7 +230,7 @@ def test_number_of_groups_is_the_users_or_grows_with_the_rows():
 @pytest.mark.parametrize(("method", "rows"), [("plcp", 200), ("plcp-split", 400)])
 def test_no_more_groups_are_learned_than_people_read(method, rows):
     made = [
-        RULES[method].make(CalibrationOptions(), n).n_groups
+        METHODS[method].make(CalibrationOptions(), n).n_groups
         for n in (3 * rows, MOST_GROUPS * rows - 1, MOST_GROUPS * rows, 10**6)
     ]
     assert made == [3, MOST_GROUPS - 1, MOST_GROUPS, MOST_GROUPS]
@@ -239,7 +239,7 @@ def test_no_more_groups_are_learned_than_people_read(method, rows):
 @pytest.mark.parametrize("method", ["plcp", "plcp-split", "split"])
 def test_groups_are_reported_with_their_shares(method):
     table = make_table("scores", 300)
-    groups = 2 if RULES[method].learns_groups else None
+    groups = 2 if METHODS[method].learns_groups else None
     roles = roles_of(table, "scores", features="x")
     model = calibrate(table, roles, method=method, groups=groups, sensitive=["sex"])
     rows = model.groups_table()

@@ -33,7 +33,7 @@ from plcp import (
 )
 from plcp.exceptions import InfiniteThresholdWarning, SmallGroupWarning
 from plcp.quantiles import conformal_rank
-from plcp.thresholds import ThresholdRule
+from plcp.thresholds import Guarantee, ThresholdRule
 from plcp.thresholds.base import check_alphas, never_crossing
 from strategies import alphas, distinct_scores, few, scores_with_groups
 
@@ -91,7 +91,8 @@ class Rising(ThresholdRule):
         self.alpha = alpha
 
     def _fit(self, X, scores, weights):
-        self.threshold_, self.guarantee_ = self.alpha, "None."
+        self.threshold_ = self.alpha
+        self.guarantee_ = Guarantee("none", "marginal", self.alpha, len(scores))
 
     def _predict(self, X):
         return np.full(len(X), self.threshold_)
@@ -165,8 +166,8 @@ def test_leaving_each_out_covers_exactly_the_rank_in_every_cell(drawn, levels):
 def test_crossing_thresholds_are_raised_and_the_guarantee_says_so():
     rule = Rising([0.1, 0.3, 0.2]).fit(np.zeros((5, 1)), np.arange(5.0))
     assert_array_equal(rule.predict(np.zeros((2, 1))), np.full((2, 3), 0.3))
-    assert "At alpha = 0.2: None." in rule.guarantee_
-    assert "raised" in rule.guarantee_
+    assert [one.alpha for one in rule.guarantee_] == [0.1, 0.3, 0.2]
+    assert "raised" in str(rule.guarantee_)
 
 
 @over_rules
@@ -174,7 +175,7 @@ def test_every_level_has_its_guarantee(rng, name):
     X, scores = draw(rng)
     rule = quietly(make(name, LEVELS).fit, X, scores)
     for level, each in zip(LEVELS, rule.rules_, strict=True):
-        assert f"At alpha = {level:g}: {each.guarantee_}" in rule.guarantee_
+        assert f"At alpha = {level:g}: {each.guarantee_}" in str(rule.guarantee_)
         assert each.guarantee_ == quietly(make(name, level).fit, X, scores).guarantee_
 
 

@@ -126,7 +126,7 @@ def test_cross_fitting_covers_exactly_the_rank_out_of_fold(rng, partition, signe
     groups = rule._group_of[np.searchsorted(rule.partition_.cuts_, regressor)]
     threshold = regressor + rule.corrections_[groups]
     assert (scores <= threshold).sum() == conformal_rank(450, 0.1)
-    assert f"{conformal_rank(450, 0.1)} of the 450" in rule.guarantee_
+    assert f"{conformal_rank(450, 0.1)} of the 450" in rule.guarantee_.note
 
 
 SPLIT_RULES = {
@@ -284,7 +284,7 @@ def test_groups_in_order_and_complete(rng, partition, calibration, assignment, w
     if within == "constant" and assignment == "mean":
         assert_allclose(thresholds, memberships @ rule.thresholds_)
     assert isinstance(rule.history_, list)
-    assert len(rule.guarantee_) > 40
+    assert len(str(rule.guarantee_)) > 40
 
 
 def test_groups_and_thresholds_are_found_in_one_pass(rng, monkeypatch):
@@ -385,7 +385,7 @@ def test_too_few_points_have_an_infinite_threshold(rng, partition, calibration):
     assert_array_equal(rule.predict(X), np.inf)
     assert_array_equal(rule.groups(X), 0)
     assert_array_equal(rule.memberships(X), 1)
-    assert "Every set holds every outcome" in rule.guarantee_
+    assert "Every set holds every outcome" in rule.guarantee_.note
 
 
 def test_too_few_held_out_points_are_warned_of(rng):
@@ -397,42 +397,45 @@ def test_too_few_held_out_points_are_warned_of(rng):
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "kind", "sentence"),
     [
-        ({"calibration": "joint"}, "No finite-sample guarantee: thresholds were read off"),
-        ({"calibration": "split"}, r"P\(covered \| group\) >= 0.9 for each of the 2 learned"),
-        ({"calibration": "cross"}, "Asymptotic: coverage tends to 0.9, overall and in the 2"),
-        ({"calibration": "cross", "within": "constant"}, "in each of the 2 learned groups"),
+        ({"calibration": "joint"}, "none", "Thresholds were read off the training rows"),
+        ({"calibration": "split"}, "exact", r"P\(covered \| group\) >= 0.9 for each of the 2"),
+        ({"calibration": "cross"}, "asymptotic", "tends to 0.9 for each of the 2 learned groups"),
+        ({"within": "constant"}, "asymptotic", "converge to the same partition"),
     ],
 )
-def test_guarantee_says_what_holds(rng, options, sentence):
+def test_guarantee_says_what_holds(rng, options, kind, sentence):
     X, scores = draw(rng, n=400)
     rule = PLCP(PARTITIONS["linear"], 2, random_state=0, **options).fit(X, scores)
-    assert re.search(sentence, rule.guarantee_)
+    assert (rule.guarantee_.kind, rule.guarantee_.n_groups) == (kind, 2)
+    assert re.search(sentence, str(rule.guarantee_))
 
 
 @pytest.mark.parametrize("calibration", ["cross", "split"])
 def test_one_group_is_not_counted(rng, calibration):
     X, scores = draw(rng, n=400)
     rule = PLCP(PARTITIONS["linear"], 1, calibration=calibration, random_state=0).fit(X, scores)
-    assert "the one learned group," in rule.guarantee_
+    assert "the one learned group" in str(rule.guarantee_)
 
 
 @pytest.mark.parametrize("calibration", ["cross", "split"])
 def test_with_weights_nothing_exact_is_promised(rng, calibration):
     X, scores = draw(rng, n=400)
     rule = PLCP(PARTITIONS["linear"], 2, calibration=calibration, random_state=0)
-    exact = "exact guarantee" if calibration == "cross" else ">= 0.9"
-    assert exact in rule.fit(X, scores).guarantee_
-    assert exact not in rule.fit(X, scores, rng.integers(1, 3, 400)).guarantee_
+    exact = "In the sample: at least" if calibration == "cross" else ">= 0.9"
+    assert exact in str(rule.fit(X, scores).guarantee_)
+    weighted = rule.fit(X, scores, rng.integers(1, 3, 400)).guarantee_
+    assert exact not in str(weighted)
+    assert not weighted.is_finite_sample
 
 
 def test_mean_assignment_claims_nothing_for_soft_groups_only(rng):
     X, scores = draw(rng, n=400)
     soft = PLCP(SOFTMAX, 2, calibration="split", assignment="mean", random_state=0)
     hard = PLCP(PARTITIONS["linear"], 2, calibration="split", assignment="mean", random_state=0)
-    assert "No finite-sample" in soft.fit(X, scores).guarantee_
-    assert "No finite-sample" not in hard.fit(X, scores).guarantee_
+    assert soft.fit(X, scores).guarantee_.kind == "none"
+    assert hard.fit(X, scores).guarantee_.kind != "none"
 
 
 def test_split_numbers_groups_as_they_were_learned(rng):

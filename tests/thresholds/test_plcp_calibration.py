@@ -32,7 +32,7 @@ from plcp.thresholds._plcp_calibration import (
     scatter_of,
     shrunken_corrections,
 )
-from plcp.thresholds._plcp_learning import Learned, Pairs, Placed, place_predicted
+from plcp.thresholds._plcp_learning import Learned, Pairs, RowsInPartition, place_predicted
 from plcp.thresholds.plcp import calibrate_blocks
 from strategies import alphas, few, finite
 
@@ -42,7 +42,9 @@ masses = hnp.arrays(float, st.integers(1, 12), elements=st.integers(0, 200).map(
 def placed(scores, groups=None, predicted=None, weights=None):
     n = len(scores)
     groups = np.zeros(n, dtype=np.intp) if groups is None else np.asarray(groups)
-    return Placed(groups, None, np.zeros(n) if predicted is None else predicted, scores, weights)
+    return RowsInPartition(
+        groups, None, np.zeros(n) if predicted is None else predicted, scores, weights
+    )
 
 
 def grouped(m, *args):
@@ -151,7 +153,7 @@ def test_mean_correction_of_an_infinite_one():
 
 def test_merged_places_are_the_likeliest_of_merged_groups():
     memberships = np.array([[0.4, 0.3, 0.3], [0.8, 0.1, 0.1]])
-    place = Placed(np.array([0, 0]), memberships, np.zeros(2), np.zeros(2), None)
+    place = RowsInPartition(np.array([0, 0]), memberships, np.zeros(2), np.zeros(2), None)
     merged = place.merged(np.array([0, 1, 1]))
     assert_array_equal(merged.cells, [1, 0])
     assert_allclose(merged.memberships, [[0.4, 0.6], [0.8, 0.2]])
@@ -159,7 +161,7 @@ def test_merged_places_are_the_likeliest_of_merged_groups():
 
 def test_drawn_groups_follow_their_memberships():
     memberships = np.tile([0.2, 0.0, 0.8], (10_000, 1))
-    place = Placed(np.zeros(10_000, dtype=int), memberships, *[np.zeros(10_000)] * 2, None)
+    place = RowsInPartition(np.zeros(10_000, dtype=int), memberships, *[np.zeros(10_000)] * 2, None)
     drawn = place.drawn(lambda: np.random.default_rng(0).random(10_000))
     counts = np.bincount(drawn.cells, minlength=3)
     low, high = binomial_band(10_000, 0.2)

@@ -72,15 +72,20 @@ def test_score_is_the_negative_pinball_loss():
     rule = SplitConformal(0.5).fit(np.zeros((3, 1)), [1.0, 2.0, 3.0])
     assert rule.score(np.zeros((2, 1)), [1.0, 4.0]) == -0.75
     assert rule.score(np.zeros((2, 1)), [1.0, 4.0], sample_weight=[0, 1]) == -1.0
+    rule.set_params(alpha=0.1)  # the fit was at 0.5
+    assert rule.score(np.zeros((2, 1)), [1.0, 4.0]) == -0.75
+    assert (
+        rule.fit_blocks(Held([(np.arange(1.0, 4.0).repeat(5),)])).score(np.zeros((1, 1)), [4.0])
+        == -0.9
+    )
 
 
 def test_a_weighted_guarantee_is_approximate():
     X, scores = np.zeros((20, 1)), np.arange(20.0)
-    assert "in finite samples" in SplitConformal().fit(X, scores).guarantee_
+    assert SplitConformal().fit(X, scores).guarantee_.kind == "exact"
     weighted = SplitConformal().fit(X, scores, sample_weight=np.full(20, 2.0)).guarantee_
-    assert "in finite samples" not in weighted
-    assert weighted.startswith("Approximate")
-    assert "weight one" in weighted
+    assert weighted.kind == "approximate"
+    assert "weight one" in str(weighted)
 
 
 def test_no_row_has_a_group():

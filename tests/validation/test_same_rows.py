@@ -1,4 +1,4 @@
-"""Labels of rows: sets keep those of X, and values whose labels differ from them are warned of."""
+"""Labels of rows: sets keep those of X, and other labels give a warning."""
 
 import warnings
 

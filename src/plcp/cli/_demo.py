@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 from plcp.conformal import ConformalRegressor
 from plcp.datasets import make_synthetic
 from plcp.metrics import GroupCoverage, coverage_by_group, msce
-from plcp.thresholds import PLCP, SplitConformal, ThresholdRule
+from plcp.thresholds import PLCP, Guarantee, SplitConformal, ThresholdRule
 
 ALPHA = 0.1
 FIFTHS = ("quietest fifth", "second", "third", "fourth", "noisiest fifth")
@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
     coverage: float
     length: float
     msce: float
-    guarantee: str
+    guarantee: Guarantee
 
 
 def run_demo(
@@ -79,7 +79,10 @@ def format_table(outcomes: list[Outcome]) -> str:
 
 def to_dict(outcomes: list[Outcome]) -> dict[str, Any]:
     """Return plain Python values, one entry per rule."""
-    return {o.name: {**o._asdict(), "table": o.table.to_dict()} for o in outcomes}
+    return {
+        o.name: {**o._asdict(), "table": o.table.to_dict(), "guarantee": o.guarantee.to_dict()}
+        for o in outcomes
+    }
 
 
 def plot_demo(outcomes: list[Outcome], path: Path) -> None:

@@ -98,7 +98,7 @@ def demo(
 MOST_TYPICAL = 2  # differences in a table; plcp explain has more
 WHAT_IT_IS = (
     "a rule that holds for at least 80 % of the group, and whose rows are at least 80 % in it; "
-    "else how the group differs from the others most: plcp explain has more."
+    "otherwise, its largest differences from the other groups: plcp explain has more."
 )
 
 
@@ -123,13 +123,12 @@ def calibrate(
         typer.Option(
             metavar="METHOD",
             autocompletion=lambda: list(METHODS),
-            help="plcp (learned groups), plcp-split (the same, exact in each group), split, "
-            "rectified, mondrian or batch-gcp (groups named by --by).",
+            help=", ".join(f"{name} ({one.help})" for name, one in METHODS.items()) + ".",
         ),
     ] = "plcp",
     by: Annotated[
         str | None,
-        typer.Option(metavar="COLUMNS", help="Columns of known groups: mondrian, batch-gcp."),
+        typer.Option(metavar="COLUMNS", help="Columns of groups, for methods that take them."),
     ] = None,
     groups: Annotated[
         int | None, typer.Option(min=1, help="Number of learned groups (default: by the rows).")
@@ -150,7 +149,8 @@ def calibrate(
     """Learn thresholds from a table of predictions and outcomes, and write them to a file.
 
     The table may be larger than memory: of more than --rows rows a sample learns the groups, and
-    all give the thresholds; rectified, batch-gcp and weighted tables use the sample alone.
+    all give the thresholds; of weighted tables, and by methods that need all rows at once, the
+    sample alone is used.
 
     Example: plcp calibrate cal.parquet --target income --prediction predicted -o income.plcp
     """
@@ -161,7 +161,7 @@ def calibrate(
 
     check_output(out, force, ending=".plcp")
     check_input_table(cal)
-    check_option("method", method, METHODS)
+    check_option("method", method, tuple(METHODS))
     for one in alpha or ():
         check_rate(one)
     table = open_table(cal, csv=csv)
@@ -193,7 +193,7 @@ def calibrate(
                 "method": model.method,
                 "alpha": model.alpha,
                 "alphas": model.alphas,
-                "guarantee": model.guarantee,
+                "guarantee": model.guarantee.to_dict(),
                 "groups": model.groups_table(),
                 "columns": describe_features(model),
                 "about": dict(model.about),
@@ -252,7 +252,7 @@ def _print(model: TabularModel, out: Path) -> None:
     if model.others:
         further = ", ".join(f"{alpha:g}" for alpha in model.alphas[1:])
         remarks["Alpha"] = f"{model.alpha:g}; rows get sets for {further} too."
-    print_values({**remarks, "Guarantee": model.guarantee, "Wrote": str(out)})
+    print_values({**remarks, "Guarantee": str(model.guarantee), "Wrote": str(out)})
 
 
 def apply(
@@ -280,11 +280,9 @@ def apply(
 
     Example: plcp apply income.plcp new.parquet -o new_with_sets.parquet
     """
-    from plcp._files import check_input
-    from plcp.tables.io import check_input_table, check_output_table, open_table
+    from plcp.tables.io import check_output_table, open_table
 
-    check_input(model)
-    check_input_table(new)
+    _check_inputs(model, new)
     check_output_table(new, out, force)
     from plcp.tables import Applier, load_model, serve
 
@@ -301,6 +299,16 @@ def apply(
         print_json({"rows": rows, "added": added, "out": str(out), "notes": notes})
     else:
         print_text(f"wrote {out}: {rows:,} row{'' if rows == 1 else 's'}")
+
+
+def _check_inputs(model: Path, table: Path) -> None:
+    from plcp._files import check_input
+    from plcp.tables.io import check_input_table
+
+    if table.suffix.lower() == ".plcp":
+        raise ValueError(f"{table} is a model, not a table: name the model first, then the table")
+    check_input(model)
+    check_input_table(table)
 
 
 def audit(
@@ -373,7 +381,7 @@ def audit(
         match_columns(text, names, str(data)) if text else None for text in vars(chosen).values()
     )
     from plcp.evaluation import audit as audit_table
-    from plcp.evaluation.certificate import core_versions
+    from plcp.storage.files import core_versions
     from plcp.tables import codes_as_text
 
     with working("auditing"):
@@ -440,14 +448,13 @@ def report(
 
     Example: plcp report income.plcp test.parquet --by sex,age:5 -o report.html
     """
-    from plcp._files import check_input, check_output
+    from plcp._files import check_output
     from plcp._options import check_share
     from plcp.evaluation import parse_by
-    from plcp.tables.io import check_input_table, open_table
+    from plcp.tables.io import open_table
 
     check_output(out, force, ending=".html")
-    check_input(model)
-    check_input_table(test)
+    _check_inputs(model, test)
     check_share("confidence", confidence)
     columns = parse_by(by) if by else ()
     from plcp.tables import load_model

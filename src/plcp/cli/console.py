@@ -116,8 +116,12 @@ def console(*, stderr: bool = False) -> Console:
     """Return the terminal, which is 100 columns wide where it is none."""
     from rich.console import Console
 
+    class Terminal(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich itself would end the program, with the code of a failed check
+
     stream = sys.stderr if stderr else sys.stdout
-    return Console(file=stream, width=None if stream.isatty() else 100, highlight=False)
+    return Terminal(file=stream, width=None if stream.isatty() else 100, highlight=False)
 
 
 def now() -> str:

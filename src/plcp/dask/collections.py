@@ -15,7 +15,7 @@ from dask.highlevelgraph import HighLevelGraph
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
-from plcp._rows import DATES, KINDS, NUMBERS, TEXT, count, is_frame, plain
+from plcp._rows import DATES, KINDS, NUMBERS, TEXT, count, is_frame, to_plain_array
 from plcp._validation import check_lengths, check_names, check_scores, remember_columns
 from plcp.dask.cluster import DaskBlocks, applied, call_of, layer
 from plcp.out_of_core.passes import Block
@@ -136,7 +136,7 @@ def meta_of(X: Any) -> Any:
         return np.empty((0, *X.shape[1:]), dtype=X.dtype)
     if is_dask_collection(X):
         return X._meta
-    return X[:0] if is_frame(X) else np.asarray(plain(X))[:0]
+    return X[:0] if is_frame(X) else np.asarray(to_plain_array(X))[:0]
 
 
 def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
@@ -170,7 +170,7 @@ def _checked(part: Block, like: Any, names: list[str], check: Check | None) -> B
     """One checked block."""
     X, *values = part
     X = _check_part_columns(X, like)
-    arrays = [value if is_frame(value) else np.asarray(plain(value)) for value in values]
+    arrays = [value if is_frame(value) else np.asarray(to_plain_array(value)) for value in values]
     for name, value, array in zip(names, values, arrays, strict=True):
         check_lengths(X, array)
         check_same_index(name, value, X)
@@ -196,7 +196,7 @@ def _check_part_columns(X: Any, like: Any) -> Any:
             "X.map_blocks(lambda block: block.toarray())"
         )
     if not is_frame(like):
-        X, width = plain(X), like.shape[1:]
+        X, width = to_plain_array(X), like.shape[1:]
         if np.shape(X)[1:] != width:
             raise ValueError(f"rows of X have shape {np.shape(X)[1:]} here, and {width} elsewhere")
         return X

@@ -18,7 +18,6 @@ from plcp._options import check_rate
 from plcp._rows import count, is_frame
 from plcp._validation import check_classes
 from plcp.conformal import (
-    DEFAULT_ALPHA,
     Conformal,
     ConformalClassifier,
     ConformalRegressor,
@@ -104,7 +103,7 @@ class DaskConformal(Connected):
         conformity: Score | None = None,
         threshold: Any = None,
         *,
-        alpha: float = DEFAULT_ALPHA,
+        alpha: float | None = None,
         features: Features = None,
         client: Any = None,
     ) -> None:
@@ -171,7 +170,7 @@ class DaskConformal(Connected):
                 f"threshold must be a rule of plcp.dask, got {rule!r}: use DaskPLCP, "
                 "DaskSplitConformal or DaskMondrian; the miscoverage rate is passed as alpha="
             )
-        rule = rule_at(rule, self.alpha)
+        rule = rule_at(rule, self.alpha, given=self.threshold is not None)
         check_rate(rule.alpha)
         check_rule(rule, DaskMondrian)
         return rule
@@ -227,8 +226,8 @@ class DaskConformalRegressor(DaskConformal):
     threshold : rule of plcp.dask or None, default=None
         The rule that turns scores into thresholds; None: ``DaskPLCP()``. A score with two tails
         gets one rule each, at alpha / 2.
-    alpha : float, default=0.1
-        Miscoverage rate of the sets, given to the rule unless it states its own.
+    alpha : float or None, default=None
+        Miscoverage rate of the sets; None: that of ``threshold``, 0.1 unless it has another.
     features : column, list of columns, callable or None, default=None
         Features of X that the rule uses; a function is given one block at a time. None: all.
     client : distributed.Client or None, default=None

@@ -42,7 +42,7 @@ from plcp.quantiles import FloatArray, conformal_rank
 from plcp.regressors.crossfit import CrossFitted, average_linear
 from plcp.thresholds import PLCP
 from plcp.thresholds._plcp_calibration import count_rows
-from plcp.thresholds.guarantees import drawn_guarantee
+from plcp.thresholds.guarantees import copies_guarantee
 from plcp.thresholds.plcp import calibrate_blocks, learn_without_thresholds, with_regressor
 
 CALIBRATIONS = ("cross", "split")
@@ -154,7 +154,7 @@ class DaskPLCP(DaskRule):
             )
         if self.calibration == "split":
             calibrate_blocks(rule, training, others, summary.least)
-            rule.guarantee_ = drawn_guarantee(rule, rule.guarantee_, summary.shared)
+            rule.guarantee_ = copies_guarantee(rule.guarantee_, summary.shared)
         else:
             calibrate_blocks(rule, all_rows, all_rows, summary.least)
         self._store(rule)

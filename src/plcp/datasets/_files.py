@@ -115,15 +115,11 @@ def _download(kind: Kind, root: Path) -> str:
             except (OSError, ValueError) as error:  # no network or no right to write; a wrong hash
                 troubles.append(f"{mirror}{path.name}: {error}")
         if not path.exists():
-            _remove_empty(new)
+            for folder in new:
+                with suppress(OSError):  # it is not empty
+                    folder.rmdir()
             return "\n  ".join(troubles)
     return ""
-
-
-def _remove_empty(folders: Iterable[Path]) -> None:
-    for folder in folders:
-        with suppress(OSError):
-            folder.rmdir()
 
 
 def fingerprints(paths: Iterable[Path], root: Path) -> dict[str, str]:

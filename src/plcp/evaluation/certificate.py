@@ -5,15 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import version
 from inspect import signature
 from numbers import Real
 from pathlib import Path
@@ -27,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp._formatting import WIDTH, text_table
 from plcp._options import PlainValues, check_share
-from plcp._rows import count, is_dataset, is_frame, is_missing, plain
+from plcp._rows import count, is_dataset, is_frame, is_missing, to_plain_array
 from plcp._verdict import (
     CHANCE,
     Verdict,
@@ -53,7 +49,9 @@ from plcp.groups.groups import label_text
 from plcp.metrics import coverage_by_group
 from plcp.metrics.groups import Grouping, as_grouping, column_groups
 from plcp.quantiles import IntArray
+from plcp.storage.files import versions_of
 from plcp.thresholds.base import distinct
+from plcp.thresholds.guarantees import Guarantee
 
 if TYPE_CHECKING:
     import pandas
@@ -88,13 +86,13 @@ def _columns_of(X: Any) -> Iterator[NDArray[Any]]:
     if is_dataset(X):
         items = (X[row] for row in range(count(X)))
         parts = (item[0] if isinstance(item, tuple | list) else item for item in items)
-        yield from (np.ravel(plain(part)) for part in parts)
+        yield from (np.ravel(to_plain_array(part)) for part in parts)
     elif is_frame(X):
         yield from (np.asarray(X[name]) for name in X.columns)
     elif issparse(X):
         yield from (X[:, [j]].toarray()[:, 0] for j in range(X.shape[1]))
     else:
-        array = np.asarray(plain(X))
+        array = np.asarray(to_plain_array(X))
         yield from map(np.ravel, array) if array.ndim > 2 else array.reshape(len(array), -1).T
 
 
@@ -116,34 +114,6 @@ def _encoded(values: NDArray[Any]) -> bytes:
     ]
     lengths = np.where(missing, -1, [len(text) for text in texts])
     return b"texts" + mark + lengths.astype("<i8").tobytes() + b"".join(texts)
-
-
-LIBRARIES = ("plcp", "numpy", "scipy", "scikit-learn")
-_version = cache(version)  # metadata are read from disk
-
-
-def versions_of(rule: Any) -> dict[str, str]:
-    """Versions of Python, of what the core stands on, and of the libraries the rule's parts are of.
-
-    Examples
-    --------
-    >>> from plcp import SplitConformal
-    >>> list(versions_of(SplitConformal()))
-    ['python', 'plcp', 'numpy', 'scipy', 'scikit-learn']
-    """
-    found = core_versions()
-    parts = [rule, *rule.get_params().values()]
-    roots = {cls.__module__.split(".")[0] for part in parts for cls in type(part).__mro__}
-    for root in sorted(roots - {*LIBRARIES, "sklearn"}):
-        number = getattr(sys.modules.get(root), "__version__", None)
-        if isinstance(number, str):
-            found[root] = number
-    return found
-
-
-def core_versions() -> dict[str, str]:
-    """Versions of Python and of what the core stands on."""
-    return {"python": platform.python_version()} | {name: _version(name) for name in LIBRARIES}
 
 
 def parameters_of(rule: Any) -> dict[str, Any]:
@@ -424,7 +394,7 @@ class Certificate:
     ----------
     rule, parameters : str, dict
         Class of what was certified, and its parameters.
-    guarantee : str
+    guarantee : Guarantee
         What the rule promises of itself.
     alpha, target, confidence : float
         Miscoverage rate of the rule; the coverage that verdicts compare with; the probability
@@ -449,7 +419,7 @@ class Certificate:
 
     rule: str
     parameters: Mapping[str, Any]
-    guarantee: str
+    guarantee: Guarantee
     alpha: float
     target: float
     confidence: float
@@ -472,7 +442,7 @@ class Certificate:
         }
         for group in lists["groups"]:
             group["size"] = "inf" if group["size"] == float("inf") else group["size"]
-        return {"format": FORMAT, **lists}
+        return {"format": FORMAT, **lists, "guarantee": self.guarantee.to_dict()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
@@ -486,6 +456,7 @@ class Certificate:
             if key != "format"
         }
         kept["groups"] = tuple(_group(row) for row in values["groups"])
+        kept["guarantee"] = Guarantee.from_dict(values["guarantee"])
         return cls(**kept)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -559,8 +530,8 @@ def certify(
     rule : threshold rule, ConformalRegressor or ConformalClassifier
         Fitted.
     X : array, frame or data set of n rows
-        Rows that had no part in training or calibration. This cannot be checked in general; a
-        rule whose threshold is the very score of a row given here is warned of.
+        Rows that had no part in training or calibration. This cannot be checked in general; you
+        get a warning if a threshold is the very score of a row given here.
     y : array-like of shape (n,)
         Labels, for a conformal estimator; scores, for a threshold rule.
     groups : labels, boolean matrix, dict of name to booleans, frame, columns of X, or None
@@ -630,7 +601,7 @@ def certify(
         made_at = datetime.now(UTC)
     if made_at.tzinfo is None:
         raise ValueError(f"made_at must name its time zone, got {made_at!r}: add tzinfo=UTC")
-    X = plain(X)
+    X = to_plain_array(X)
     n, given = check_rows(X, y), check_rule_groups(rule, rule_groups)
     named = groups_of(rule, X, n, given) if groups is None else named_groups(groups, X, n)
     outcome = outcome_of(rule, X, y, given)

@@ -356,7 +356,8 @@ def draw_histogram(
     drawing = canvas(class_="histogram", height=HISTOGRAM_HEIGHT + HISTOGRAM_FOOT)
     whole = size_name == LABELS
     for i, n in enumerate(counts):
-        spoken = _whole_bin(edges, i) if whole else _bin(edges, i)
+        ends = f"from {number(edges[i])} to {number(edges[i + 1])}"
+        spoken = _whole_bin(edges, i) if whole else ends
         mark = add_mark(drawing, [f"{method}: {count(n)} rows", f"{size_name} {spoken}"], series)
         column = {"x": percent(i / len(counts)), "width": percent(1 / len(counts))}
         height = round((HISTOGRAM_HEIGHT - 4) * n / max(max(counts), 1), 2)
@@ -373,10 +374,6 @@ def draw_histogram(
     add(drawing, "line", class_="zero", x1=0, x2="100%", y1=HISTOGRAM_HEIGHT, y2=HISTOGRAM_HEIGHT)
     (_add_middles if whole else _add_edges)(drawing, edges)
     return to_markup(drawing)
-
-
-def _bin(edges: Sequence[Any], i: int) -> str:
-    return f"from {number(edges[i])} to {number(edges[i + 1])}"
 
 
 def _whole_bin(edges: Sequence[Any], i: int) -> str:

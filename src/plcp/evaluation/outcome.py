@@ -293,7 +293,7 @@ def alpha_of(rule: Any) -> float:
     """Miscoverage rate of the sets, which is shared out among tails."""
     check_one_alpha(rule)
     tails = rule.tail_rules_ if isinstance(rule, Conformal) else [rule]
-    return float(sum(tail.alpha for tail in tails))
+    return float(sum(tail._fitted_alphas()[0] for tail in tails))
 
 
 def draws(rule: Any) -> bool:

@@ -46,8 +46,9 @@ def versions() -> dict[str, str]:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
-    commit = _commit()
-    return found | {"code": _code()} | ({"commit": commit} if commit else {})
+    commit, changes = _git("log", "-1", "--format=%h"), _git("status", "--porcelain")
+    state = f"{commit} with changes" if changes else f"{commit}"
+    return found | {"code": _code()} | ({"commit": state} if commit else {})
 
 
 def _code() -> str:
@@ -56,12 +57,6 @@ def _code() -> str:
     for path in sorted(LIBRARY.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
-
-
-def _commit() -> str | None:
-    """Commit of the checkout that the library lies in, and whether it was changed since."""
-    commit, changes = _git("log", "-1", "--format=%h"), _git("status", "--porcelain")
-    return f"{commit} with changes" if commit and changes else commit
 
 
 def _git(*command: str) -> str | None:
@@ -87,7 +82,7 @@ class Ledger:
 
     def of(self, settings: dict[str, Any]) -> dict[int, Record]:
         """Records of these settings by seed; the first, should a seed be there twice."""
-        wanted = plain(settings)
+        wanted = as_json_values(settings)
         own: dict[int, Record] = {}
         for record in self:
             if record["settings"] == wanted:
@@ -157,7 +152,7 @@ def _record(line: bytes) -> Record | None:
     return found if whole else None
 
 
-def plain(value: Any) -> Any:
+def as_json_values(value: Any) -> Any:
     """Return a value as JSON gives it back: tuples as lists, keys as texts."""
     return json.loads(json.dumps(value, allow_nan=False))
 
@@ -202,7 +197,7 @@ def run_trial(
         start = time.perf_counter()
         results = experiment.run(settings, seed, data_dir)
         seconds = round(time.perf_counter() - start, 3)
-    return plain(
+    return as_json_values(
         {
             "experiment": experiment.name,
             "seed": seed,

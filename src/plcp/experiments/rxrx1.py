@@ -40,11 +40,8 @@ def files(data_dir: Path | None) -> dict[str, str]:
         raise FileNotFoundError(
             f"{error}\nBeside the images put {WEIGHTS}. {_CHECKPOINT.source}"
         ) from None
-    return found | (locate(_CHECKPOINT, data_dir).files if _has_images(found) else {})
-
-
-def _has_images(found: dict[str, str]) -> bool:
-    return any(name.endswith("metadata.csv") for name in found)
+    has_images = any(name.endswith("metadata.csv") for name in found)
+    return found | (locate(_CHECKPOINT, data_dir).files if has_images else {})
 
 
 def run(settings: Settings, seed: int, data_dir: Path | None) -> dict[str, Any]:

@@ -82,15 +82,15 @@ def _reading(summary: Summary) -> list[str]:
         f"(coverage {summary.coverage[method].mean(axis=0)[place]:.3f})"
         for method, place in worst.items()
     ]
-    hidden = [f"{method} {_hidden(summary, method)}" for method in summary.methods]
+    means = {method: summary.coverage[method].mean(axis=0) for method in summary.methods}
+    hidden = [
+        f"{method} " + " and ".join(f"{value:.3f}" for value in mean[N_GIVEN:])
+        for method, mean in means.items()
+    ]
     return [
         f"Furthest from {target:g}, by mean coverage over trials, is {'; '.join(ends)}.",
         f"Mean coverage of groups 19 and 20, which {BATCH_GCP} is not given: {'; '.join(hidden)}.",
     ]
-
-
-def _hidden(summary: Summary, method: str) -> str:
-    return " and ".join(f"{value:.3f}" for value in summary.coverage[method].mean(axis=0)[N_GIVEN:])
 
 
 def _lines(summary: Summary) -> list[Line]:

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from plcp._files import printable
-from plcp._rows import count, is_frame, plain, take
+from plcp._rows import count, is_frame, take, to_plain_array
 from plcp.conformal import Conformal, check_one_alpha
 from plcp.explain.columns import percent, read_columns, runs
 from plcp.explain.importance import Importance, partition_importance
@@ -292,6 +292,8 @@ def _marked(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]|$~#])", r"\\\1", one_line)
 
 
+# Of importance. A column that moves rows less may follow the groups, but does not make them
+LEAST_IMPORTANCE = 0.01
 MOST_ROWS = 20_000  # half of them fit the rules, half evaluate them
 LEAST_ROWS = 4  # two to learn from, two to judge by
 
@@ -307,9 +309,10 @@ def explain_groups(
     """Say who is in each learned group, in the columns and codes of ``X``.
 
     Rules are learned from one half of the rows and judged by the other; a group is named by a rule
-    only if the rule describes it (`GroupExplanation`). At most 20,000 rows are read, and of more
-    than 32 columns only the 32 that depend most on the groups are considered. The same rows and the
-    same seed give the same names.
+    only if the rule describes it (`GroupExplanation`). Rules and profiles name columns that move
+    rows between groups when shuffled (an importance of 0.01 or more), if there are any. At most
+    20,000 rows are read, and of more than 32 columns only the 32 that depend most on the groups are
+    considered. The same rows and the same seed give the same names.
 
     Parameters
     ----------
@@ -335,7 +338,7 @@ def explain_groups(
     [True, True]
     """
     _check_rule(rule, groups)
-    X = plain(X)
+    X = to_plain_array(X)
     n, rng = count(X), check_random_state(random_state)
     if n < LEAST_ROWS:
         raise ValueError(f"X has {n} rows, but rules need at least {LEAST_ROWS}: give more")
@@ -352,15 +355,20 @@ def explain_groups(
     # rows that judge have no part in the choice of columns
     kept = screen_columns(columns, [known[learn] for known in values], places[learn])
 
-    def place(table: Any) -> IntArray:
-        return _places(labels, rule.groups(table))
+    importance: tuple[Importance, ...] = ()
+    if rule is not None:
+        importance = partition_importance(
+            lambda table: _places(labels, rule.groups(table)), take(X, judge), seed, columns=kept
+        )
+    used = {one.feature for one in importance if one.value >= LEAST_IMPORTANCE}
+    nameable = [i for i in kept if columns[i].label in used] or kept
 
     def explain(number: int) -> GroupExplanation:
         inside, label, m = places == number, int(labels[number]), len(labels)
-        found = find_rule(X, inside, learn, judge, seed=seed, tries=m, columns=kept)
+        found = find_rule(X, inside, learn, judge, seed=seed, tries=m, columns=nameable)
         typical = profile(
-            [columns[i] for i in kept],
-            [values[i] for i in kept],
+            [columns[i] for i in nameable],
+            [values[i] for i in nameable],
             inside,
             tries=m,
             tests=count_tests(columns),
@@ -378,13 +386,11 @@ def explain_groups(
 
     return Explanation(
         groups=tuple(explain(number) for number in range(len(labels))),
-        importance=()
-        if rule is None
-        else partition_importance(place, take(X, judge), seed, columns=kept),
+        importance=importance,
         sensitive=() if named is None else compare_sensitive(take(named, rows), places, labels),
         n_columns=len(columns),
         n_considered=len(kept),
-        **fit_surrogate(X, places, labels, learn, judge, seed=seed, columns=kept)._asdict(),
+        **fit_surrogate(X, places, labels, learn, judge, seed=seed, columns=nameable)._asdict(),
     )
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp._base import Estimator
 from plcp._options import check_same_rows
-from plcp._rows import count, is_frame, plain
+from plcp._rows import count, is_frame, to_plain_array
 from plcp._validation import (
     check_features,
     check_labels,
@@ -87,7 +87,7 @@ class GroupProbabilities(TransformerMixin, Estimator):
         check_is_fitted(self)
         X = self._check(X, reset=False)
         with feature_errors(X):
-            return np.asarray(plain(self.classifier_.predict_proba(X)))
+            return np.asarray(to_plain_array(self.classifier_.predict_proba(X)))
 
     def _check(self, X: Any, *, reset: bool) -> Any:
         if self.classifier is None:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp._base import Estimator
 from plcp._options import check_same_rows, warn_unseen
-from plcp._rows import count, is_frame, is_missing, plain
+from plcp._rows import count, is_frame, is_missing, to_plain_array
 from plcp._validation import check_features, check_lengths, drop_weightless
 from plcp.quantiles import FloatArray
 
@@ -263,7 +263,7 @@ def _one_hot(values: NDArray[Any], known: dict[Any, int], name: Any) -> FloatArr
 
 def check_indicators(values: Any, n: int, what: str) -> FloatArray:
     """Booleans, or zeros and ones, as a float matrix of n rows."""
-    array = values.toarray() if issparse(values) else np.asarray(plain(values))
+    array = values.toarray() if issparse(values) else np.asarray(to_plain_array(values))
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[0] != n or array.shape[1] == 0:
         raise ValueError(

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from plcp._base import Estimator
-from plcp._folds import row_sets, rows_of, shuffled_folds
+from plcp._folds import copy_ids, rows_of, shuffled_folds
 from plcp._options import check_option
 from plcp.kernels import (
     GaussianKernel,
@@ -123,7 +123,7 @@ def fit_kernel_program(
     is_auto = isinstance(l2, str) and l2 == "auto"
     if not is_auto and not (isinstance(l2, int | float | np.number) and 0 < l2 < np.inf):
         raise ValueError(f"l2 must be a positive number or 'auto', got {l2!r}")
-    tuning, rows = _divide(shifts, row_sets(X, scores), rng)
+    tuning, rows = _divide(shifts, copy_ids(X, scores), rng)
     needed = kernel_bytes(len(rows), AT_ONCE) / 2**30
     if not needed <= shifts.max_gigabytes:
         most = int(len(rows) * np.sqrt(shifts.max_gigabytes / needed))
@@ -166,7 +166,7 @@ def best_penalty(
     unit = min(float(np.std(scores)), OUTLYING * typical(scores - np.median(scores))) or 1.0
     penalties = PENALTIES / unit
     losses = np.zeros(len(penalties))
-    for learn, hold in shuffled_folds(row_sets(X, scores), FOLDS, 0):
+    for learn, hold in shuffled_folds(copy_ids(X, scores), FOLDS, 0):
         unmoved = np.zeros(len(hold))  # a new row whose dual is zero is predicted, no more
         for i, l2 in enumerate(penalties):
             program = solved(space, X[learn], columns[learn], scores[learn], alpha, l2)
@@ -203,18 +203,18 @@ def _check_definite(matrix: FloatArray) -> None:
 
 
 def _divide(
-    shifts: KernelShifts, sets: IntArray, rng: np.random.RandomState
+    shifts: KernelShifts, ids: IntArray, rng: np.random.RandomState
 ) -> tuple[IntArray, IntArray]:
     """Rows that settle kernel and penalty, and rows to calibrate on; copies on one side."""
     size = float(shifts.tuning_size) if isinstance(shifts.tuning_size, Real) else np.nan
     if not 0 <= size < 1:
         raise ValueError(f"tuning_size must lie in [0, 1), got {shifts.tuning_size!r}")
     if size == 0 or _nothing_to_settle(shifts):
-        return np.arange(0), np.arange(len(sets))
-    every = np.unique(sets)
+        return np.arange(0), np.arange(len(ids))
+    every = np.unique(ids)
     n_tuning = min(TUNING_ROWS, max(FOLDS, int(size * len(every))), len(every) - 1)
     tuning, rows = np.split(rng.permutation(every), [n_tuning])
-    return rows_of(tuning, sets), np.sort(rows_of(rows, sets))
+    return rows_of(tuning, ids), np.sort(rows_of(rows, ids))
 
 
 def _nothing_to_settle(shifts: KernelShifts) -> bool:

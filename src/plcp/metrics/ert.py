@@ -11,10 +11,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
-from plcp._folds import row_sets, rows_of
+from plcp._folds import copy_ids, rows_of
 from plcp._options import check_alpha, check_count, check_option, check_same_rows, check_share
 from plcp._parallel import threads_for
-from plcp._rows import is_frame, plain, take
+from plcp._rows import is_frame, take, to_plain_array
 from plcp._validation import check_lengths, check_rows, model_errors
 from plcp.metrics.groups import coverage_by_group, quantile_bins
 from plcp.metrics.measure import (
@@ -55,7 +55,7 @@ def predict_coverage(
     independent terms would, and nominal 95 % intervals hold in 82 to 90 % of samples.
     """
     check_rows(X)
-    given = X = plain(X)
+    given = X = to_plain_array(X)
     if classifier is None:
         categorical = None
         if is_frame(X):  # trees take numbers, and codes of categories
@@ -75,12 +75,12 @@ def predict_coverage(
     rows = np.arange(len(covered)) if counts is None else np.flatnonzero(counts)
     if len(rows) < 2:
         raise ValueError("one row counts, but some must train the classifier and others test it")
-    sets = row_sets(take(given, rows), covered[rows])
-    order = check_random_state(random_state).permutation(np.unique(sets))
+    ids = copy_ids(take(given, rows), covered[rows])
+    order = check_random_state(random_state).permutation(np.unique(ids))
     known = max(1, len(order) // 3)  # a sixth tests more rows, by worse classifiers: equal power
     tested, probability = [], []
     for block in np.array_split(order[known:], min(cv, len(order) - known)):
-        learn, new = rows[rows_of(order[:known], sets)], rows[rows_of(block, sets)]
+        learn, new = rows[rows_of(order[:known], ids)], rows[rows_of(block, ids)]
         tested.append(new)
         probability.append(_probability(classifier, X, covered, counts, learn, new))
         known += len(block)

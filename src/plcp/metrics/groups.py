@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 
 from plcp._formatting import text_table
 from plcp._options import check_alpha, check_count, check_same_rows, check_share, shortened
-from plcp._rows import is_frame, is_missing, plain
+from plcp._rows import is_frame, is_missing, to_plain_array
 from plcp._verdict import verdict_of
 from plcp.groups.groups import MAX_LABELS, Groups, check_indicators, check_sortable
 from plcp.metrics.binomial import (
@@ -148,7 +148,7 @@ def as_grouping(groups: Any, n: int) -> Grouping:
         return _from_masks(np.array([str(name) for name in groups.columns]), groups, n)
     if issparse(groups) or np.ndim(groups) == 2:
         return _from_masks(np.arange(np.shape(groups)[1]), groups, n)
-    return _from_labels(np.asarray(plain(groups)), n)
+    return _from_labels(np.asarray(to_plain_array(groups)), n)
 
 
 def column_groups(X: Any, by: Any) -> Grouping:

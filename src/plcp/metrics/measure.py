@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm, t as student
 
-from plcp._rows import plain
+from plcp._rows import to_plain_array
 from plcp._validation import as_floats
 from plcp.quantiles import FloatArray
 
@@ -25,7 +25,7 @@ MOST_ROWS = 2**31  # products of two counts must be whole numbers of 64 bits
 
 def check_covered(covered: ArrayLike) -> NDArray[np.bool_]:
     """Return one True or False per row, of at least one row."""
-    indicator = np.asarray(plain(covered))
+    indicator = np.asarray(to_plain_array(covered))
     if indicator.ndim == 2 and indicator.shape[1] > 1:
         raise ValueError(
             f"covered must have shape (n,), one alpha at a time, got {indicator.shape}: "
@@ -99,7 +99,7 @@ def check_numbers(
 
 
 def _as_floats(name: str, values: ArrayLike, source: str) -> FloatArray:
-    array = np.asarray(plain(values))
+    array = np.asarray(to_plain_array(values))
     if array.dtype.kind in "iu":
         return as_floats(name, array)
     try:

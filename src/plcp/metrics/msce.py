@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plcp._options import check_alpha, check_share
-from plcp._rows import plain
+from plcp._rows import to_plain_array
 from plcp.metrics.ert import ert
 from plcp.metrics.groups import count_quantiles, quantile_bins
 from plcp.metrics.measure import LARGEST, Measure, check_counts, check_numbers, mean_measure
@@ -65,7 +65,7 @@ def msce(
     0.01
     """
     alpha, confidence = check_alpha(alpha), check_share("confidence", confidence)
-    if np.asarray(plain(conditional_coverage)).dtype == bool:
+    if np.asarray(to_plain_array(conditional_coverage)).dtype == bool:
         raise ValueError(
             "conditional_coverage is True or False, but must be the probability of it: from what "
             "was seen estimate it by estimated_msce(X, covered, alpha)"

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
-from plcp._folds import row_sets, rows_of
+from plcp._folds import copy_ids, rows_of
 from plcp._options import check_count, check_same_rows, check_share
-from plcp._rows import plain
+from plcp._rows import to_plain_array
 from plcp._validation import check_lengths, check_rows, feature_errors
 from plcp.metrics.binomial import clopper_pearson
 from plcp.metrics.measure import LARGEST, Measure, check_counts, check_covered
@@ -47,7 +47,7 @@ class Slab:
 
 def finite_numbers(X: ArrayLike) -> FloatArray:
     """X as a matrix of numbers, none of them missing or infinite."""
-    X = plain(X)
+    X = to_plain_array(X)
     check_rows(X)
     with feature_errors(X):
         numbers: FloatArray = check_array(
@@ -217,11 +217,11 @@ def worst_slab(
     weights = np.ones(len(indicator), dtype=int) if counts is None else counts.astype(int)
     rng = check_random_state(random_state)
     rows = np.flatnonzero(weights)
-    sets = row_sets(numbers[rows], indicator[rows])  # copies of a row stay on one side
-    every = np.unique(sets)
+    ids = copy_ids(numbers[rows], indicator[rows])  # copies of a row stay on one side
+    every = np.unique(ids)
     if len(every) < 2:
         raise ValueError("one row counts, but some must choose the slab and others measure it")
-    choosing = rows[rows_of(rng.permutation(every)[: len(every) // 2], sets)]
+    choosing = rows[rows_of(rng.permutation(every)[: len(every) // 2], ids)]
     directions, n_columns = np.eye(numbers.shape[1]), numbers.shape[1]
     if n_columns > 1:
         directions = np.vstack([directions, rng.normal(size=(n_directions, n_columns))])

@@ -16,7 +16,6 @@ from plcp.conformal import Conformal
 from plcp.monitoring.martingale import Urn
 from plcp.quantiles import FloatArray, IntArray
 from plcp.thresholds.base import ThresholdRule, distinct, members_of_codes
-from plcp.thresholds.guarantees import EXACT
 
 
 class Watch(NamedTuple):
@@ -113,7 +112,7 @@ def _watch_of(rule: Any, title: str) -> Watch:
             for name, size in zip(distinct(["all", *names])[1:], sizes, strict=True)
         },
         # equal new rows share their draw, and each calibration row has its own
-        exact=rule._reads_ranks and EXACT in rule.guarantee_ and not rule.draws,
+        exact=rule._reads_ranks and rule.guarantee_.is_finite_sample and not rule.draws,
         digest=_digest(rule),
     )
 

@@ -14,7 +14,7 @@ from plcp.conformal import ConformalClassifier, ConformalRegressor, columns_sour
 from plcp.onnx.graph import IR_VERSION, TYPES, VERSIONS, Graph, inputs_of, place_of, refused
 from plcp.onnx.rules import Answer, answers, check_score, ends, point, prediction
 from plcp.thresholds import ThresholdRule
-from plcp.thresholds.base import check_alphas, is_several
+from plcp.thresholds.base import check_alphas, lists_alphas
 
 VERSION = version("plcp")
 KINDS: dict[int, str] = {number: name for name, number in TYPES.items()}
@@ -43,14 +43,14 @@ def describe(graph: Graph, model: Any, tails: list[Any], shown: Any) -> Descript
         "model": type(model).__name__,
         "rule": type(tails[0]).__name__,
         "alpha": json.dumps(_alpha(tails)),
-        "guarantee": model.guarantee_,
+        "guarantee": json.dumps(model.guarantee_.to_dict()),
         "feature_names": json.dumps(names, ensure_ascii=False),
     }
     lines = [
         f"{facts['model']} of plcp {VERSION} at alpha = {facts['alpha']}.",
         *(_line("Input", value) for value in graph.used_inputs()),
         *(_line("Output", value) for value in graph.outputs),
-        model.guarantee_,
+        str(model.guarantee_),
     ]
     return Description("\n".join(lines), facts)
 
@@ -58,7 +58,7 @@ def describe(graph: Graph, model: Any, tails: list[Any], shown: Any) -> Descript
 def _alpha(tails: list[Any]) -> float | list[float]:
     """Alpha of the sets, of which each tail has a share; a list where there are several."""
     levels = [sum(shares) for shares in zip(*(check_alphas(t.alpha) for t in tails), strict=True)]
-    return levels if is_several(tails[0].alpha) else levels[0]
+    return levels if lists_alphas(tails[0].alpha) else levels[0]
 
 
 def _line(what: str, value: ValueInfoProto) -> str:

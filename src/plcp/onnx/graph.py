@@ -14,7 +14,7 @@ from plcp._rows import TEXT
 from plcp.exceptions import NotExportableError
 from plcp.regressors.encoding import TableEncoder
 from plcp.thresholds import Mondrian
-from plcp.thresholds.base import has_alphas
+from plcp.thresholds.base import fitted_at_several
 
 
 def refused(part: Any, why: str, remedy: str) -> NotExportableError:
@@ -318,7 +318,7 @@ def names_a_column(rule: Any) -> bool:
 
 def labels_of(rule: Mondrian) -> NDArray[Any]:
     """Labels of given groups: text, or numbers that doubles can hold."""
-    groups = rule.rules_[0].groups_ if has_alphas(rule) else rule.groups_
+    groups = rule.rules_[0].groups_ if fitted_at_several(rule) else rule.groups_
     labels = np.array(groups.tolist())
     if labels.dtype.kind == "U":
         return labels

@@ -20,7 +20,7 @@ from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors._fast_trees import Booster, Trees
 from plcp.scores import AbsoluteResidual, NormalizedResidual, QuantileResidual, SignedResidual
 from plcp.thresholds import PLCP, Mondrian, Rectified, SplitConformal
-from plcp.thresholds.base import check_alphas, has_alphas
+from plcp.thresholds.base import check_alphas, fitted_at_several
 
 
 def interval(graph: Graph, regressor: str, cuts: FloatArray) -> str:
@@ -224,7 +224,7 @@ def answers(rows: Rows, rule: Any) -> list[Answer]:
 
     Groups that all alphas share are given once.
     """
-    if not has_alphas(rule):
+    if not fitted_at_several(rule):
         return [answer(rows, rule)]
     found = [answer(rows, own) for own in rule.rules_]
     falling = np.argsort(check_alphas(rule.alpha))[::-1].tolist()

@@ -68,7 +68,7 @@ class Partition(Estimator, ABC):
     def _check_fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, FloatArray, FloatArray | None]:
-        """Validate what every ``fit`` is given; rows without weight are not there."""
+        """Validate the arguments of ``fit``, and drop rows of weight zero."""
         check_rate(self.alpha)
         X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=takes_nan(self))
         X, scores, weights = drop_weightless(X, scores, weights)
@@ -94,7 +94,7 @@ def check_group_count(n_groups: Any, n: int) -> None:
 
 
 def order_groups(thresholds: FloatArray, alive: NDArray[np.bool_]) -> tuple[FloatArray, IntArray]:
-    """Rising thresholds of the distinct groups alive, and the new number of each old group.
+    """Increasing thresholds of distinct nonempty groups, and the new number of each old group.
 
     A dead group joins the one with the nearest threshold.
 
@@ -131,8 +131,8 @@ def merge_columns(memberships: FloatArray, group_of: IntArray, n_groups: int) ->
 def likeliest(memberships: FloatArray) -> IntArray:
     """Likeliest group of each row; of several equally likely ones, the middle one.
 
-    Fold models that vote for as many groups would else send the row to the lowest threshold, and
-    cover too little; of two the higher is taken.
+    With a tie between the votes of fold models, the lowest threshold would cover too
+    little; of two groups the higher is taken.
 
     Examples
     --------

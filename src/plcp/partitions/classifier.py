@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from plcp._folds import Fold, given_folds, row_sets, shuffled_folds
+from plcp._folds import Fold, copy_ids, given_folds, shuffled_folds
 from plcp._options import check_count
 from plcp._rows import count, take
 from plcp._validation import check_features, check_weights, feature_errors, takes_nan
@@ -88,11 +88,11 @@ class ClassifierPartition(Partition):
         classifier = seeded(self._template(), rng)
         thresholds = start_thresholds(scores, weights, self.n_groups, self.alpha)
         self.history_ = []
-        sets = row_sets(X, scores)
+        ids = copy_ids(X, scores)
         for _ in range(self.n_rounds):
             costs = pinball_loss(thresholds, scores[:, None], self.alpha)
             groups = np.zeros(len(scores), dtype=np.intp)
-            for learn, hold in self._own_folds(sets, rng) if folds is None else folds:
+            for learn, hold in self._own_folds(ids, rng) if folds is None else folds:
                 fold = train_on_costs(classifier, take(X, learn), costs[learn], weights[learn])
                 groups[hold] = predict_groups(fold, take(X, hold))
             members = one_hot(groups, self.n_groups) * weights[:, None]
@@ -123,10 +123,10 @@ class ClassifierPartition(Partition):
             return self.classifier
         return HistGradientBoostingClassifier(max_iter=50, max_leaf_nodes=8, early_stopping=False)
 
-    def _own_folds(self, sets: IntArray, rng: np.random.RandomState) -> list[Fold]:
-        """Folds drawn at random; none where there is but one row."""
-        n_folds, seed = min(self.cv, len(sets)), rng.randint(np.iinfo(np.int32).max)
-        return shuffled_folds(sets, n_folds, seed) if n_folds > 1 else []
+    def _own_folds(self, ids: IntArray, rng: np.random.RandomState) -> list[Fold]:
+        """Folds drawn at random; none for a single row."""
+        n_folds, seed = min(self.cv, len(ids)), rng.randint(np.iinfo(np.int32).max)
+        return shuffled_folds(ids, n_folds, seed) if n_folds > 1 else []
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,7 +19,7 @@ from plcp._validation import (
 )
 from plcp.partitions.base import Partition, group_masses, one_hot
 from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles
-from plcp.regressors.base import at_level, fit_weighted, seeded
+from plcp.regressors.base import at_quantile, fit_weighted, seeded
 from plcp.regressors.stacking import StackedQuantile
 
 N_BINS = 128
@@ -193,7 +193,7 @@ class OrderedPartition(Partition):
         """Learn the regressor from features ``X`` and scores ``y``, and cut it."""
         check_option("cuts", self.cuts, CUTS)
         X, scores, weights = self._check_fit(X, y, sample_weight)
-        regressor = at_level(self.regressor_template(), 1 - self.alpha)
+        regressor = at_quantile(self.regressor_template(), 1 - self.alpha)
         if self.random_state is not None:
             regressor = seeded(regressor, check_random_state(self.random_state))
         with feature_errors(X):

@@ -10,7 +10,7 @@ from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from plcp._folds import row_sets, split_rows
+from plcp._folds import copy_ids, split_rows
 from plcp._options import check_count, check_share
 from plcp._parallel import threads_for
 from plcp._validation import check_table, relative_weights
@@ -116,7 +116,7 @@ class SoftmaxPartition(Partition):
         pairs = _Pairs(self._standardise(X), scores / unit, weights / weights.sum())
         learn = hold = pairs
         if self.early_stopping and len(scores) * self.validation_fraction >= 1 / self.alpha:
-            parts = split_rows(row_sets(X, pairs.scores), self.validation_fraction, rng)
+            parts = split_rows(copy_ids(X, pairs.scores), self.validation_fraction, rng)
             learn, hold = (
                 _Pairs(pairs.Z[rows], pairs.scores[rows], pairs.weights[rows]) for rows in parts
             )

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from plcp._rows import count, is_frame, is_missing, plain
+from plcp._rows import count, is_frame, is_missing, to_plain_array
 from plcp._validation import check_names
 from plcp.conformal import Conformal, check_one_alpha
 from plcp.evaluation.outcome import check_kind
@@ -59,7 +59,7 @@ class Cells:
 
 def feature_of(X: Any, feature: Any) -> tuple[str, NDArray[Any]]:
     """Title and values of a column, by its name or its position; x0 is the first of an array."""
-    X = plain(X)
+    X = to_plain_array(X)
     if is_frame(X):
         check_names(X)
     titles = [str(name) for name in X.columns] if is_frame(X) else _numbered(X)

@@ -10,7 +10,6 @@ Lucchese, Nardini, Orlando, Perego, Tonellotto, Venturini (2015). QuickScorer: a
 to rank documents with additive ensembles of regression trees. SIGIR.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -203,12 +202,6 @@ ZERO = float(np.float32(1e-35))  # LightGBM takes smaller numbers, and this one,
 MOST = 1e300  # how LightGBM writes an infinite cut, beyond which lie missing values alone
 # objectives whose trees add up to the prediction itself
 PLAIN = ("quantile", "regression", "regression_l1", "huber", "fair", "mape")
-
-
-def is_lightgbm(model: Any) -> bool:
-    """Whether this is a regressor of LightGBM, which is then imported already."""
-    lightgbm = sys.modules.get("lightgbm")
-    return lightgbm is not None and type(model) is lightgbm.LGBMRegressor
 
 
 @dataclass(frozen=True)

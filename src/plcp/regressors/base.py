@@ -26,7 +26,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from plcp._base import Estimator
-from plcp._options import check_same_rows, outside
+from plcp._options import caller_stacklevel, check_same_rows
 from plcp._parallel import threads_for
 from plcp._validation import check_features, check_lengths, check_scores, check_weights
 from plcp.quantiles import FloatArray, IntArray, weighted_quantiles
@@ -65,16 +65,16 @@ class ScoreRegressor(RegressorMixin, Estimator):
         raise NotImplementedError
 
 
-def at_level(regressor: Any, quantile: float) -> Any:
+def at_quantile(regressor: Any, quantile: float) -> Any:
     """Clone of a regressor with every ``quantile`` parameter left at None set to ``quantile``.
 
-    Reaches into pipelines. A regressor with a level of its own, or with none, keeps to it: the
+    Reaches into pipelines. A regressor with a quantile of its own, or with none, keeps it: the
     groups are cut and calibrated whatever the regressor estimates.
 
     Examples
     --------
     >>> from sklearn.ensemble import HistGradientBoostingRegressor
-    >>> at_level(HistGradientBoostingRegressor(loss="quantile"), 0.9).quantile
+    >>> at_quantile(HistGradientBoostingRegressor(loss="quantile"), 0.9).quantile
     0.9
     """
     return _with_open_parameters(regressor, "quantile", lambda: quantile)
@@ -262,7 +262,7 @@ def training_params(
                 f"{type(member).__name__} takes no sample_weight, so it is trained as if all rows "
                 "weighed the same: choose a model whose fit takes weights, or wrap a trained one "
                 "in FrozenEstimator",
-                stacklevel=outside(),
+                stacklevel=caller_stacklevel(),
             )
         given[name] = (params or {}) if routed is None else routed[name]["fit"]
     return given

@@ -31,7 +31,7 @@ class ColorfulQuantile(ScoreRegressor):
         w(x) ∝ f(q|x) ≈ (high - low) / (q_high(x) - q_low(x)).
 
     ``Rectified(ColorfulQuantile(delta=0.02), adjustment="difference")`` is Colorful Pinball
-    Conformal Prediction (CPCP), but that the authors take a network for the regressor, and the
+    Conformal Prediction (CPCP), except that the authors take a network for the regressor, and the
     density from rows set apart in place of folds. By default the levels lie far apart: in a
     location-scale family any two give the same weights, and a wide gap is less noisy than the
     slope of a narrow one.

@@ -1,5 +1,6 @@
 """Cross-fitting: fold models, their out-of-fold predictions, and their mean for new rows."""
 
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_random_state, gen_batches, get_tags
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
-from plcp._folds import Fold, given_folds, row_sets, shuffled_folds
+from plcp._folds import Fold, copy_ids, given_folds, shuffled_folds
 from plcp._options import check_count
 from plcp._parallel import in_threads, jobs_for, threads_for
 from plcp._rows import take
@@ -27,7 +28,6 @@ from plcp.regressors._fast_trees import (
     Booster,
     LightBooster,
     TreeTables,
-    is_lightgbm,
     tree_tables,
 )
 from plcp.regressors.base import ScoreRegressor, fit_weighted, seeded
@@ -110,7 +110,8 @@ def taken_apart(model: Any) -> Parts | None:
         columns = np.flatnonzero(first.kw_args["columns"]).tolist()
         known = all(booster.holds_codes(i) for booster in parts.boosters for i in columns)
         return parts if known else None
-    if is_lightgbm(model):
+    lightgbm = sys.modules.get("lightgbm")  # imported already if the model is one of its own
+    if lightgbm is not None and type(model) is lightgbm.LGBMRegressor:
         return Parts([LightBooster(model)])
     if type(model) is HistGradientBoostingRegressor:
         return Parts([Booster(model)])
@@ -294,9 +295,9 @@ def make_folds(
     folds = given_folds(cv, X, scores)
     if folds is not None:
         return folds
-    sets = row_sets(X, scores)
+    ids = copy_ids(X, scores)
     seeds = [rng.randint(np.iinfo(np.int32).max) for _ in range(repeats(n_repeats, n))]
-    return [fold for seed in seeds for fold in shuffled_folds(sets, cv, seed)]
+    return [fold for seed in seeds for fold in shuffled_folds(ids, cv, seed)]
 
 
 def _fit_fold(
@@ -381,5 +382,5 @@ def model_levels(rows: IntArray, owner: IntArray, values: FloatArray, n: int) ->
 def average_linear(models: list[Any]) -> list[Any]:
     """One model in place of several of one linear kind, whose lines can be averaged for good."""
     kinds = {type(model) for model in models}
-    plain = kinds == {SparseScale} and all(model.columns_.plain for model in models)
+    plain = kinds == {SparseScale} and all(model.columns_.all_numeric for model in models)
     return [models[0].mean_with(models[1:])] if plain or kinds == {LinearQuantile} else models

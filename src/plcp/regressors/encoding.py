@@ -13,7 +13,7 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils import get_tags
 
 from plcp._base import Estimator
-from plcp._folds import row_sets, shuffled_folds
+from plcp._folds import copy_ids, shuffled_folds
 from plcp._options import warn_unseen
 from plcp._rows import (
     NUMBERS,
@@ -215,7 +215,7 @@ def _unreadable(name: Any, column: Any) -> str:
 
 
 def _is_mixed(column: Read) -> bool:
-    """Whether some categories are no text: a row alone may then be of another kind."""
+    """Whether some categories are not text: a single row may then be of another kind."""
     if column.kind != TEXT or column.places is not None:
         return False
     return any(isinstance(value, (*OBJECTS[NUMBERS], date, timedelta)) for value in column.values)
@@ -318,7 +318,7 @@ class CategoryMeans(ScoreRegressor):
         places = {int(i): _places(X[:, i]) for i in np.flatnonzero(self.columns)}
         self.means_ = {i: category_means(p, scores, counts) for i, p in places.items()}
         Z = np.array(X, dtype=float)
-        folds = shuffled_folds(row_sets(X, scores), self.cv, self.random_state)
+        folds = shuffled_folds(copy_ids(X, scores), self.cv, self.random_state)
         for learn, hold in folds:
             for i, place in places.items():
                 means = category_means(place[learn], scores[learn], counts[learn])

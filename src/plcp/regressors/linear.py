@@ -48,7 +48,7 @@ class Fit(NamedTuple):
 class Objective:
     """Penalised pinball loss of the features (X - centre) * gain, which are never stored.
 
-    The l1 penalty is smoothed like the loss: it is the pinball loss of one more row a feature.
+    The l1 penalty is smoothed like the loss: it is the pinball loss of one more row per feature.
     """
 
     X: Array

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
-from plcp._folds import given_folds, row_sets
+from plcp._folds import copy_ids, given_folds
 from plcp._validation import check_table, drop_weightless, relative_weights
 from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors.base import ScoreRegressor, line
@@ -109,7 +109,7 @@ class SparseScale(ScoreRegressor):
 
     def _line(self, X: FloatArray) -> FloatArray:
         """Linear variance b + w·x, in units of ``unit_`` squared."""
-        if self.columns_.plain and np.isfinite(X.sum()):
+        if self.columns_.all_numeric and np.isfinite(X.sum()):
             return line(X, self.coef_) + self.intercept_
         rows = [self.columns_.expand(X[b : b + BLOCK]) for b in range(0, len(X), BLOCK)]
         return np.concatenate([line(block, self.coef_) for block in rows]) + self.intercept_
@@ -131,7 +131,7 @@ class SparseScale(ScoreRegressor):
     def _own_folds(self, X: FloatArray, scores: FloatArray) -> IntArray:
         """Fold of each row, the same one of its copies; they choose the penalties alone."""
         n_folds = max(2, min(self.cv, len(X)))
-        return (row_sets(X, scores) if self.penalties is None else np.arange(len(X))) % n_folds
+        return (copy_ids(X, scores) if self.penalties is None else np.arange(len(X))) % n_folds
 
     def _fit_lasso(
         self,
@@ -208,11 +208,11 @@ class _Columns(NamedTuple):
         return np.concatenate([self.means, np.zeros(sum(len(values) for _, values in self.levels))])
 
     @property
-    def plain(self) -> bool:
+    def all_numeric(self) -> bool:
         return not self.levels
 
     def expand(self, X: FloatArray) -> FloatArray:
-        numbers = X if self.plain else X[:, self.numeric]
+        numbers = X if self.all_numeric else X[:, self.numeric]
         filled = np.where(np.isnan(numbers), self.means, numbers)
         flags = [X[:, [i]] == values for i, values in self.levels]
         return np.hstack([filled, *flags]) if flags else filled

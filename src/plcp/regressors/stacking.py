@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from plcp._folds import given_folds
 from plcp._validation import effective_rows, relative_weights
 from plcp.quantiles import FloatArray, pinball_loss, weighted_quantiles
-from plcp.regressors.base import ScoreRegressor, at_level
+from plcp.regressors.base import ScoreRegressor, at_quantile
 from plcp.regressors.boosted import ScaledQuantile
 from plcp.regressors.crossfit import CrossFitted, make_folds
 from plcp.regressors.encoding import MAX_CATEGORIES, CategoryMeans, TableEncoder, without_rare
@@ -108,7 +108,9 @@ class StackedQuantile(ScoreRegressor):
         cv = self.cv if given is None else given
         folds = make_folds(X, scores, cv, self.n_repeats, rng) if templates else []
         self.members_ = [
-            self._cross_fitted(at_level(member, level), Z).fit_folds(Z, target, weights, folds, rng)
+            self._cross_fitted(at_quantile(member, level), Z).fit_folds(
+                Z, target, weights, folds, rng
+            )
             for member in templates
         ]
         self.floor_ = FLOOR * float(scores.mean()) if self.is_scale_ else -np.inf

@@ -52,6 +52,7 @@ NAMES_BY_MODULE = {
     "plcp.thresholds.batch_gcp": "BatchGCP",
     "plcp.thresholds.batch_mvp": "BatchMVP",
     "plcp.thresholds.conditional": "ConditionalCalibration",
+    "plcp.thresholds.guarantees": "Guarantee Guarantees",
     "plcp.thresholds.local": "LocalCP RLCP",
     "plcp.thresholds.mondrian": "Mondrian",
     "plcp.thresholds.plcp": "PLCP",

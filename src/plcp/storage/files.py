@@ -1,6 +1,8 @@
 """Models in files: ``save`` and ``load``, and the manifest, which describes a model."""
 
 import hashlib
+import platform
+import sys
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plcp._files import check_input, check_output, check_path, write_atomically
-from plcp._options import outside, shown
+from plcp._options import caller_stacklevel, shown
 from plcp._rows import is_dataset, is_frame
 from plcp.exceptions import OtherVersionWarning, TrustWarning
 from plcp.storage import allowlist, estimators, lightgbm as light, networks, trees, values
 from plcp.storage.allowlist import check_trusted, full_name, public_name
 from plcp.storage.archive import FORMAT, read_manifest, read_parts, seal, version_of, write_parts
 from plcp.storage.codec import Codec, Decoder, Encoder
+from plcp.thresholds.guarantees import Guarantee, Guarantees
 
 SUFFIX = ".plcp"
 # in the order in which they are tried
@@ -95,7 +98,7 @@ def write(model: Any, path: str | Path, *, force: bool, data: str | None = None)
             "plcp does not check what this model is made of: it loads only by import "
             f"{', '.join(modules)}; plcp.load({str(path)!r}, trusted=[{', '.join(names)}])",
             TrustWarning,
-            stacklevel=outside(),
+            stacklevel=caller_stacklevel(),
         )
 
 
@@ -308,10 +311,15 @@ def _promises(model: Any, rule: Any) -> dict[str, Any]:
     """Return what users rely on; `load` compares it with the model."""
     promises = {
         "alpha": _plain(getattr(rule, "alpha", None)),
-        "guarantee": getattr(model, "guarantee_", None),
+        "guarantee": _promised(getattr(model, "guarantee_", None)),
     }
     own = getattr(model, "manifest", {})
     return {name: own.get(name, value) for name, value in promises.items()}
+
+
+def _promised(guarantee: Any) -> Any:
+    is_data = isinstance(guarantee, Guarantee | Guarantees)
+    return guarantee.to_dict() if is_data else guarantee
 
 
 def _check_description(manifest: Mapping[str, Any], model: Any) -> None:
@@ -351,3 +359,29 @@ def _plain(value: Any) -> Any:
     # the text of a random stream would hold its address in memory
     is_object = hasattr(value, "__dict__") or isinstance(value, np.random.RandomState)
     return type(value).__name__ if is_object else shown(value)
+
+
+def versions_of(rule: Any) -> dict[str, str]:
+    """Versions of Python, of what the core stands on, and of the libraries the rule's parts are of.
+
+    Examples
+    --------
+    >>> from plcp import SplitConformal
+    >>> list(versions_of(SplitConformal()))
+    ['python', 'plcp', 'numpy', 'scipy', 'scikit-learn']
+    """
+    found = core_versions()
+    parts = [rule, *rule.get_params().values()]
+    roots = {cls.__module__.split(".")[0] for part in parts for cls in type(part).__mro__}
+    for root in sorted(roots - {*found, "sklearn"}):
+        number = getattr(sys.modules.get(root), "__version__", None)
+        if isinstance(number, str):
+            found[root] = number
+    return found
+
+
+def core_versions() -> dict[str, str]:
+    """Versions of Python and of what the core stands on."""
+    return {"python": platform.python_version()} | {
+        name: version_of(name) for name in ("plcp", *ALWAYS)
+    }

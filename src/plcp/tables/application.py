@@ -18,7 +18,7 @@ from plcp.tables.columns import LABELS, Framer, rule_input
 from plcp.tables.csv import DelimitedTable, Dialect
 from plcp.tables.folders import FolderTable, Part, write_folder_atomically
 from plcp.tables.io import (
-    Format,
+    CSV,
     ParquetTable,
     TableFile,
     check_output_table,
@@ -269,7 +269,7 @@ def _serve(
     added = pa.schema([field for field in given if field.name not in table.schema.names])
     needed = applier.model.needed or table.schema.names[:1]
     to, rows = format_of(out), 0
-    copied = file if to is Format.CSV and isinstance(file, DelimitedTable) else None
+    copied = file if to is CSV and isinstance(file, DelimitedTable) else None
     if copied and Dialect.of(out, csv).writes_like(copied.dialect):
         schema, batches = added, (applier.new_columns(batch) for batch in table.batches(needed))
     else:

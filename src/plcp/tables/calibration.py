@@ -1,4 +1,4 @@
-"""Calibrate a table: methods by name, and the model that one of them learns from its rows."""
+"""Calibrate a table: the model that a method learns from its rows."""
 
 import warnings
 from collections.abc import Callable
@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from plcp._files import find_column
 from plcp._options import check_count, check_option
-from plcp.evaluation.certificate import versions_of
 from plcp.explain import explain_groups
 from plcp.explain.explanation import LEAST_ROWS
+from plcp.storage.files import versions_of
 from plcp.tables.columns import (
     Feature,
     Framer,
@@ -25,61 +25,26 @@ from plcp.tables.columns import (
 )
 from plcp.tables.io import TableFile
 from plcp.tables.model import TabularModel
-from plcp.tables.roles import METHODS, CalibrationOptions, Roles
+from plcp.tables.roles import METHODS, CalibrationOptions, Method, Roles
 from plcp.tables.scores import Counts, Pairs, check_order, learn_classes, read_pairs
-from plcp.thresholds import PLCP, BatchGCP, Mondrian, Rectified, SplitConformal, ThresholdRule
-from plcp.thresholds._plcp_learning import most_groups
+from plcp.thresholds import SplitConformal, ThresholdRule
 from plcp.thresholds.base import check_alphas
-
-MOST_GROUPS = 8  # as many as people read; thresholds follow the regressor, and more gain little
-
-
-@dataclass(frozen=True)
-class Method:
-    """A rule, and its input: "features", the columns "by" which it groups, or nothing."""
-
-    make: Callable[[Any, int], ThresholdRule]  # of CalibrationOptions and the number of rows
-    input: str | None = "features"
-    learns_groups: bool = False
-
-
-def _plcp(options: Any, rows: int) -> PLCP:
-    m = options.groups or most_groups(rows, MOST_GROUPS)
-    return PLCP(n_groups=m, alpha=options.alpha, random_state=options.seed)
-
-
-def _plcp_split(options: Any, rows: int) -> PLCP:
-    # half of the rows learn the groups
-    return _plcp(options, rows // 2).set_params(calibration="split")
-
-
-RULES = {
-    "plcp": Method(_plcp, learns_groups=True),
-    "plcp-split": Method(_plcp_split, learns_groups=True),
-    "split": Method(lambda given, _: SplitConformal(alpha=given.alpha), input=None),
-    "rectified": Method(lambda given, _: Rectified(alpha=given.alpha, random_state=given.seed)),
-    "mondrian": Method(lambda given, _: Mondrian([*given.by], alpha=given.alpha), input="by"),
-    "batch-gcp": Method(lambda given, _: BatchGCP([*given.by], alpha=given.alpha), input="by"),
-}
-IN_MEMORY = ("rectified", "batch-gcp")  # methods that need all their rows at once
 
 
 def find_method(options: CalibrationOptions) -> Method:
     """Return the method, after a check of options that do not go with it."""
     name, by, groups = options.method, options.by, options.groups
-    found = RULES[check_option("method", name, METHODS)]
+    found = METHODS[check_option("method", name, tuple(METHODS))]
     if found.input == "by" and not by:
         raise ValueError(f"method {name!r} needs groups: name their columns, as in --by sex")
     if found.input != "by" and by:
-        raise ValueError(
-            f"method {name!r} takes no groups by {by[0]!r}: use 'mondrian' or 'batch-gcp'"
-        )
+        others = " or ".join(repr(key) for key, one in METHODS.items() if one.input == "by")
+        raise ValueError(f"method {name!r} takes no groups by {by[0]!r}: use {others}")
     if groups is not None:
         check_count("groups", groups, 1)
         if not found.learns_groups:
-            raise ValueError(
-                f"method {name!r} learns no groups, got groups={groups}: use 'plcp' or 'plcp-split'"
-            )
+            others = " or ".join(repr(key) for key, one in METHODS.items() if one.learns_groups)
+            raise ValueError(f"method {name!r} learns no groups, got groups={groups}: use {others}")
     return found
 
 
@@ -207,19 +172,19 @@ def calibrate_file(
     SplitConformal()
     """
     given = CalibrationOptions(**options)
-    method = given.method
+    method = find_method(given)
     used = {*roles.unknown_later, *roles.predictions, *(given.by or ()), *given.sensitive}
-    if method not in RULES or RULES[method].input == "features":
+    if method.input == "features":
         used.update(roles.features)
     columns = [name for name in file.schema.names if name in used]
-    if method == "plcp-split" and file.n_rows is not None and file.n_rows > most:
+    if given.method == "plcp-split" and file.n_rows is not None and file.n_rows > most:
         most = min(most, file.n_rows // 2)  # the rows that calibrate alone must not be few
     sample = file.draw(columns, most=most, seed=given.seed)
     fit: Fit = fit_in_memory
     notes: list[str] = []
     if file.n_rows != len(sample.rows):
-        if method in IN_MEMORY or roles.weight is not None:
-            whose = f"the method {method}" if roles.weight is None else "a weighted table"
+        if method.in_memory or roles.weight is not None:
+            whose = f"the method {given.method}" if roles.weight is None else "a weighted table"
             why = f"No others were used: the rows of {whose} must be in memory; --rows takes more."
             notes = [f"{note} {why}" for note in file.sample_note(len(sample.rows))]
         else:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from plcp.tables.io import Format, TableFile, TableWriter, evenly, prefetch
+from plcp.tables.io import CSV, Format, TableFile, TableWriter, evenly, prefetch
 from plcp.tables.roles import CsvOptions
 
 BLOCK = 1 << 21  # bytes read at a time, some in advance; no row may be longer
@@ -475,7 +475,7 @@ class WrittenTable(TableFile):
 def written_parts(tables: Sequence[DelimitedTable], to: Format) -> list[WrittenTable]:
     """Return the parts of a table as they are written: as text, or in types that keep all parts."""
     written = [WrittenTable(table, {}) for table in tables]
-    if to is Format.CSV:
+    if to is CSV:
         return written
     names = tables[0].schema.names
     types = kept_types(chain.from_iterable(part.text(names) for part in written), names)

@@ -19,7 +19,7 @@ import pyarrow.types as pt
 
 from plcp._files import check_place, naming_full_disk, stopped_by_signals, to_disk
 from plcp.tables.csv import DelimitedTable, written_parts
-from plcp.tables.io import Format, TableFile, evenly, format_of, is_table_name
+from plcp.tables.io import ENDINGS, Format, TableFile, evenly, format_of, is_table_name
 
 # folders beside which not every file is a part, and the remedy
 LOGS = {
@@ -54,8 +54,8 @@ def list_parts(folder: Path) -> list[Path]:
     parts = sorted((path.relative_to(folder) for path in _files(folder)), key=_in_natural_order)
     if not parts:
         raise ValueError(
-            f"{folder} is a folder without a table in it: name one that has .parquet, .csv or "
-            ".arrow files, or name a file"
+            f"{folder} is a folder without a table in it: name one that has files whose names end "
+            f"in {ENDINGS}, or name a file"
         )
     first = format_of(parts[0])
     for part in parts:
@@ -81,8 +81,8 @@ def _files(folder: Path) -> Iterator[Path]:
         if not path.is_dir():
             if not is_table_name(path.name):
                 raise ValueError(
-                    f"{path} lies in a folder of parts and is none by the end of its name, which "
-                    "is .parquet, .csv or .arrow: rename it, or move it elsewhere"
+                    f"{path} lies in a folder of parts and is none by the end of its name: rename "
+                    f"it to one of {ENDINGS}, or move it elsewhere"
                 )
             yield path
         elif all(path.name.partition("=")):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -44,29 +44,15 @@ def prefetch(items: Iterator[Item]) -> Iterator[Item]:
             yield item
 
 
-class Format(StrEnum):
-    """A format of tables."""
+@dataclass(frozen=True)
+class Format:
+    """A format of tables; `FORMATS` lists all of them."""
 
-    PARQUET = "Parquet"
-    CSV = "CSV"
-    ARROW = "Arrow"
-
-
-ENDINGS = {
-    Format.PARQUET: (".parquet", ".pq"),
-    Format.CSV: (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
-    Format.ARROW: (".arrow", ".feather", ".ipc"),
-}
-# What stands at the beginning of files that are no plain text
-_BEGINNINGS = {
-    b"PAR1": ("a Parquet file", ".parquet"),
-    b"ARROW1": ("an Arrow file", ".arrow"),
-    b"\x1f\x8b": ("gzipped", ".csv.gz if it is CSV inside"),
-    b"PK\x03\x04": ("an Excel file or a ZIP archive", ""),
-    b"\xff\xfe": ("text in UTF-16", ""),
-    b"\xfe\xff": ("text in UTF-16", ""),
-}
-_EXPECTED = {Format.PARQUET: b"PAR1", Format.ARROW: b"ARROW1"}
+    name: str
+    endings: tuple[str, ...]  # of names of files, the usual one first
+    start: bytes  # of a file; empty for text
+    open: Callable[..., TableFile]  # of a path, and of the options of `open_table`
+    create: Callable[..., TableWriter]  # of a file, a schema, and the options of `create_table`
 
 
 def format_of(path: str | Path) -> Format:
@@ -74,22 +60,20 @@ def format_of(path: str | Path) -> Format:
 
     Examples
     --------
-    >>> print(format_of("new.csv.gz"))
-    CSV
+    >>> format_of("new.csv.gz").name
+    'CSV'
     """
-    name = Path(path).name.lower()
-    for kind, endings in ENDINGS.items():
-        if name.endswith(endings):
-            return kind
+    for one in FORMATS:
+        if Path(path).name.lower().endswith(one.endings):
+            return one
     raise ValueError(
-        f"{path}: the end of a table's name gives its format: .parquet, .csv (also .tsv, .csv.gz) "
-        "or .arrow (also .feather); save it as one of these"
+        f"{path}: the end of a table's name gives its format: save it as one of {ENDINGS}"
     )
 
 
 def is_table_name(name: str) -> bool:
     """Whether the end of a file's name is that of a format."""
-    return name.lower().endswith(tuple(end for ends in ENDINGS.values() for end in ends))
+    return any(name.lower().endswith(one.endings) for one in FORMATS)
 
 
 def check_content(path: Path) -> None:
@@ -99,18 +83,16 @@ def check_content(path: Path) -> None:
         head = file.read(1024)
     if not head:
         raise ValueError(f"{path} is empty (0 bytes): it was perhaps not written to its end")
-    expected = b"\x1f\x8b" if path.suffix.lower() == ".gz" else _EXPECTED.get(kind, b"")
-    found = next((start for start in _BEGINNINGS if head.startswith(start)), b"")
-    if found == expected:
+    found = max((start for start in _REMEDIES if head.startswith(start)), key=len)
+    if found == (GZIP if path.suffix.lower() == ".gz" else kind.start):
         return
     if found:
-        what, ending = _BEGINNINGS[found]
-        todo = f"rename it to {ending}" if ending else "save it as CSV in UTF-8, or as Parquet"
-        remedy = f"it is {what}; {todo}"
+        remedy = _REMEDIES[found]
     elif b"\0" not in head and "\ufffd" not in head[:-4].decode(errors="replace"):
         remedy = "it is text; rename it to .csv if it is a table with commas"
     else:
-        remedy = "it is damaged, or of another format; write it again as Parquet, CSV or Arrow"
+        names = ", ".join(one.name for one in FORMATS)
+        remedy = f"it is damaged, or of another format; write it again as one of {names}"
     raise ValueError(f"{path} is not what its name promises: {remedy}")
 
 
@@ -391,7 +373,7 @@ class ArrowTable(TableFile):
     def as_written(self, to: Format) -> TableFile:
         """Return the rows with their types as they are, where the format has them."""
         kept = ArrowTable(self.path, views=True)
-        return kept if to is Format.ARROW and not kept.schema.equals(self.schema) else self
+        return kept if to is ARROW and not kept.schema.equals(self.schema) else self
 
     def _read_as(self, schema: pa.Schema) -> pa.Schema:
         if self._views:
@@ -547,6 +529,44 @@ class ParquetWriter(TableWriter):
                 self._writer.is_open = False  # else its destructor tries to write once more
 
 
+def _open_csv(*given: Any) -> TableFile:
+    from plcp.tables.csv import DelimitedTable
+
+    return DelimitedTable(*given)
+
+
+def _create_csv(
+    file: Path, schema: pa.Schema, path: Path, csv: CsvOptions | None, after: Any, int96: bool
+) -> TableWriter:
+    from plcp.tables.csv import DelimitedWriter, Dialect
+
+    return DelimitedWriter(file, schema, Dialect.of(path, csv), after)
+
+
+PARQUET = Format(
+    "Parquet", (".parquet", ".pq"), b"PAR1",
+    lambda path, *_: ParquetTable(path),
+    lambda file, schema, int96, **_: ParquetWriter(file, schema, int96),
+)  # fmt: skip
+CSV = Format("CSV", (".csv", ".tsv", ".csv.gz", ".tsv.gz"), b"", _open_csv, _create_csv)
+ARROW = Format(
+    "Arrow", (".arrow", ".feather", ".ipc"), b"ARROW1",
+    lambda path, *_: ArrowTable(path),
+    lambda file, schema, **_: ArrowWriter(file, schema),
+)  # fmt: skip
+FORMATS = (PARQUET, CSV, ARROW)
+ENDINGS = ", ".join(ending for one in FORMATS for ending in one.endings)
+GZIP, CONVERT = b"\x1f\x8b", "save it as CSV in UTF-8, or as Parquet"
+# What to do with a file that begins so, and by its name should not
+_REMEDIES = {
+    **{one.start: f"it is {one.name}; rename it to {one.endings[0]}" for one in FORMATS},
+    GZIP: "it is gzipped; rename it to .csv.gz if it is CSV inside",
+    b"PK\x03\x04": f"it is an Excel file or a ZIP archive; {CONVERT}",
+    b"\xff\xfe": f"it is text in UTF-16; {CONVERT}",
+    b"\xfe\xff": f"it is text in UTF-16; {CONVERT}",
+}
+
+
 def check_input_table(path: str | Path) -> None:
     """Refuse what is no table by its name and first bytes, before anything heavy is imported."""
     if Path(path).is_dir():
@@ -599,14 +619,7 @@ def _open_file(
     path = check_input(path)
     check_content(path)
     with naming_file(path):
-        match format_of(path):
-            case Format.PARQUET:
-                return ParquetTable(path)
-            case Format.ARROW:
-                return ArrowTable(path)
-        from plcp.tables.csv import DelimitedTable
-
-        return DelimitedTable(path, types, parsed, csv)
+        return format_of(path).open(path, types, parsed, csv)
 
 
 @contextmanager
@@ -649,15 +662,7 @@ def create_table(
     path = Path(path)
     kind = format_of(path)
     with write_atomically(path, force=force) as temporary:
-        writer: TableWriter
-        if kind is Format.PARQUET:
-            writer = ParquetWriter(temporary, schema, int96)
-        elif kind is Format.ARROW:
-            writer = ArrowWriter(temporary, schema)
-        else:
-            from plcp.tables.csv import DelimitedWriter, Dialect
-
-            writer = DelimitedWriter(temporary, schema, Dialect.of(path, csv), after)
+        writer = kind.create(temporary, schema, path=path, csv=csv, after=after, int96=int96)
         try:
             yield writer
         except BaseException:

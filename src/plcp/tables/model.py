@@ -15,7 +15,7 @@ from plcp.tables.columns import Feature, LeftOut, is_text
 from plcp.tables.roles import Roles
 from plcp.tables.scores import score_of
 from plcp.thresholds import BatchGCP, SplitConformal, ThresholdRule
-from plcp.thresholds.base import guarantee_of_alphas
+from plcp.thresholds.guarantees import Guarantee, Guarantees
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,10 @@ class TabularModel:
         return [float(rule.alpha) for rule in (self.rule, *self.others)]
 
     @property
-    def guarantee(self) -> str:
-        """What holds, and when, in terms of the command line."""
-        sentences = [rule.guarantee_ for rule in (self.rule, *self.others)]
-        text = guarantee_of_alphas(self.alphas, sentences) if self.others else sentences[0]
-        return text.replace('calibration="split"', "the method plcp-split")
+    def guarantee(self) -> Guarantee | Guarantees:
+        """What holds, and when."""
+        each = tuple(rule.guarantee_ for rule in (self.rule, *self.others))
+        return Guarantees(each) if self.others else each[0]
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -81,7 +80,7 @@ class TabularModel:
             "method": self.method,
             "alpha": self.alpha,
             "alphas": self.alphas,
-            "guarantee": self.guarantee,
+            "guarantee": self.guarantee.to_dict(),
             "seed": self.about.get("seed"),
             "roles": asdict(self.roles),
             "columns": [asdict(feature) for feature in self.features],

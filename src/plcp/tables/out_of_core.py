@@ -19,9 +19,10 @@ from plcp.out_of_core import Held, Passes
 from plcp.out_of_core.passes import Block, added
 from plcp.quantiles import FloatArray, IntArray, conformal_rank
 from plcp.tables.application import unseen_notes
-from plcp.tables.calibration import MOST_GROUPS, Fitted, Task, fit_in_memory, warnings_of
+from plcp.tables.calibration import Fitted, Task, fit_in_memory, warnings_of
 from plcp.tables.columns import Framer, rule_input
 from plcp.tables.io import TableFile, changed
+from plcp.tables.roles import MOST_GROUPS
 from plcp.tables.scores import Counts, Pairs, read_pairs
 from plcp.thresholds import PLCP, Mondrian, SplitConformal
 from plcp.thresholds._plcp_learning import most_groups

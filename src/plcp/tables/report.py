@@ -25,9 +25,9 @@ from plcp.evaluation import (
 from plcp.evaluation.groups import LABELS
 from plcp.quantiles import FloatArray, IntArray
 from plcp.tables.application import assigned, unseen_notes
-from plcp.tables.calibration import MOST_GROUPS
 from plcp.tables.columns import Framer, rule_input, to_frame
 from plcp.tables.model import TabularModel
+from plcp.tables.roles import MOST_GROUPS
 from plcp.tables.scores import Tally, read_predictions, read_scores
 
 
@@ -105,7 +105,6 @@ def _sizes(model: TabularModel, table: pa.Table, thresholds: FloatArray) -> Floa
     return np.asarray(score.invert(predicted.values, thresholds).size, dtype=float)
 
 
-NAMES = {"plcp": "PLCP", "plcp-split": "PLCP", "rectified": "Rectified", "batch-gcp": "BatchGCP"}
 BY_ROWS = (
     "One group per 200 rows that they are learned from, at most {}, so that each can be described: "
     "thresholds follow a learned regressor within groups, and more groups would gain little."
@@ -145,7 +144,8 @@ def summarise_model(
     confidence : float, default=0.95
         Of intervals.
     digest : str, optional
-        SHA-256 of the file that the rows come from: that of the calibration rows is warned of.
+        SHA-256 of the file that the rows come from: you get a warning if it is
+        that of the calibration rows.
     provenance : mapping, optional
         What to report of the test rows beside what the model remembers of its own making.
     notes : iterable of str
@@ -163,7 +163,7 @@ def summarise_model(
     words = model.explanation if len(model.groups_table()) > 1 else None
     outcomes = {"Split": Outcome(found.split_covered, found.split_size)}
     if model.method != "split":
-        name = NAMES.get(model.method, model.method.capitalize())
+        name = type(model.rule).__name__.removesuffix("Conformal")
         outcomes[name] = Outcome(found.covered, found.size)
     of_file = {} if digest is None else {"SHA-256 of the test file": digest}
     first_of_several, unweighted = [], []
@@ -189,7 +189,7 @@ def summarise_model(
         title=f"Coverage of {model.roles.target or model.roles.score}",
         subtitle=f"{test}, {calibration}, method {model.method}",
         size_name=SIZES.get(model.roles.task, "length"),
-        guarantee=model.guarantee,
+        guarantee=str(model.guarantee),
         warning=SAME_ROWS if digest is not None and digest == model.about.get("digest") else None,
         explanation=words,
         choice=choice,

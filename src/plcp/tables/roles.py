@@ -1,17 +1,21 @@
-"""What a user may choose: the roles of columns, how CSV files are written, how to calibrate.
+"""What a user may choose: the roles of columns, how CSV files are written, methods by name.
 
 Each option is a field of a dataclass: the functions of `plcp.tables` take it as a keyword, and the
 command line as an option, with the help that its field has.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import plcp  # rules are loaded on first use: a wrong option is found before
 from plcp._files import find_column, match_columns
 
-METHODS = ("plcp", "plcp-split", "split", "rectified", "mondrian", "batch-gcp")
+if TYPE_CHECKING:
+    from plcp.thresholds import ThresholdRule
+
+MOST_GROUPS = 8  # as many as people read; thresholds follow the regressor, and more gain little
 SEPARATORS = ",;|:^~\t "
 
 
@@ -93,9 +97,9 @@ class CalibrationOptions:
         Miscoverage rate. Of several, the first has the groups and their description, and each has
         sets.
     by : sequence of str or None
-        Columns whose values are groups, for "mondrian" and "batch-gcp".
+        Columns whose values are groups, for methods that are given groups.
     groups : int or None
-        How many groups "plcp" and "plcp-split" learn; None: by the number of rows.
+        How many groups are learned, where some are; None: by the number of rows.
     seed : int, default=0
         Seed of all that is drawn.
     explain : bool, default=True
@@ -114,6 +118,48 @@ class CalibrationOptions:
     explain: bool = True
     sensitive: Sequence[str] = ()
     about: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """A rule by its name on the command line."""
+
+    make: "Callable[[Any, int], ThresholdRule]"  # of CalibrationOptions and the number of rows
+    help: str
+    input: str | None = "features"  # or the columns "by" which it groups, or nothing
+    learns_groups: bool = False
+    in_memory: bool = False  # whether it needs all its rows at once
+
+
+def _make_plcp(options: Any, rows: int) -> "plcp.PLCP":
+    from plcp.thresholds._plcp_learning import most_groups
+
+    m = options.groups or most_groups(rows, MOST_GROUPS)
+    return plcp.PLCP(n_groups=m, alpha=options.alpha, random_state=options.seed)
+
+
+def _make_plcp_split(options: Any, rows: int) -> "plcp.PLCP":
+    # half of the rows learn the groups
+    return _make_plcp(options, rows // 2).set_params(calibration="split")
+
+
+METHODS = {
+    "plcp": Method(_make_plcp, "learned groups", learns_groups=True),
+    "plcp-split": Method(_make_plcp_split, "the same, exact in each group", learns_groups=True),
+    "split": Method(lambda given, _: plcp.SplitConformal(given.alpha), "one group", input=None),
+    "rectified": Method(
+        lambda given, _: plcp.Rectified(alpha=given.alpha, random_state=given.seed),
+        "no groups", in_memory=True,
+    ),
+    "mondrian": Method(
+        lambda given, _: plcp.Mondrian([*given.by], alpha=given.alpha),
+        "groups named by --by", input="by",
+    ),
+    "batch-gcp": Method(
+        lambda given, _: plcp.BatchGCP([*given.by], alpha=given.alpha),
+        "the same, overlapping", input="by", in_memory=True,
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

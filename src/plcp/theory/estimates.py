@@ -13,7 +13,7 @@ from plcp._validation import check_lengths, check_predictions, check_scores
 from plcp.partitions.ordered import equal_mass_cuts, interval_of
 from plcp.quantiles import FloatArray
 from plcp.regressors import CrossFitted, StackedQuantile
-from plcp.regressors.base import at_level, seeded
+from plcp.regressors.base import at_quantile, seeded
 
 LEAST_IN_BIN = 4  # below this a run of ⌈b^(2/3)⌉ steps does not fit
 
@@ -136,7 +136,7 @@ def _quantiles_out_of_fold(
         raise ValueError("one row has no spread: give at least 2 rows")
     rng = check_random_state(random_state)
     template = StackedQuantile(cv=cv) if regressor is None else CrossFitted(regressor, cv=cv)
-    fitted = seeded(at_level(template, 1 - check_alpha(alpha)), rng).fit(X, scores)
+    fitted = seeded(at_quantile(template, 1 - check_alpha(alpha)), rng).fit(X, scores)
     return check_predictions(fitted.out_of_fold_, count(X)), scores
 
 

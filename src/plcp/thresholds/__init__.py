@@ -4,6 +4,7 @@ from plcp.thresholds.base import ThresholdRule
 from plcp.thresholds.batch_gcp import BatchGCP
 from plcp.thresholds.batch_mvp import BatchMVP
 from plcp.thresholds.conditional import ConditionalCalibration
+from plcp.thresholds.guarantees import Guarantee, Guarantees
 from plcp.thresholds.local import RLCP, LocalCP
 from plcp.thresholds.mondrian import Mondrian
 from plcp.thresholds.plcp import PLCP
@@ -17,6 +18,8 @@ __all__ = [
     "BatchGCP",
     "BatchMVP",
     "ConditionalCalibration",
+    "Guarantee",
+    "Guarantees",
     "LocalCP",
     "Mondrian",
     "PosteriorConformal",

@@ -22,7 +22,7 @@ from plcp.quantiles import (
     rank_reaching,
 )
 from plcp.regressors.stacking import quantile_at
-from plcp.thresholds._plcp_learning import Learned, Placed
+from plcp.thresholds._plcp_learning import Learned, RowsInPartition
 
 
 class GroupedRows:
@@ -36,7 +36,7 @@ class GroupedRows:
         Number of rows in each group, of weighted ones the effective number (Kish).
     """
 
-    def __init__(self, rows: Placed, groups: IntArray, n_groups: int) -> None:
+    def __init__(self, rows: RowsInPartition, groups: IntArray, n_groups: int) -> None:
         self.rows = rows
         self.groups = groups
         self.masses = group_masses(groups, rows.weights, n_groups)
@@ -69,7 +69,7 @@ class GroupedRows:
         hits = covered if weights is None else covered * weights
         return group_masses(self.groups, hits, len(self.masses))
 
-    def lift(self, corrections: FloatArray, alpha: float) -> float:
+    def final_conformal_shift(self, corrections: FloatArray, alpha: float) -> float:
         """Conformal quantile of what all scores exceed the corrected prediction by."""
         left_over = excess_over(corrections[self.groups], self.rows.values(follow=True))
         return conformal_quantile(left_over, alpha, self.rows.weights)
@@ -141,7 +141,7 @@ def shrunken_corrections(grouped: "Grouped", alpha: float) -> FloatArray:
     if kept > 0:
         own = grouped.own(1 - alpha)
         values = np.where(np.isnan(own), common, common + kept * (own - common))
-    return values + grouped.lift(values, alpha)
+    return values + grouped.final_conformal_shift(values, alpha)
 
 
 def mean_correction(memberships: FloatArray, corrections: FloatArray) -> FloatArray:
@@ -166,7 +166,7 @@ def scatter_of(shares: FloatArray, sizes: FloatArray) -> float:
     return float(sizes @ (shares - sizes @ shares / sizes.sum()) ** 2)
 
 
-def chosen_cells(rule: Any, placed: Placed) -> IntArray:
+def chosen_cells(rule: Any, placed: RowsInPartition) -> IntArray:
     """Cell of each row: the likeliest, or one drawn, independently of the rows' content."""
     if rule.assignment != "sample":
         return placed.cells
@@ -286,7 +286,7 @@ class GroupedBlocks:
         ranks = self._values(follow=True)
         return ranks.at_or_below(np.full(len(ranks.sizes), correction)).astype(float)
 
-    def lift(self, corrections: FloatArray, alpha: float) -> float:
+    def final_conformal_shift(self, corrections: FloatArray, alpha: float) -> float:
         """Conformal quantile of what all scores exceed the corrected prediction by."""
         ranks = Ranks(self.blocks.then(_left_over, *self._where, corrections), 1)
         return float(ranks.at([conformal_rank(int(ranks.sizes[0]), alpha) - 1])[0])
@@ -391,7 +391,7 @@ def middle_alpha(alphas: list[float]) -> float:
     return sorted(alphas)[(len(alphas) - 1) // 2]
 
 
-def factor_between(training: Placed, alpha: float) -> float:
+def factor_between(training: RowsInPartition, alpha: float) -> float:
     """Return what a prediction must be multiplied by to be the quantile of another alpha.
 
     If scores were one law times a scale of x, quantiles of two alphas would differ by a factor;

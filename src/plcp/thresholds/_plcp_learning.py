@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import clone
 
-from plcp._folds import Fold, row_sets, split_rows
+from plcp._folds import Fold, copy_ids, split_rows
 from plcp._rows import take
 from plcp._validation import effective_rows
 from plcp.exceptions import CollapseWarning
@@ -17,7 +17,7 @@ from plcp.partitions.base import Partition, likeliest, merge_columns
 from plcp.partitions.crossfit import CrossFittedPartition
 from plcp.partitions.ordered import OrderedPartition, interval_of
 from plcp.quantiles import FloatArray, IntArray, excess_over, pinball_loss
-from plcp.regressors.base import at_level, seeded
+from plcp.regressors.base import at_quantile, seeded
 from plcp.regressors.crossfit import CrossFitted
 from plcp.regressors.stacking import StackedQuantile
 
@@ -43,12 +43,12 @@ class Pairs:
 
     def cut(self, share: float, rng: np.random.RandomState) -> tuple["Pairs", "Pairs"]:
         """Return two parts at random, ``share`` of the rows in the second, copies together."""
-        first, second = split_rows(row_sets(self.X, self.scores), share, rng)
+        first, second = split_rows(copy_ids(self.X, self.scores), share, rng)
         return self.take(first), self.take(second)
 
 
 @dataclass(frozen=True)
-class Placed:
+class RowsInPartition:
     """Where rows fall in a partition, the prediction of its regressor, and scores if known.
 
     ``cells`` are intervals of the prediction (ordered partitions) or groups of the partition, of
@@ -90,10 +90,10 @@ class Placed:
 
 
 NO_SCORES = np.empty(0)
-NO_ROWS = Placed(np.empty(0, dtype=np.intp), None, NO_SCORES, NO_SCORES)
+NO_ROWS = RowsInPartition(np.empty(0, dtype=np.intp), None, NO_SCORES, NO_SCORES)
 
 
-def place(partition: Partition, X: Any, pairs: Pairs | None = None) -> Placed:
+def place(partition: Partition, X: Any, pairs: Pairs | None = None) -> RowsInPartition:
     """Place rows in a fitted partition, with the scores of calibration pairs."""
     if isinstance(partition, OrderedPartition):
         return place_predicted(partition, partition.predict_quantile(X), pairs)
@@ -102,15 +102,19 @@ def place(partition: Partition, X: Any, pairs: Pairs | None = None) -> Placed:
 
 def place_predicted(
     partition: OrderedPartition, predicted: FloatArray, pairs: Pairs | None
-) -> Placed:
+) -> RowsInPartition:
     """Place rows in an ordered partition whose predictions are known."""
-    return Placed(interval_of(predicted, partition.cuts_), None, predicted, *_scores_of(pairs))
+    return RowsInPartition(
+        interval_of(predicted, partition.cuts_), None, predicted, *_scores_of(pairs)
+    )
 
 
-def place_soft(partition: Partition, memberships: FloatArray, pairs: Pairs | None) -> Placed:
+def place_soft(
+    partition: Partition, memberships: FloatArray, pairs: Pairs | None
+) -> RowsInPartition:
     """Place rows whose memberships are known."""
     predicted = memberships @ partition.thresholds_
-    return Placed(likeliest(memberships), memberships, predicted, *_scores_of(pairs))
+    return RowsInPartition(likeliest(memberships), memberships, predicted, *_scores_of(pairs))
 
 
 def _scores_of(pairs: Pairs | None) -> tuple[FloatArray, FloatArray | None]:
@@ -161,8 +165,8 @@ def search_n_groups(loss_of: Callable[[int], float], most: int) -> tuple[int, Hi
 
 def choose_by_cutting(
     partition: OrderedPartition,
-    placed: Placed,
-    sets: IntArray,
+    placed: RowsInPartition,
+    ids: IntArray,
     rng: np.random.RandomState,
 ) -> tuple[OrderedPartition, History]:
     """Cut a fitted ordered partition again, into the number of groups of least held-out loss.
@@ -170,7 +174,7 @@ def choose_by_cutting(
     Only the cuts are redone: the predictions stay as they are. ``sets`` of copies are held out as
     one.
     """
-    learn, hold = split_rows(sets, HELD_OUT, rng)
+    learn, hold = split_rows(ids, HELD_OUT, rng)
 
     def loss_of(m: int) -> float:
         trial = recut(partition, m, placed.take(learn))
@@ -215,13 +219,13 @@ def _refitted(partition: Partition, pairs: Pairs) -> Callable[[int], Partition]:
     return fit
 
 
-def recut(partition: OrderedPartition, n_groups: int, placed: Placed) -> OrderedPartition:
+def recut(partition: OrderedPartition, n_groups: int, placed: RowsInPartition) -> OrderedPartition:
     """Return a copy of the partition with other cuts of the same predictions."""
     again = copy(partition).set_params(n_groups=n_groups)
     return again.cut(placed.predicted, placed.scores, placed.weights)
 
 
-def held_out_loss(partition: Partition, groups: IntArray, held: Pairs | Placed) -> float:
+def held_out_loss(partition: Partition, groups: IntArray, held: Pairs | RowsInPartition) -> float:
     """Mean pinball loss of the partition's own thresholds on rows it was not learned from."""
     loss = pinball_loss(partition.thresholds_[groups], held.scores, partition.alpha)
     return float(np.average(loss, weights=held.weights))
@@ -237,8 +241,8 @@ class Learned(NamedTuple):
 
     partition: Partition
     history: History
-    training: Placed
-    calibration: Placed
+    training: RowsInPartition
+    calibration: RowsInPartition
 
 
 def learn_split(
@@ -270,15 +274,15 @@ def learn(rule: Any, partition: Partition, pairs: Pairs, rng: np.random.RandomSt
         partition.fit(pairs.X, pairs.scores, pairs.weights)
         training = place(partition, pairs.X, pairs)
     if search and isinstance(partition, OrderedPartition) and cut_later:
-        sets = row_sets(pairs.X, pairs.scores)
-        partition, history = choose_by_cutting(partition, training, sets, rng)
+        ids = copy_ids(pairs.X, pairs.scores)
+        partition, history = choose_by_cutting(partition, training, ids, rng)
         training = place_predicted(partition, training.predicted, pairs)
     return Learned(partition, history + partition.history_, training, training)
 
 
 def learn_crosswise(
     partition: Partition, pairs: Pairs, rng: np.random.RandomState, **folding: Any
-) -> tuple[Partition, Placed]:
+) -> tuple[Partition, RowsInPartition]:
     """Learn from all rows, and place each by models that were not fitted to it.
 
     ``folding``: cv, n_jobs and verbose, as in ``CrossFitted``.
@@ -296,7 +300,7 @@ def with_cross_fitted_regressor(
     partition: OrderedPartition, rng: np.random.RandomState, **folding: Any
 ) -> OrderedPartition:
     """Return the partition with a regressor that keeps its out-of-fold values."""
-    regressor = seeded(at_level(partition.regressor_template(), 1 - partition.alpha), rng)
+    regressor = seeded(at_quantile(partition.regressor_template(), 1 - partition.alpha), rng)
     if not cross_fits_itself(regressor):
         seed = rng.randint(np.iinfo(np.int32).max)
         n_repeats = getattr(regressor, "fold_repeats", "auto")

@@ -21,6 +21,7 @@ from plcp._validation import (
 from plcp.groups.groups import label_text
 from plcp.quantiles import FloatArray, IntArray, pinball_loss
 from plcp.regressors.base import one_seed
+from plcp.thresholds.guarantees import Guarantees
 
 if TYPE_CHECKING:
     from plcp.monitoring import Monitor
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
 Alpha = float | Sequence[float]
 
 
-def is_several(alpha: Any) -> bool:
+def lists_alphas(alpha: Any) -> bool:
     """Whether ``alpha`` lists rates, be it one or none, and is not a rate itself.
 
     Examples
     --------
-    >>> is_several([0.1, 0.2]), is_several(0.1), is_several("0.1")
+    >>> lists_alphas([0.1, 0.2]), lists_alphas(0.1), lists_alphas("0.1")
     (True, False, False)
     """
     return isinstance(alpha, list | tuple | np.ndarray)
@@ -47,7 +48,7 @@ def check_alphas(alpha: Any) -> list[float]:
     >>> check_alphas([0.2, 0.05]), check_alphas(0.1)
     ([0.2, 0.05], [0.1])
     """
-    if not is_several(alpha):
+    if not lists_alphas(alpha):
         return [check_rate(alpha)]
     alphas = [check_rate(each) for each in alpha]
     if not alphas:
@@ -65,7 +66,7 @@ def check_listed(alphas: Sequence[float], alpha: Any) -> int:
     >>> check_listed([0.2, 0.05], 0.05)
     1
     """
-    if is_several(alpha) or alpha not in alphas:
+    if lists_alphas(alpha) or alpha not in alphas:
         raise ValueError(f"no fit at alpha = {alpha!r}, only at {[*alphas]}: choose one of these")
     return alphas.index(alpha)
 
@@ -87,28 +88,6 @@ def never_crossing(alphas: Sequence[float], thresholds: FloatArray) -> FloatArra
     raised = np.empty_like(thresholds)
     raised[:, falling] = np.maximum.accumulate(thresholds[:, falling], axis=1)
     return raised
-
-
-def guarantee_of_alphas(alphas: Sequence[float], sentences: Sequence[str]) -> str:
-    """Sentences about one alpha each, put together.
-
-    Examples
-    --------
-    >>> print(guarantee_of_alphas([0.1, 0.2], ["P(covered) >= 0.9.", "P(covered) >= 0.8."]))
-    At alpha = 0.1: P(covered) >= 0.9.
-    At alpha = 0.2: P(covered) >= 0.8.
-    A threshold below that of a larger alpha is raised to it, so that sets are nested: they only \
-grow, and where they do coverage may be higher.
-    """
-    each = [
-        f"At alpha = {alpha:g}: {sentence}"
-        for alpha, sentence in zip(alphas, sentences, strict=True)
-    ]
-    nested = (
-        "A threshold below that of a larger alpha is raised to it, so that sets are nested: they "
-        "only grow, and where they do coverage may be higher."
-    )
-    return "\n".join([*each, nested])
 
 
 Members = dict[str, IntArray]
@@ -177,7 +156,7 @@ class ThresholdRule(RegressorMixin, Estimator):
 
     A rule is a scikit-learn regressor whose target is the score: ``fit(X, scores)`` learns,
     ``predict(X)`` gives thresholds, and the prediction set of x is {y : S(x, y) ≤ q(x)}. After
-    ``fit``, ``guarantee_`` is a sentence that says which coverage holds, and when.
+    ``fit``, ``guarantee_`` says which coverage holds, and when: a ``Guarantee``.
 
     Where ``alpha`` lists several rates, ``rules_`` holds a fitted rule for each, and thresholds
     have one column per alpha, in the order given. They never cross: one below that of a larger
@@ -188,9 +167,10 @@ class ThresholdRule(RegressorMixin, Estimator):
     """
 
     alpha: Any  # a rate, or several
-    guarantee_: str
+    guarantee_: Any  # a Guarantee; for several alphas Guarantees
     rules_: list[Self]  # for several alphas: one rule each
     _reads_ranks: ClassVar[bool] = False  # whether thresholds are ranks among held-out scores
+    _alphas: list[float]  # of the fit
     _n_calibration: float  # calibration rows, of weighted ones the effective number (Kish)
     _weighted: bool = False  # whether any of them count as more or less than one
     _group_rows: FloatArray | None = None  # the effective number in each group, if weighted
@@ -247,15 +227,16 @@ class ThresholdRule(RegressorMixin, Estimator):
         """Check options and rows once, then fit the single alpha, or one rule for each."""
         alphas = [check_alpha(alpha) for alpha in check_alphas(self.alpha)]
         self._check_options()
-        if is_several(self.alpha) or has_alphas(self):
+        if lists_alphas(self.alpha) or fitted_at_several(self):
             self._forget()
         nan = self._allows_nan(*groups)
         pairs = check_pairs(self, X, y, sample_weight, allow_nan=nan)
-        if not is_several(self.alpha):
+        self._alphas = alphas
+        if not lists_alphas(self.alpha):
             self._fit(*pairs, *groups)
             return self
         self.rules_ = self._fit_rules(alphas, *pairs, *groups)
-        self.guarantee_ = guarantee_of_alphas(alphas, [rule.guarantee_ for rule in self.rules_])
+        self.guarantee_ = Guarantees(tuple(rule.guarantee_ for rule in self.rules_))
         return self
 
     def _fit_rules(self, alphas: list[float], *pairs: Any) -> list[Self]:
@@ -271,7 +252,7 @@ class ThresholdRule(RegressorMixin, Estimator):
     def _rule_at(self, alpha: float) -> Self:
         """Return a rule at one of several alphas, to be fitted to rows that were checked here."""
         rule, options = clone(self).set_params(alpha=alpha), self.get_params(deep=False)
-        vars(rule).update({k: v for k, v in vars(self).items() if k not in options})
+        vars(rule).update({k: v for k, v in vars(self).items() if k not in {*options, "_alphas"}})
         return rule
 
     def _forget(self) -> None:
@@ -283,7 +264,7 @@ class ThresholdRule(RegressorMixin, Estimator):
     def _assign_alphas(self, X: Any, *groups: Any) -> Assigned:
         check_is_fitted(self, "guarantee_")
         X = check_features(self, X, reset=False, allow_nan=self._allows_nan(*groups))
-        if not has_alphas(self):
+        if not fitted_at_several(self):
             return self._assign(X, *groups)
         parts = self._assign_rules(X, *groups)
         shared = parts[0].groups if self._shares_groups() else None
@@ -301,7 +282,7 @@ class ThresholdRule(RegressorMixin, Estimator):
     def _any_alpha(self, method: str) -> Self:
         """Return the rule of any alpha, for a method whose result must be the same for all."""
         check_is_fitted(self, "guarantee_")
-        if not has_alphas(self):
+        if not fitted_at_several(self):
             return self
         if not self._shares_groups():
             raise ValueError(
@@ -337,6 +318,7 @@ class ThresholdRule(RegressorMixin, Estimator):
     def _count_blocks(self, n: float) -> None:
         """Note how many rows calibrated in blocks, of weight one each."""
         self._n_calibration, self._weighted = float(n), False
+        self._alphas = check_alphas(self.alpha)
         self.__dict__.pop("_group_rows", None)  # of an earlier fit, with weights
 
     @property
@@ -358,8 +340,11 @@ class ThresholdRule(RegressorMixin, Estimator):
         7.0
         """
         check_is_fitted(self, "guarantee_")
-        rules = getattr(self, "rules_", [self])
-        return rules[check_listed([rule.alpha for rule in rules], alpha)]
+        return getattr(self, "rules_", [self])[check_listed(self._fitted_alphas(), alpha)]
+
+    def _fitted_alphas(self) -> list[float]:
+        """Return the alphas of the fit, which ``set_params`` does not change."""
+        return getattr(self, "_alphas", None) or check_alphas(self.alpha)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Negative mean pinball loss of the thresholds: larger is better.
@@ -374,7 +359,7 @@ class ThresholdRule(RegressorMixin, Estimator):
         check_lengths(thresholds, scores)
         bounded = np.clip(thresholds, scores.min(), scores.max())
         finite = np.where(np.isfinite(thresholds), thresholds, bounded)
-        columns = zip(check_alphas(self.alpha), finite.reshape(len(scores), -1).T, strict=True)
+        columns = zip(self._fitted_alphas(), finite.reshape(len(scores), -1).T, strict=True)
         losses = [pinball_loss(column, scores, alpha) for alpha, column in columns]
         return -float(np.mean([np.average(loss, weights=weights) for loss in losses]))
 
@@ -426,6 +411,6 @@ def side_by_side(rules: list[Any], thresholds: list[FloatArray]) -> FloatArray:
     return never_crossing([rule.alpha for rule in rules], np.column_stack(thresholds))
 
 
-def has_alphas(rule: Any) -> bool:
+def fitted_at_several(rule: Any) -> bool:
     """Whether a rule was fitted at several alphas."""
     return hasattr(rule, "rules_")

@@ -11,6 +11,7 @@ from plcp.groups.groups import Source, fit_groups
 from plcp.quantile_programs.vertex import fit_vertex, interpolated
 from plcp.quantiles import FloatArray
 from plcp.thresholds.base import Alpha, GivenGroupsRule, Members, members_of_matrix
+from plcp.thresholds.guarantees import ONE_LAW, Guarantee
 
 TIE = 1e-8  # below one row in a hundred million: decides between optima, and nothing else
 
@@ -42,7 +43,7 @@ class BatchGCP(GivenGroupsRule):
     group_sizes_, group_coverage_ : ndarray of shape (k,)
         Number of calibration points of each group (or what they weigh), and the share of their
         scores at or below the threshold.
-    guarantee_ : str
+    guarantee_ : Guarantee
         What holds, and when.
 
     References
@@ -101,7 +102,19 @@ class BatchGCP(GivenGroupsRule):
         self.group_coverage_ = ((scores <= thresholds) @ counts / sizes)[1:]
         rows = self.group_sizes_ if self._group_rows is None else self._group_rows
         warn_if_small(self.groups_, rows, alpha)
-        self.guarantee_ = _guarantee(alpha, len(self.groups_), len(vertex.basis), weights)
+        share, k = "share" if weights is None else "weighted share", len(self.groups_)
+        self.guarantee_ = Guarantee(
+            "approximate",
+            "given groups",
+            alpha,
+            len(scores),
+            (ONE_LAW,),
+            n_groups=k,
+            note=f"Groups may overlap. In the sample, without ties, the {share} covered exceeds "
+            f"the target by at most the {len(vertex.basis)} points that thresholds meet exactly; "
+            f"for a new point the gap is of order sqrt(log({k + 1}) / points of the group), with "
+            "high probability. For exact coverage use ConditionalCalibration(groups=...).",
+        )
 
     def _predict(self, X: Any, groups: Any = None) -> FloatArray:
         thresholds = self._thresholds(with_all_rows(self._groups.transform(X, given=groups)))
@@ -139,14 +152,3 @@ def check_law(scores: FloatArray, thresholds: FloatArray, counts: FloatArray, le
 def with_all_rows(members: FloatArray) -> FloatArray:
     """Indicators of the groups, those of a group of all rows before them."""
     return np.column_stack([np.ones(len(members)), members])
-
-
-def _guarantee(alpha: float, k: int, d: int, weights: FloatArray | None) -> str:
-    share = "share" if weights is None else "weighted share"
-    return (
-        f"Approximate: P(covered | group) is about {1 - alpha:g} for each of the {k} given groups, "
-        f"which may overlap. In the sample, without ties, the {share} covered exceeds it by at "
-        f"most the {d} points that thresholds meet exactly; for a new point the gap is of order "
-        f"sqrt(log({k + 1}) / points of the group), with high probability. For exact coverage use "
-        "ConditionalCalibration(groups=...)."
-    )

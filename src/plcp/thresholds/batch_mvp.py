@@ -13,6 +13,7 @@ from plcp.groups.groups import Source, fit_groups
 from plcp.quantiles import FloatArray, IntArray
 from plcp.thresholds.base import Alpha, GivenGroupsRule, Members, members_of_matrix
 from plcp.thresholds.batch_gcp import with_all_rows
+from plcp.thresholds.guarantees import ONE_LAW, Guarantee
 
 
 class BatchMVP(GivenGroupsRule):
@@ -57,7 +58,7 @@ class BatchMVP(GivenGroupsRule):
     group_sizes_, group_coverage_ : ndarray of shape (k,)
         Number of calibration points of each group (or what they weigh), and the share of their
         scores at or below the threshold.
-    guarantee_ : str
+    guarantee_ : Guarantee
         What holds, and when.
 
     References
@@ -113,7 +114,18 @@ class BatchMVP(GivenGroupsRule):
         self.group_coverage_ = (counts * (ranks <= levels)) @ members / self.group_sizes_
         rows = self.group_sizes_ if self._group_rows is None else self._group_rows
         warn_if_small(self.groups_, rows, alpha)
-        self.guarantee_ = _guarantee(alpha, len(self.groups_), self.error_)
+        self.guarantee_ = Guarantee(
+            "approximate",
+            "given groups",
+            alpha,
+            len(scores),
+            (ONE_LAW,),
+            n_groups=len(self.groups_),
+            note="Groups may overlap; the same for all rows together, and at every value of the "
+            "threshold. In the sample, the mean squared gap over thresholds, times the group's "
+            f"share of all points, is at most {self.error_:.2g}; for new points it is larger by a "
+            "term that falls with the number of calibration points, with high probability.",
+        )
 
     def _predict(self, X: Any, groups: Any = None) -> FloatArray:
         members = with_all_rows(self._groups.transform(X, given=groups)) > 0
@@ -210,13 +222,3 @@ def grid(scores: FloatArray, counts: FloatArray, n_levels: int) -> FloatArray:
     # rounding must not push an order that is met exactly to the next score
     places = np.searchsorted(mass, orders * (1 - 4 * np.finfo(float).eps * len(mass)))
     return np.unique(scores[order[places]])
-
-
-def _guarantee(alpha: float, k: int, error: float) -> str:
-    return (
-        f"Approximate: P(covered | group, threshold) is about {1 - alpha:g} for each of the {k} "
-        "given groups, which may overlap, for all rows together, and at every value of the "
-        "threshold. In the sample, the mean squared gap over thresholds, times the group's share "
-        f"of all points, is at most {error:.2g}; for new points it is larger by a term that falls "
-        "with the number of calibration points, with high probability."
-    )

@@ -72,7 +72,7 @@ class ConditionalCalibration(GivenGroupsRule):
         Penalty of a kernel's functions.
     groups_, group_sizes_ : list of str, ndarray
         Names of the groups, and the number of calibration points of each, or what they weigh.
-    guarantee_ : str
+    guarantee_ : Guarantee
         What holds, and when.
 
     References
@@ -134,7 +134,7 @@ class ConditionalCalibration(GivenGroupsRule):
         with one_thread_for_matrices():
             exact = self._solve(X, columns, scores / self._unit, weights, rng)
         self._seed = rng.randint(np.iinfo(np.int32).max)
-        self.guarantee_ = conditional_guarantee(self, exact)
+        self.guarantee_ = conditional_guarantee(self, len(scores), exact)
 
     def _predict(self, X: Any, groups: Any = None) -> FloatArray:
         columns = self._columns(X, groups)

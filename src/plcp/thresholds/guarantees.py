@@ -1,96 +1,267 @@
-"""Sentences that state which coverage a fitted PLCP or conditional calibration has."""
+"""Which coverage holds, for whom, and when: what every fitted rule promises, as data."""
 
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Self
 
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import conformal_rank
 
-EXACT = "in finite samples"  # what every rule says of a guarantee that needs no large n
+EXCHANGEABLE = "calibration and test points are exchangeable"
+ONE_LAW = "calibration and test points are independent draws from one distribution"
+RATIOS = (
+    "the weights are likelihood ratios of test to calibration points, as each test point is given "
+    "weight one"
+)
+KINDS = ("exact", "pac", "asymptotic", "approximate", "none")  # from the strongest
+SCOPES = {"marginal": "on average over all inputs", "learned groups": "", "given groups": ""}
 
 
-def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> str:
-    """Sentence that says what holds for a rule calibrated on n rows, and when."""
-    target, each = f"{1 - rule.alpha:g}", _each(rule.n_groups_)
-    if rule.calibration == "joint":
-        return (
-            "No finite-sample guarantee: thresholds were read off the training rows of "
-            f"the partition, and tend to cover less than {target} until n is large (Theorem 3.11)."
-        )
-    if rule.assignment == "mean" and not isinstance(rule.partition_, OrderedPartition):
-        return (
-            f"No finite-sample guarantee: each threshold covers {target} of its own group, but "
-            "their mean is used; by Jensen its pinball loss is no larger."
-        )
-    if rule.calibration == "split" and weighted:
-        return (
-            f"Approximate: P(covered | group) is about {target} for {each} if the weights are "
-            "likelihood ratios relative to a typical test point."
-        )
-    if rule.calibration == "split":
-        return (
-            f"P(covered | group) >= {target} for {each}, in finite samples, if calibration and "
-            "test points are exchangeable."
-        )
-    if not follow:
-        return (
-            f"Asymptotic: coverage tends to {target} in {each} as fold models and their average "
-            "converge to the same partition."
-        )
-    return (
-        f"Asymptotic: coverage tends to {target}, overall and in {each.removeprefix('each of ')}, "
-        "as fold models and their average converge to the same regressor."
-        f"{'' if weighted else _in_the_sample(rule.alpha, n)}"
-    )
+@dataclass(frozen=True)
+class Guarantee:
+    """The promise of a fitted rule, which prints as a sentence.
 
+    Attributes
+    ----------
+    kind : {"exact", "pac", "asymptotic", "approximate", "none"}
+        "exact": in finite samples, on average over calibration sets. "pac": in finite samples, for
+        all but a share 1 - ``confidence`` of calibration sets. "asymptotic": as the number of
+        calibration rows grows. "approximate": as far as weights, or a step that has seen the
+        calibration rows, are right. "none": nothing is proved.
+    scope : {"marginal", "learned groups", "given groups"}
+        On average over all inputs, or in each group, and so on average too.
+    alpha : float
+        Permitted miscoverage.
+    n : int
+        Number of calibration rows that the promise rests on.
+    assumptions : tuple of str
+        What must hold.
+    n_groups : int or None
+        Number of groups in scope.
+    confidence : float or None
+        Probability over calibration sets, where kind is "pac".
+    note : str
+        What else holds, or why nothing does.
 
-def drawn_guarantee(rule: Any, exact: str, together: float) -> str:
-    """Sentence for a split by what stands in the rows, exact but for copies in other parts.
-
-    ``together`` is the share of rows that such copies were drawn with.
+    Examples
+    --------
+    >>> from plcp import SplitConformal
+    >>> found = SplitConformal().fit([[0.0]] * 99, range(99)).guarantee_
+    >>> found.kind, found.scope, found.alpha, found.n
+    ('exact', 'marginal', 0.1, 99)
+    >>> print(found)
+    P(covered) >= 0.9 on average over all inputs, in finite samples, if calibration and test \
+points are exchangeable. Nothing holds for a kind of input.
     """
-    if together == 0:
-        return f"{exact.removesuffix('.')}, and no two parts hold the same row and score."
-    return (
-        f"Approximate: P(covered | group) is about {1 - rule.alpha:g} for {_each(rule.n_groups_)}. "
-        f"About {100 * together:.2g} % of the rows have copies in other parts, drawn together: "
-        "leave copies out, or put all copies of a row into one part, to be exact."
+
+    kind: str
+    scope: str
+    alpha: float
+    n: int
+    assumptions: tuple[str, ...] = ()
+    n_groups: int | None = None
+    confidence: float | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a kind or a scope that means nothing."""
+        for name, value, known in (("kind", self.kind, KINDS), ("scope", self.scope, SCOPES)):
+            if value not in known:
+                raise ValueError(f"{name} must be one of {[*known]}, got {value!r}")
+
+    @property
+    def is_finite_sample(self) -> bool:
+        """Whether it holds with the rows there are, however few."""
+        return self.kind in ("exact", "pac")
+
+    def __str__(self) -> str:
+        """Return the promise as a sentence."""
+        return " ".join(part for part in (self._claim(), self.note) if part)
+
+    def _claim(self) -> str:
+        if self.kind == "none":
+            return "No finite-sample guarantee."
+        covered = "P(covered)" if self.scope == "marginal" else "P(covered | group)"
+        target, where = f"{1 - self.alpha:g}", SCOPES[self.scope] or self._each()
+        claim = {
+            "exact": f"{covered} >= {target} {where}, in finite samples",
+            "pac": f"With confidence {self.confidence} over calibration sets, {covered} >= "
+            f"{target} {where}, in finite samples",
+            "asymptotic": f"Asymptotic: {covered} tends to {target} {where}",
+            "approximate": f"Approximate: {covered} is about {target} {where}",
+        }[self.kind]
+        if self.kind == "pac" and self.n_groups is not None and self.n_groups > 1:
+            claim += " and for all of them at once"
+        return f"{claim}{', if ' if self.assumptions else ''}{' and '.join(self.assumptions)}."
+
+    def _each(self) -> str:
+        kind = self.scope.removesuffix(" groups")
+        return (
+            f"for the one {kind} group"
+            if self.n_groups == 1
+            else f"for each of the {self.n_groups} {kind} groups"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the attributes and the sentence, as values of JSON."""
+        return {**asdict(self), "assumptions": [*self.assumptions], "text": str(self)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the guarantee of a dict that `to_dict` made."""
+        given = {field.name: values[field.name] for field in fields(cls)}
+        return cls(**{**given, "assumptions": tuple(given["assumptions"])})
+
+
+@dataclass(frozen=True)
+class Guarantees:
+    """The promises of a rule at several alphas, one each; prints as their sentences.
+
+    Examples
+    --------
+    >>> from plcp import SplitConformal
+    >>> rule = SplitConformal(alpha=[0.1, 0.2]).fit([[0.0]] * 99, range(99))
+    >>> [(one.alpha, one.kind) for one in rule.guarantee_]
+    [(0.1, 'exact'), (0.2, 'exact')]
+    """
+
+    each: tuple[Guarantee, ...]
+
+    def __iter__(self) -> Iterator[Guarantee]:
+        """Yield the promise at each alpha."""
+        return iter(self.each)
+
+    def __str__(self) -> str:
+        """Return the promises as sentences, one per line."""
+        nested = (
+            "A threshold below that of a larger alpha is raised to it, so that sets are nested: "
+            "they only grow, and where they do coverage may be higher."
+        )
+        return "\n".join([*(f"At alpha = {one.alpha:g}: {one}" for one in self), nested])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the promises and all their sentences, as values of JSON."""
+        return {"each": [one.to_dict() for one in self], "text": str(self)}
+
+
+def weighted_or_exact(weighted: bool, *others: str) -> dict[str, Any]:
+    """Kind and assumptions of a promise that is exact unless rows are weighted."""
+    kind, assumption = ("approximate", RATIOS) if weighted else ("exact", EXCHANGEABLE)
+    return {"kind": kind, "assumptions": (assumption, *others)}
+
+
+def set_guarantee(tails: Sequence[Guarantee], alpha: float, learned: str | None) -> Guarantee:
+    """Return what holds for the sets, from what holds for the rule of each tail.
+
+    A set misses where any of its tails does, so the union bound adds their rates. Their groups
+    differ, so only the average over all inputs adds up. ``learned`` names what the score fitted
+    on the calibration rows.
+
+    Examples
+    --------
+    >>> lower = upper = Guarantee("exact", "marginal", 0.05, 99, (EXCHANGEABLE,))
+    >>> print(set_guarantee([lower, upper], 0.1, None).kind)
+    exact
+    """
+    promise = tails[0] if len(tails) == 1 else _union(tails, alpha)
+    if learned is None:
+        return promise
+    weakest = max(promise.kind, "approximate", key=KINDS.index)
+    note = (
+        f"{promise.note} The score fitted its {learned} on the calibration rows: fit it on other "
+        "rows and pass the number to be exact."
+    )
+    return replace(promise, kind=weakest, note=note.strip())
+
+
+def _union(tails: Sequence[Guarantee], alpha: float) -> Guarantee:
+    k = len(tails)
+    missing = [1 - tail.confidence for tail in tails if tail.confidence is not None]
+    return Guarantee(
+        max((tail.kind for tail in tails), key=KINDS.index),
+        "marginal",
+        alpha,
+        min(tail.n for tail in tails),
+        tuple(dict.fromkeys(each for tail in tails for each in tail.assumptions)),
+        confidence=1 - sum(missing) if missing else None,
+        note=f"By the union bound: each of {k} tails covers {1 - alpha / k:g}, with thresholds and "
+        "groups of its own: see tail_rules_[i].guarantee_.",
     )
 
 
-def _each(m: int) -> str:
-    return "the one learned group" if m == 1 else f"each of the {m} learned groups"
+def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> Guarantee:
+    """Return what holds for a PLCP calibrated on n rows, and when."""
+    in_groups = {"scope": "learned groups", "alpha": rule.alpha, "n": n, "n_groups": rule.n_groups_}
+    if rule.calibration == "joint":
+        note = (
+            "Thresholds were read off the training rows of the partition, and tend to cover less "
+            f"than {1 - rule.alpha:g} until n is large (Theorem 3.11)."
+        )
+        return Guarantee("none", **in_groups, note=note)
+    if rule.assignment == "mean" and not isinstance(rule.partition_, OrderedPartition):
+        note = (
+            f"Each threshold covers {1 - rule.alpha:g} of its own group, but their mean is used; "
+            "by Jensen its pinball loss is no larger."
+        )
+        return Guarantee("none", **in_groups, note=note)
+    if rule.calibration == "split":
+        return Guarantee(**in_groups, **weighted_or_exact(weighted))
+    learned = "regressor" if follow else "partition"
+    converging = f"fold models and their average converge to the same {learned} as n grows"
+    return Guarantee(
+        "asymptotic",
+        **in_groups,
+        assumptions=(converging,),
+        note=_in_the_sample(rule.alpha, n) if follow and not weighted else "",
+    )
+
+
+def copies_guarantee(exact: Guarantee, share: float) -> Guarantee:
+    """Return what holds for a split by the content of rows, exact but for copies in other parts.
+
+    ``share`` is that of the rows which have such copies.
+    """
+    if share == 0:
+        return replace(exact, note="No two parts hold the same row and score.")
+    note = (
+        f"About {100 * share:.2g} % of the rows have copies in other parts, drawn together: leave "
+        "copies out, or put all copies of a row into one part, to be exact."
+    )
+    return replace(exact, kind="approximate", note=note)
 
 
 def _in_the_sample(alpha: float, n: int) -> str:
-    """What is exact, here or with a share of the rows held out; with weights nothing is."""
+    """What is exact without any assumption; with weights nothing is."""
     return (
-        f" In the sample: at least {conformal_rank(n, alpha)} of the {n} calibration scores lie at "
-        "or below their own out-of-fold threshold. "
-        'For an exact guarantee choose calibration="split".'
+        f"In the sample: at least {conformal_rank(n, alpha)} of the {n} calibration scores lie at "
+        "or below their own out-of-fold threshold. Split calibration is exact."
     )
 
 
-def conditional_guarantee(rule: Any, exact: bool) -> str:
-    """Sentence for conditional calibration, exact unless its rows chose the class."""
-    target, k = f"{1 - rule.alpha:g}", rule.n_columns_
-    d = "a constant" if k == 1 else f"{k} columns"
+def conditional_guarantee(rule: Any, n: int, exact: bool) -> Guarantee:
+    """Return what holds for conditional calibration, exact unless its rows chose the class."""
+    k, m = rule.n_columns_, len(rule.groups_)
+    span = f"in the span of {'a constant' if k == 1 else f'{k} columns'}"
+    scope = {
+        "scope": "given groups" if m else "marginal",
+        "alpha": rule.alpha,
+        "n": n,
+        "n_groups": m or None,
+    }
     if not exact:
-        return (
-            f"Approximate: coverage is about {target} under every shift in the span of {d}, "
-            "as rows were weighted, or settled the kernel that compares them."
+        note = (
+            f"The same under every shift {span}. Rows were weighted, or chose the kernel that "
+            "compares them."
         )
-    relation = "=" if rule.randomized else ">="
-    which = "every shift" if rule.randomized else "every nonnegative shift"
-    untied = " and no scores tie" if rule.randomized else ""
-    groups = f", and so in each of the {len(rule.groups_)} groups" if rule.groups_ else ""
-    smooth = (
-        ""
-        if rule.l2_ is None
-        else f" Under a smooth shift f it is off by 2 l2 <g, f> / E[f], with l2 = {rule.l2_:.3g} "
-        "and g the smooth part of the thresholds."
-    )
-    return (
-        f"P(covered) {relation} {target} on average over all inputs and under {which} in the span "
-        f"of {d}{groups}, in finite samples, if calibration and test points are "
-        f"exchangeable{untied}.{smooth}"
-    )
+        return Guarantee("approximate", **scope, assumptions=(EXCHANGEABLE,), note=note)
+    shifts = "every shift" if rule.randomized else "every nonnegative shift"
+    note = f"The same under {shifts} {span}."
+    if rule.randomized:
+        note = f"The same under {shifts} {span}, as an equation."
+    if rule.l2_ is not None:
+        note += (
+            f" Under a smooth shift f it is off by 2 l2 <g, f> / E[f], with l2 = {rule.l2_:.3g} "
+            "and g the smooth part of the thresholds."
+        )
+    untied = ("no scores tie",) * bool(rule.randomized)
+    return Guarantee("exact", **scope, assumptions=(EXCHANGEABLE, *untied), note=note)

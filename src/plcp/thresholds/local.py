@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from plcp._folds import row_sets, rows_of
+from plcp._folds import copy_ids, rows_of
 from plcp._options import check_option, check_rate, warn_infinite
 from plcp._parallel import in_threads
 from plcp._validation import drop_weightless
@@ -36,6 +36,7 @@ from plcp.kernels import (
 from plcp.out_of_core import RowDraws
 from plcp.quantiles import FloatArray, IntArray, conformal_rank
 from plcp.thresholds.base import Alpha, ThresholdRule
+from plcp.thresholds.guarantees import EXCHANGEABLE, Guarantee
 
 KERNELS = {"gaussian": GaussianKernel, "box": BoxKernel}
 MOST_TUNING_ROWS = 1000  # more would make neither scale nor bandwidth better
@@ -163,8 +164,20 @@ class LocalRule(WeightedRule):
         """Compute what every prediction needs."""
 
     @abstractmethod
-    def _guarantee(self, exact: bool) -> str:
-        """Sentence that says what holds."""
+    def _guarantee(self, exact: bool) -> Guarantee:
+        """Return what holds, exact if weights and scale do not depend on the calibrating rows."""
+
+    def _marginal(self, exact: bool, note: str) -> Guarantee:
+        if not exact:
+            note = f"Rows were weighted, or chose the scale they are measured on. {note}"
+        return Guarantee(
+            "exact" if exact else "approximate",
+            "marginal",
+            self.alpha,
+            len(self.scores_),
+            (EXCHANGEABLE,),
+            note=note,
+        )
 
     def _points(self, X: Any) -> FloatArray:
         return self._space.place(numbers(X))
@@ -177,10 +190,10 @@ class LocalRule(WeightedRule):
         if not isinstance(self.kernel, str):
             return plain_space(self._own_kernel(), width), np.arange(n), True
         make = KERNELS[check_option("kernel", self.kernel, tuple(KERNELS))]
-        sets = row_sets(X, scores)
-        n_tuning = self._count_tuning_rows(sets.max() + 1)
-        parts = np.split(rng.permutation(sets.max() + 1), [n_tuning])
-        tuning, rows = (rows_of(part, sets) for part in parts)
+        ids = copy_ids(X, scores)
+        n_tuning = self._count_tuning_rows(ids.max() + 1)
+        parts = np.split(rng.permutation(ids.max() + 1), [n_tuning])
+        tuning, rows = (rows_of(part, ids) for part in parts)
         target = target_size(self.effective_size, len(rows), self.alpha)
         bandwidth = self._fixed_bandwidth(target >= len(rows))
         if bandwidth == np.inf:  # nothing to settle: every row calibrates
@@ -284,7 +297,7 @@ class LocalCP(LocalRule):
         The kernel, with its ``bandwidth``.
     scores_ : ndarray
         The calibration scores that thresholds are taken from, rising.
-    guarantee_ : str
+    guarantee_ : Guarantee
         What holds, and when.
 
     References
@@ -402,24 +415,15 @@ class LocalCP(LocalRule):
         """Whether thresholds depend on draws: never."""
         return False
 
-    def _guarantee(self, exact: bool) -> str:
-        target = f"{1 - self.alpha:g}"
+    def _guarantee(self, exact: bool) -> Guarantee:
         if not self.calibrated:
-            return (
-                f"None: P(covered) is near {target} only as far as the scores near an input follow "
-                "one law; calibrated=True is exact on average over all inputs."
+            note = (
+                f"P(covered) is near {1 - self.alpha:g} only as far as the scores near an input "
+                "follow one law; calibrated=True is exact on average over all inputs."
             )
-        if not exact:
-            return (
-                f"Approximate: P(covered) is about {target} on average over all inputs, as rows "
-                "were weighted, or settled the scale they are measured on; nothing holds for a "
-                "kind of input."
-            )
-        return (
-            f"P(covered) >= {target} on average over all inputs, in finite samples, if calibration "
-            "and test points are exchangeable; near an input it follows the scores nearby, with no "
-            "guarantee."
-        )
+            return Guarantee("none", "marginal", self.alpha, len(self.scores_), note=note)
+        note = "Near an input it follows the scores nearby, with no guarantee."
+        return self._marginal(exact, note)
 
 
 class RLCP(LocalRule):
@@ -452,7 +456,7 @@ class RLCP(LocalRule):
         The kernel, with its ``bandwidth``.
     scores_ : ndarray
         The calibration scores that thresholds are taken from, rising.
-    guarantee_ : str
+    guarantee_ : Guarantee
         What holds, and when.
 
     References
@@ -470,16 +474,9 @@ class RLCP(LocalRule):
     True
     """
 
-    def _guarantee(self, exact: bool) -> str:
-        target = f"{1 - self.alpha:g}"
-        if not exact:
-            return (
-                f"Approximate: P(covered) is about {target} on average over all inputs and around "
-                "each drawn neighbour, as rows were weighted, or settled the scale they are "
-                "measured on; near a single input it holds as far as the kernel is narrow."
-            )
-        return (
-            f"P(covered) >= {target} on average over all inputs, and around each drawn neighbour, "
-            "in finite samples, if calibration and test points are exchangeable; near a single "
-            "input it holds as far as the kernel is narrow."
+    def _guarantee(self, exact: bool) -> Guarantee:
+        note = (
+            "The same around each drawn neighbour; near a single input it holds as far as the "
+            "kernel is narrow."
         )
+        return self._marginal(exact, note)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plcp._options import check_alpha, check_rate, check_same_rows, shortened, warn_infinite
-from plcp._rows import count, is_frame, plain
+from plcp._rows import count, is_frame, to_plain_array
 from plcp._validation import (
     check_some,
     drop_weightless,
@@ -29,9 +29,10 @@ from plcp.thresholds.base import (
     Assigned,
     GivenGroupsRule,
     Members,
-    has_alphas,
+    fitted_at_several,
     members_of_codes,
 )
+from plcp.thresholds.guarantees import Guarantee, weighted_or_exact
 
 Source = str | int | list[str | int] | Callable[[Any], ArrayLike]
 
@@ -104,7 +105,7 @@ def distinct(labels: ArrayLike, scores: Any) -> Distinct:
 def _one_per_row(values: Any, n: int) -> NDArray[Any]:
     """Labels as they are, or the column that is True in a boolean matrix."""
     if np.ndim(values) != 2:
-        return np.asarray(plain(values))
+        return np.asarray(to_plain_array(values))
     names = np.asarray(values.columns if is_frame(values) else range(np.shape(values)[1]))
     matrix = check_indicators(values, n, "the matrix of groups")
     memberships = matrix.sum(axis=1)
@@ -164,7 +165,7 @@ class Mondrian(GivenGroupsRule):
         Labels of the groups seen in calibration, sorted.
     thresholds_, group_sizes_ : ndarray of shape (m,)
         Threshold of each, and its number of calibration points, or what they weigh.
-    guarantee_ : str
+    guarantee_ : Guarantee
         What holds, and when.
 
     References
@@ -201,22 +202,22 @@ class Mondrian(GivenGroupsRule):
         thresholds = group_conformal_quantiles(scores, codes, m, check_rate(self.alpha), weights)
         sizes = np.bincount(codes, weights, minlength=m)
         self._group_rows = None if weights is None else effective_sizes(codes, weights, m)
-        self._settle(thresholds, sizes, weighted=weights is not None)
+        self._settle(thresholds, sizes, len(scores), weighted=weights is not None)
 
     def fit_blocks(self, blocks: Passes) -> Self:
         """Take the conformal quantile of each group, of blocks of labels and finite scores."""
         alpha = check_alpha(self.alpha)
-        if has_alphas(self):  # of an earlier fit
+        if fitted_at_several(self):  # of an earlier fit
             del self.rules_
         self.groups_ = blocks.total(distinct).labels
         check_some(len(self.groups_))
         ranks = Ranks(blocks.then(_in_groups, self.groups_), len(self.groups_))
         self._count_blocks(ranks.sizes.sum())
         thresholds = ranks.at([conformal_rank(int(n), alpha) - 1 for n in ranks.sizes])
-        self._settle(thresholds, ranks.sizes, weighted=False)
+        self._settle(thresholds, ranks.sizes, int(ranks.sizes.sum()), weighted=False)
         return self
 
-    def _settle(self, thresholds: FloatArray, sizes: NDArray[Any], weighted: bool) -> None:
+    def _settle(self, thresholds: FloatArray, sizes: NDArray[Any], n: int, weighted: bool) -> None:
         alpha = check_rate(self.alpha)
         self.thresholds_, self.group_sizes_ = thresholds, sizes
         small = self.groups_[np.isinf(thresholds)].tolist()
@@ -224,7 +225,13 @@ class Mondrian(GivenGroupsRule):
             warn_infinite(
                 f"groups {shortened(small)} hold too few calibration points for alpha = {alpha}",
             )
-        self.guarantee_ = _guarantee(alpha, len(self.groups_), weighted)
+        self.guarantee_ = Guarantee(
+            scope="given groups",
+            alpha=alpha,
+            n=n,
+            n_groups=len(self.groups_),
+            **weighted_or_exact(weighted),
+        )
 
     def assign(self, X: Any, groups: ArrayLike | None = None) -> Assigned:
         """Group of each row, as in ``groups_``, and its threshold; -1 and infinite if not there."""
@@ -248,19 +255,6 @@ class Mondrian(GivenGroupsRule):
         check_kind(self.groups_[0], labels[0], " of groups")
         codes = np.minimum(np.searchsorted(self.groups_, labels), len(self.groups_) - 1)
         return labels, np.where(self.groups_[codes] == labels, codes, len(self.groups_))
-
-
-def _guarantee(alpha: float, m: int, weighted: bool) -> str:
-    if weighted:
-        return (
-            f"Approximate: P(covered | group) is about {1 - alpha:g} for each of the {m} given "
-            "groups, if within each the weights are likelihood ratios of test to calibration "
-            "points, as each test point is given weight one."
-        )
-    return (
-        f"P(covered | group) >= {1 - alpha:g} for each of the {m} given groups, in finite "
-        "samples, if calibration and test points are exchangeable within each group."
-    )
 
 
 def _in_groups(labels: NDArray[Any], scores: FloatArray, groups: NDArray[Any]) -> Block:

@@ -55,7 +55,7 @@ from plcp.thresholds._plcp_learning import (
     History,
     Learned,
     Pairs,
-    Placed,
+    RowsInPartition,
     learn,
     learn_split,
     most_groups,
@@ -69,7 +69,7 @@ from plcp.thresholds.base import (
     members_of_codes,
     side_by_side,
 )
-from plcp.thresholds.guarantees import plcp_guarantee
+from plcp.thresholds.guarantees import Guarantee, plcp_guarantee
 
 CALIBRATIONS = ("joint", "split", "cross")
 ASSIGNMENTS = ("sample", "mode", "mean")
@@ -148,9 +148,9 @@ class PLCP(ThresholdRule):
     history_ : list of dict
         Steps of the descent and of the choice of ``n_groups``.
     rules_ : list of PLCP
-        One fitted rule per alpha, where ``alpha`` lists several; without ``share_partition`` all
-        that speaks of groups is there.
-    guarantee_ : str
+        One fitted rule per alpha, where ``alpha`` lists several; without ``share_partition``,
+        group attributes exist only on these rules.
+    guarantee_ : Guarantee
         What holds, and when.
 
     Notes
@@ -290,8 +290,6 @@ class PLCP(ThresholdRule):
         """Return the rows that count, of checked ones, and their folds if ``cv`` lists any."""
         folds = None if is_splitter(self.cv) else given_folds(self.cv, X, scores, weights)
         pairs = Pairs(*drop_weightless(X, scores, weights), folds)
-        if len(pairs.scores) == 1:
-            raise ValueError("n_samples=1: one row is too few for a partition, use SplitConformal")
         if self.n_groups != "auto":
             check_group_count(self.n_groups, len(pairs.scores))
         return pairs
@@ -310,6 +308,8 @@ class PLCP(ThresholdRule):
 
     def _learn(self, pairs: Pairs, hold_out: bool = True) -> Learned:
         """Learn the partition of checked pairs; with ``hold_out`` as ``calibration`` requires."""
+        if len(pairs.scores) == 1:
+            raise ValueError("n_samples=1: one row is too few for a partition, use SplitConformal")
         rng = check_random_state(self.random_state)
         self._least = least_threshold(pairs.scores.min())
         partition = seeded(self._prepare(rng), rng)
@@ -353,8 +353,12 @@ class PLCP(ThresholdRule):
         self.corrections_ = self.thresholds_ = np.array([np.inf])
         self.group_sizes_, self.history_ = self.partition_.group_sizes_, []
         self._group_rows = np.array([effective_rows(len(pairs.scores), pairs.weights)])
-        self.guarantee_ = (
-            "Every set holds every outcome: too few calibration points for this alpha."
+        self.guarantee_ = Guarantee(
+            "exact",
+            "marginal",
+            self.alpha,
+            len(pairs.scores),
+            note="Every set holds every outcome: too few calibration points for this alpha.",
         )
 
     def _warn_if_one_group_serves_all(self, pairs: Pairs) -> None:
@@ -376,7 +380,7 @@ class PLCP(ThresholdRule):
         placed = self.rules_[0]._place(X)
         return [rule._assign_placed(placed) for rule in self.rules_]
 
-    def _assign_placed(self, placed: Placed) -> Assigned:
+    def _assign_placed(self, placed: RowsInPartition) -> Assigned:
         groups = self._group_of[placed.cells]
         base = self._factor * placed.predicted if self._follow else 0.0
         if self.assignment == "mean" and placed.memberships is not None:
@@ -416,7 +420,7 @@ class PLCP(ThresholdRule):
     def _shares_groups(self) -> bool:
         return hasattr(self, "thresholds_")  # which speak of groups that all alphas share
 
-    def _place(self, X: Any) -> Placed:
+    def _place(self, X: Any) -> RowsInPartition:
         """Place new rows among the groups that were large enough to calibrate."""
         with (
             warning_of_unseen(),

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from plcp._folds import row_sets, rows_of
+from plcp._folds import copy_ids, rows_of
 from plcp._options import check_rate, check_share
 from plcp._rows import take
 from plcp._validation import drop_weightless, takes_images, takes_nan
@@ -17,6 +17,7 @@ from plcp.quantiles import FloatArray
 from plcp.regressors.base import seeded
 from plcp.regressors.encoding import warning_of_unseen
 from plcp.thresholds.base import Alpha
+from plcp.thresholds.guarantees import Guarantee, weighted_or_exact
 from plcp.thresholds.local import LARGEST_SEED, WeightedRule, target_size
 
 DEFAULT_GROUPS = 4
@@ -63,7 +64,7 @@ class PosteriorConformal(WeightedRule):
         Size of the sample.
     scores_ : ndarray
         The calibration scores that thresholds are taken from, rising.
-    guarantee_ : str
+    guarantee_ : Guarantee
         What holds, and when.
 
     References
@@ -109,11 +110,11 @@ class PosteriorConformal(WeightedRule):
         if n < 4:
             raise ValueError(f"n_samples={n}: too few rows to learn groups, use SplitConformal")
         rng = check_random_state(self.random_state)
-        sets = row_sets(X, scores)
-        every = np.unique(sets)
+        ids = copy_ids(X, scores)
+        every = np.unique(ids)
         n_learning = min(max(2, int(self.learning_size * len(every))), len(every) - 1)
         learning, rows = (
-            rows_of(part, sets) for part in np.split(rng.permutation(every), [n_learning])
+            rows_of(part, ids) for part in np.split(rng.permutation(every), [n_learning])
         )
         own = None if weights is None else weights[learning]
         partition = seeded(self._template(len(learning)), rng)
@@ -124,7 +125,14 @@ class PosteriorConformal(WeightedRule):
         self._seed = int(rng.randint(LARGEST_SEED))
         self.precision_ = self._choose_precision(self._memberships(take(X, learning)), rng)
         self.kernel_ = MultinomialKernel(self.precision_)
-        self.guarantee_ = _guarantee(self.alpha, exact=weights is None)
+        self.guarantee_ = Guarantee(
+            scope="marginal",
+            alpha=self.alpha,
+            n=len(rows),
+            note="The same given the sample of groups; for a mix of groups it holds as far as the "
+            "sample shows it.",
+            **weighted_or_exact(weights is not None),
+        )
 
     def _check_options(self) -> None:
         check_share("learning_size", self.learning_size)
@@ -166,18 +174,3 @@ class PosteriorConformal(WeightedRule):
         tags.input_tags.allow_nan = takes_nan(partition)
         tags.input_tags.three_d_array = takes_images(partition)
         return tags
-
-
-def _guarantee(alpha: float, exact: bool) -> str:
-    target = f"{1 - alpha:g}"
-    if not exact:
-        return (
-            f"Approximate: P(covered) is about {target} on average over all inputs and given the "
-            "sample of groups, if the weights are likelihood ratios of test to calibration points, "
-            "as each test point is given weight one."
-        )
-    return (
-        f"P(covered) >= {target} on average over all inputs, and given the sample of groups, in "
-        "finite samples, if calibration and test points are exchangeable; for a mix of groups it "
-        "holds as far as the sample tells it."
-    )

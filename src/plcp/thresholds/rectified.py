@@ -21,11 +21,12 @@ from plcp._validation import (
     takes_nan,
 )
 from plcp.quantiles import FloatArray, conformal_quantile, excess_over
-from plcp.regressors.base import at_level, fit_weighted, seeded
+from plcp.regressors.base import at_quantile, fit_weighted, seeded
 from plcp.regressors.encoding import warning_of_unseen
 from plcp.regressors.stacking import StackedQuantile
 from plcp.thresholds._plcp_learning import Pairs
 from plcp.thresholds.base import Alpha, ThresholdRule
+from plcp.thresholds.guarantees import Guarantee, weighted_or_exact
 
 ADJUSTMENTS = ("auto", "ratio", "difference")
 FLOOR = 1e-3  # of a typical score: what a model may say at least where scores are divided by it
@@ -65,7 +66,7 @@ class Rectified(ThresholdRule):
         The constant c; infinite if fewer than 1/alpha - 1 rows calibrate.
     floor_ : float
         Least τ(x) that scores are divided by: the quotient by zero or less would mean nothing.
-    guarantee_ : str
+    guarantee_ : Guarantee
         What holds, and when.
 
     References
@@ -123,7 +124,14 @@ class Rectified(ThresholdRule):
             few = np.isinf(conformal_quantile(np.zeros(n), alpha, held.weights))
             beyond = f"more than {alpha:g} of the scores are infinitely many times the regressor"
             warn_infinite(too_few(held.weights, n, alpha) if few else beyond)
-        self.guarantee_ = _guarantee(alpha, held.weights is not None, self._is_frozen())
+        unseen = ("the frozen regressor has seen none of them",) * self._is_frozen()
+        self.guarantee_ = Guarantee(
+            scope="marginal",
+            alpha=alpha,
+            n=len(held.scores),
+            note="For a kind of input it holds as far as the regressor is right there.",
+            **weighted_or_exact(held.weights is not None, *unseen),
+        )
 
     def _predict(self, X: Any, *groups: Any) -> FloatArray:
         with warning_of_unseen():
@@ -145,7 +153,7 @@ class Rectified(ThresholdRule):
             raise ValueError("n_samples=1: one row cannot both train and calibrate, use two")
         rng = check_random_state(self.random_state)
         learn, held = pairs.cut(self.calibration_size, rng)
-        regressor = seeded(at_level(self._template(), 1 - alpha), rng)
+        regressor = seeded(at_quantile(self._template(), 1 - alpha), rng)
         with feature_errors(learn.X):
             self.regressor_ = fit_weighted(regressor, learn.X, learn.scores, learn.weights)
         self.floor_ = max(FLOOR * _typical_size(learn, alpha), LEAST)
@@ -210,18 +218,3 @@ def _typical_size(pairs: Pairs, alpha: float) -> float:
     mean = float(np.average(sizes, weights=pairs.weights))
     quantile = conformal_quantile(sizes, alpha, pairs.weights, test_weight=0.0)
     return min(mean, quantile) if quantile > 0 else mean
-
-
-def _guarantee(alpha: float, weighted: bool, frozen: bool) -> str:
-    unseen = ", none of which the frozen regressor has seen" if frozen else ""
-    if weighted:
-        return (
-            f"Approximate: P(covered) is about {1 - alpha:g} on average over all inputs, if the "
-            "weights are likelihood ratios of test to calibration points, as each test point is "
-            f"given weight one{unseen}; for a kind of input, if the regressor is right there."
-        )
-    return (
-        f"P(covered) >= {1 - alpha:g} on average over all inputs, in finite samples, if "
-        f"calibration and test points are exchangeable{unseen}; for a kind of input only "
-        "approximately, as far as the regressor is right there."
-    )

@@ -10,7 +10,8 @@ from plcp._validation import check_some, drop_weightless
 from plcp.out_of_core import Passes, Ranks
 from plcp.out_of_core.passes import Block
 from plcp.quantiles import FloatArray, conformal_quantile, conformal_rank
-from plcp.thresholds.base import Alpha, ThresholdRule, has_alphas
+from plcp.thresholds.base import Alpha, ThresholdRule, fitted_at_several
+from plcp.thresholds.guarantees import Guarantee, weighted_or_exact
 
 
 class SplitConformal(ThresholdRule):
@@ -29,7 +30,7 @@ class SplitConformal(ThresholdRule):
     ----------
     threshold_ : float
         The threshold; infinite if fewer than 1/alpha - 1 points were given.
-    guarantee_ : str
+    guarantee_ : Guarantee
         What holds, and when.
 
     References
@@ -64,7 +65,7 @@ class SplitConformal(ThresholdRule):
     def fit_blocks(self, scores: Passes) -> Self:
         """Take the conformal quantile of finite scores that lie in blocks, one column each."""
         alpha = check_alpha(self.alpha)
-        if has_alphas(self):  # of an earlier fit
+        if fitted_at_several(self):  # of an earlier fit
             del self.rules_
         ranks = Ranks(scores.then(_in_one_group), 1)
         n = int(ranks.sizes[0])
@@ -78,7 +79,13 @@ class SplitConformal(ThresholdRule):
         self.threshold_ = threshold
         if np.isinf(threshold):
             warn_infinite(too_few(weights, n, alpha))
-        self.guarantee_ = _guarantee(alpha, weighted=weights is not None)
+        self.guarantee_ = Guarantee(
+            scope="marginal",
+            alpha=alpha,
+            n=n,
+            note="Nothing holds for a kind of input.",
+            **weighted_or_exact(weights is not None),
+        )
 
     def _predict(self, X: Any, *groups: Any) -> FloatArray:
         return np.full(count(X), self.threshold_)
@@ -92,16 +99,3 @@ class SplitConformal(ThresholdRule):
 
 def _in_one_group(scores: FloatArray) -> Block:
     return scores, np.zeros(len(scores), dtype=np.intp)
-
-
-def _guarantee(alpha: float, weighted: bool) -> str:
-    if weighted:
-        return (
-            f"Approximate: P(covered) is about {1 - alpha:g} on average over all inputs, if the "
-            "weights are likelihood ratios of test to calibration points, as each test point is "
-            "given weight one; nothing holds for a kind of input."
-        )
-    return (
-        f"P(covered) >= {1 - alpha:g} on average over all inputs, in finite samples, if "
-        "calibration and test points are exchangeable; nothing holds for a kind of input."
-    )

@@ -21,10 +21,10 @@ from sklearn.utils import check_array
 from torch import Tensor, nn
 from torch.utils.data import default_collate
 
-from plcp._folds import row_sets, split_rows
+from plcp._folds import copy_ids, split_rows
 from plcp._options import check_count, check_option, check_share
 from plcp._parallel import counted
-from plcp._rows import count, is_dataset, is_frame, plain, take
+from plcp._rows import count, is_dataset, is_frame, take, to_plain_array
 from plcp._validation import feature_errors, first_not_finite
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, weighted_quantiles
 
@@ -131,7 +131,7 @@ def as_rows(X: Any) -> Any:
                 "network, or use the default regressor, which takes categories, text and dates"
             )
     with feature_errors(X):
-        return check_array(plain(X), allow_nd=True, dtype="numeric", input_name="X")
+        return check_array(to_plain_array(X), allow_nd=True, dtype="numeric", input_name="X")
 
 
 def read(X: Any, rows: IntArray) -> Tensor:
@@ -148,7 +148,7 @@ def read(X: Any, rows: IntArray) -> Tensor:
     if is_dataset(X):
         items = [X[int(row)] for row in rows]
         parts = [x[0] if isinstance(x, (tuple, list)) else x for x in items]
-        block = default_collate([plain(part) for part in parts])
+        block = default_collate([to_plain_array(part) for part in parts])
         if not isinstance(block, Tensor) or block.ndim < 2:
             raise ValueError(
                 "items of a data set must be a vector or an image each, as a tensor or an array, "
@@ -171,7 +171,7 @@ def row_shape(X: Any) -> tuple[int, ...]:
     return tuple(read(X, np.zeros(1, dtype=int)).shape[1:])
 
 
-def in_order(X: Any, device: torch.device) -> Iterator[Tensor]:
+def read_batches(X: Any, device: torch.device) -> Iterator[Tensor]:
     """Batches of all rows, in order."""
     n = count(X)
     size = max(1, min(ROWS_TO_READ, BYTES_TO_READ // read(X, np.zeros(1, dtype=int)).nbytes))
@@ -192,7 +192,7 @@ def moments(X: Any) -> tuple[Tensor, Tensor]:
     """Mean and spread of each column, or channel of images, in one pass."""
     scaler = StandardScaler()
     with feature_errors(X):
-        for block in in_order(X, torch.device("cpu")):
+        for block in read_batches(X, torch.device("cpu")):
             scaler.partial_fit(block.movedim(1, -1).flatten(0, -2).double().numpy())
     return torch.tensor(scaler.mean_).float(), torch.tensor(scaler.scale_).float()
 
@@ -214,7 +214,7 @@ def outputs_of(network: torch.nn.Module, X: Any, device: torch.device) -> FloatA
 def _outputs(network: torch.nn.Module, X: Any, device: torch.device) -> FloatArray:
     dtype = next((p.dtype for p in network.parameters()), torch.float32)
     with torch.no_grad():
-        blocks = [network(block.to(dtype)).cpu().double() for block in in_order(X, device)]
+        blocks = [network(block.to(dtype)).cpu().double() for block in read_batches(X, device)]
     return torch.cat(blocks).numpy()
 
 
@@ -420,8 +420,8 @@ def hold_out(
     """Rows to learn from, and rows to stop by with ``early_stopping``."""
     if not options.early_stopping or len(sample) < LEAST_ROWS:
         return sample, None
-    sets = row_sets(sample.X, sample.array())
-    learn, hold = split_rows(sets, options.validation_fraction, rng)
+    ids = copy_ids(sample.X, sample.array())
+    learn, hold = split_rows(ids, options.validation_fraction, rng)
     return sample.take(learn), sample.take(hold)
 
 
