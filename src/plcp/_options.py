@@ -17,7 +17,7 @@ from plcp.exceptions import (
     SmallGroupWarning,
     UnseenCategoryWarning,
 )
-from plcp.quantiles import FloatArray
+from plcp.quantiles import FloatArray, least_points, shared_confidence
 
 INSIDE = ("plcp.", "contextlib.", "sklearn.")  # which wrap methods of ours, or call them
 NAMED = 3  # values of a column that a warning names
@@ -38,10 +38,10 @@ def caller_stacklevel() -> int:
     return level
 
 
-def warn_infinite(what: str) -> None:
+def warn_infinite(what: str, effect: str = "the set holds every outcome") -> None:
     """Warn of what has too few points for a finite threshold."""
     warnings.warn(
-        f"{what}: the only valid threshold is infinite, and the set holds every outcome",
+        f"{what}: the only valid threshold is infinite, and {effect}",
         InfiniteThresholdWarning,
         stacklevel=caller_stacklevel(),
     )
@@ -129,16 +129,33 @@ def shown(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
-def least_points(alpha: float) -> int:
-    """Return the number of points from which a conformal threshold is finite."""
-    return int(np.ceil(round((1 - alpha) / alpha, 9)))
-
-
-def too_few(weights: FloatArray | None, n: int, alpha: float) -> str:
-    """Message that n points, or what they weigh, are too few for this alpha."""
+def too_few(
+    weights: FloatArray | None, n: int, alpha: float, confidence: float | None = None
+) -> str:
+    """Message that n points, or what they weigh, are too few for this alpha and confidence."""
     points = n if weights is None else weights.sum()
-    needed = least_points(alpha)
-    return f"{points:g} calibration points are fewer than the {needed} that alpha = {alpha:g} needs"
+    return f"{points:g} calibration points are fewer than {_needed(alpha, confidence, 1)}"
+
+
+def too_few_in(groups: str, n_groups: int, alpha: float, confidence: float | None) -> str:
+    """Message that some of ``n_groups`` groups hold too few points.
+
+    Examples
+    --------
+    >>> print(too_few_in("groups ['a']", 3, 0.1, 0.95))
+    groups ['a'] hold too few calibration points, fewer than the 39 that alpha = 0.1 with \
+confidence = 0.95 in 3 groups at once needs
+    """
+    needed = _needed(alpha, confidence, n_groups)
+    return f"{groups} hold too few calibration points, fewer than {needed}"
+
+
+def _needed(alpha: float, confidence: float | None, n_groups: int) -> str:
+    least = least_points(alpha, shared_confidence(confidence, n_groups))
+    sure = "" if confidence is None else f" with confidence = {confidence:g}"
+    if sure and n_groups > 1:
+        sure += f" in {n_groups} groups at once"
+    return f"the {least} that alpha = {alpha:g}{sure} needs"
 
 
 def check_rate(alpha: Any) -> float:

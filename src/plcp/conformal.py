@@ -4,7 +4,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from copy import copy
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
@@ -21,7 +21,16 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from plcp._base import Estimator
 from plcp._files import nearest
-from plcp._folds import Fold, copy_ids, rows_of, split_rows
+from plcp._folds import (
+    Fold,
+    copy_ids,
+    given_folds,
+    is_number_of_folds,
+    is_splitter,
+    rows_of,
+    shuffled_folds,
+    split_rows,
+)
 from plcp._options import (
     caller_stacklevel,
     check_alpha,
@@ -30,6 +39,7 @@ from plcp._options import (
     check_share,
     shown,
 )
+from plcp._parallel import in_threads
 from plcp._rows import is_frame, is_module, row_labels, take, to_plain_array
 from plcp._validation import (
     check_at_hand,
@@ -45,8 +55,9 @@ from plcp._validation import (
     reorder_columns,
     with_columns_of_fit,
 )
+from plcp.groups.groups import label_text
 from plcp.models import MeanScalePair, QuantilePair
-from plcp.quantiles import FloatArray, IntArray
+from plcp.quantiles import FloatArray, IntArray, shared_confidence
 from plcp.regressors.base import seeded, training_params, training_routes
 from plcp.scores import (
     AbsoluteResidual,
@@ -62,11 +73,13 @@ from plcp.thresholds.base import (
     Alpha,
     Members,
     check_alphas,
+    check_confidence,
     check_listed,
     fitted_at_several,
     lists_alphas,
 )
 from plcp.thresholds.guarantees import Guarantee, Guarantees, set_guarantee
+from plcp.thresholds.labels import LabelConditional
 
 if TYPE_CHECKING:
     from plcp.monitoring import Monitor
@@ -93,11 +106,23 @@ class Examined(NamedTuple):
 
 
 class _Inputs(NamedTuple):
-    """What sets of new rows are made of: thresholds have one column per tail, as in `Examined`."""
+    """What sets of new rows are made of: thresholds have one column per tail, or per label."""
 
     score: Score
     prediction: Any
     thresholds: FloatArray
+
+
+class _Teachers(NamedTuple):
+    """Features, scores (one column per tail) and weights, if any, of rows that teach the rules."""
+
+    X: Any
+    scores: FloatArray
+    weights: tuple[FloatArray, ...]
+
+    def of_tails(self) -> list[dict[str, Any]]:
+        """Return what the rule of each tail is given."""
+        return [{"teachers": (self.X, column, *self.weights)} for column in self.scores.T]
 
 
 OTHER_NAMES = {"score": "conformity", "rule": "threshold", "model": "estimator"}
@@ -137,7 +162,9 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         alpha: Alpha | None = None,
         features: Features = None,
         calibration_size: float = 0.3,
+        cv: Any = 5,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.estimator = estimator
         self.conformity = conformity
@@ -145,7 +172,9 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         self.alpha = alpha
         self.features = features
         self.calibration_size = calibration_size
+        self.cv = cv
         self.random_state = random_state
+        self.verbose = verbose
 
     def _fit(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
         """Fit the model on one part of the rows (none, if frozen) and calibrate on the rest."""
@@ -156,7 +185,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         X, y, weights = indexable(X, y, check_weights(sample_weight, X))
         X, y, weights = drop_weightless(X, y, weights)
         model, score, rule, rng = self._parts()
-        self.estimator_ = model
+        self.estimator_, teachers = model, None
         if is_frozen(model):
             X = reorder_columns(model, X)
             if not isinstance(model, FrozenEstimator):
@@ -170,8 +199,10 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
             params = training_params(self, {"estimator": model}, train_weights)["estimator"]
             with model_errors(model, X):
                 model.fit(take(X, train), y[train], **params)
+            if self._is_taught(rule) and len(train) > 1:
+                teachers = self._teachers(score, take(X, train), y[train], train_weights, rng)
             X, y = take(X, hold), y[hold]
-        self._calibrate(score, rule, X, y, weights)
+        self._calibrate(score, rule, X, y, weights, teachers)
         remember_columns(self, X)
         for name in ("n_features_in_", "feature_names_in_"):
             for part in (columns_source(self), self.estimator_):
@@ -189,6 +220,11 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         check_share(
             "calibration_size", self.calibration_size, ": the share of rows to calibrate on"
         )
+        if self.cv is not None and not is_splitter(self.cv) and not is_number_of_folds(self.cv):
+            raise ValueError(
+                f"cv must be a whole number of folds, a splitter such as KFold(5) or None, got "
+                f"{shown(self.cv)}: fit draws the rows that train the model"
+            )
         rng = check_random_state(self.random_state)
         if self.random_state is None:
             return clone(self.estimator), clone(score), clone(rule), rng
@@ -208,6 +244,53 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
             return _split_classes(ids, y, self.calibration_size, rng)
         return split_rows(ids, self.calibration_size, rng)
 
+    def _is_taught(self, rule: ThresholdRule) -> bool:
+        """Whether rows that trained the model teach the rule."""
+        return self.cv is not None and rule._takes_teachers
+
+    def _teachers(
+        self,
+        score: Score,
+        X: Any,
+        y: NDArray[Any],
+        weights: FloatArray | None,
+        rng: np.random.RandomState,
+    ) -> _Teachers | None:
+        """Score the rows that trained the model by models that did not see them, if any can be."""
+        folds = given_folds(self.cv, X, y)
+        if folds is None:
+            folds = self._folds(copy_ids(X, y), y, rng)
+        if not folds:  # each class has a single row
+            return None
+        jobs = [partial(self._out_of_fold, score, X, y, weights, fold) for fold in folds]
+        label = f"{type(self.estimator).__name__} out of fold"
+        predictions = in_threads(jobs, None, self.verbose, label)
+        held = np.concatenate([hold for _, hold in folds])
+        prediction, codes = np.concatenate(predictions), self._encode(y[held])
+        own = clone(score).fit(prediction, codes)
+        scores = _one_column_per_tail(own(prediction, codes))
+        given = () if weights is None else (weights[held],)
+        return _Teachers(self._select(take(X, held)), scores, given)
+
+    def _folds(self, ids: IntArray, y: NDArray[Any], rng: np.random.RandomState) -> list[Fold]:
+        return shuffled_folds(ids, self.cv, rng)
+
+    def _out_of_fold(
+        self, score: Score, X: Any, y: NDArray[Any], weights: FloatArray | None, fold: Fold
+    ) -> NDArray[Any]:
+        """What the score reads of a model that was trained without the held rows, for these."""
+        learn, hold = fold
+        model, own = clone(self.estimator_), None if weights is None else weights[learn]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the model itself has warned
+            params = training_params(self, {"estimator": model}, own)["estimator"]
+        with model_errors(model, X):
+            model.fit(take(X, learn), y[learn], **params)
+            return self._read(score, model, take(X, hold))
+
+    def _read(self, score: Score, model: Any, X: Any) -> NDArray[Any]:
+        return np.asarray(score.predictions(model, X))
+
     def _calibrate(
         self,
         score: Score,
@@ -215,6 +298,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         X: Any,
         y: NDArray[Any],
         weights: ArrayLike | None,
+        teachers: _Teachers | None,
     ) -> None:
         """Score the rows and fit one rule per tail, each at its share of alpha."""
         with model_errors(self.estimator_, X):
@@ -225,11 +309,13 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         columns = self._scores(prediction, codes)
         rows = self._select(X)
         fit_weights = () if weights is None else (weights,)
+        given = self._given_to_rule(rule, codes)
         rules = rules_of_tails(rule, columns.shape[1])
+        taught = [{}] * len(rules) if teachers is None else teachers.of_tails()
         self._set_rules(
             [
-                tail.fit(rows, column, *fit_weights)
-                for tail, column in zip(rules, columns.T, strict=True)
+                tail.fit(rows, column, *fit_weights, **given, **options)
+                for tail, column, options in zip(rules, columns.T, taught, strict=True)
             ],
             rule.alpha,
         )
@@ -286,10 +372,20 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         scores = _one_column_per_tail(inputs.score(inputs.prediction, codes))
         return Examined(self._sets(inputs), scores, inputs.thresholds)
 
-    def members(self, X: Any) -> Members:
-        """Return the rows of each group that a rule learned or was given, by name."""
-        rows = self._select(self._check_rows(X))
-        tails = [rule.members(rows) for rule in self.tail_rules_]
+    def members(self, X: Any, y: ArrayLike | None = None) -> Members:
+        """Return the rows of each group that a rule learned or was given, by name.
+
+        Groups given the label need the labels ``y`` of the rows.
+        """
+        check_same_rows(X, y=y)
+        X = self._check_rows(X)
+        codes = None if y is None else self._encode(self._check_labels(y))
+        if codes is not None:
+            check_lengths(X, codes)
+        rows = self._select(X)
+        tails = [
+            rule.members(rows, **self._given_to_rule(rule, codes)) for rule in self.tail_rules_
+        ]
         if len(tails) == 1:
             return tails[0]
         return {
@@ -307,6 +403,11 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
                 "tail_rules_[1].groups"
             )
         rule = self.tail_rules_[0]
+        if isinstance(rule, LabelConditional):
+            raise ValueError(
+                "each label has groups of its own: use tail_rules_[0].label_rules_[i].groups, in "
+                "the order of classes_"
+            )
         if not isinstance(rule, PLCP):
             raise ValueError(
                 f"{type(rule).__name__} learns no groups; those given to a rule by the user are "
@@ -329,19 +430,26 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
 
         return Monitor(self, rate)
 
-    def _scored(self, X: Any, y: ArrayLike) -> tuple[FloatArray, Any]:
-        """Return scores of labelled rows, one column per tail, and the features of the rule."""
+    def _scored(self, X: Any, y: ArrayLike) -> tuple[FloatArray, Any, NDArray[Any]]:
+        """Return scores of labelled rows, one column per tail, features of the rule, and codes."""
         check_same_rows(X, y=y)
         X, codes = self._check_rows(X), self._encode(self._check_labels(y))
         scores = _one_column_per_tail(self.conformity_.on_rows(X)(self._predictions(X), codes))
-        return scores, self._select(X)
+        return scores, self._select(X), codes
 
     def _inputs(self, X: Any) -> _Inputs:
         """Return what the sets of new rows are made of."""
         X = self._check_rows(X)
-        prediction, rows = self._predictions(X), self._select(X)
-        thresholds = np.stack([rule.predict(rows) for rule in self.tail_rules_], axis=1)
+        prediction, thresholds = self._predictions(X), self._thresholds(self._select(X))
         return _Inputs(self.conformity_.on_rows(X), prediction, thresholds)
+
+    def _thresholds(self, rows: Any) -> FloatArray:
+        return np.stack([rule.predict(rows) for rule in self.tail_rules_], axis=1)
+
+    @staticmethod
+    def _given_to_rule(rule: Any, codes: NDArray[Any] | None) -> dict[str, Any]:
+        """Return what a rule is given of the labels: nothing, unless it has one rule for each."""
+        return {"groups": codes} if isinstance(rule, LabelConditional) else {}
 
     def _sets(self, inputs: _Inputs) -> Any:
         """Return the set of each row, or one for each alpha."""
@@ -426,7 +534,7 @@ class ConformalRegressor(RegressorMixin, Conformal):
         The score; None: ``AbsoluteResidual()``.
     threshold : ThresholdRule or None, default=None
         The rule that turns scores into thresholds; None: ``PLCP()``. A score with two tails gets
-        one rule each, at alpha / 2.
+        one rule each, at alpha / 2; they share a ``confidence``, too.
     alpha : float, list of float or None, default=None
         Miscoverage rate of the sets, or several; None: that of ``threshold``, 0.1 unless it has
         another. Give it here or in ``threshold``; two different ones are an error.
@@ -436,9 +544,17 @@ class ConformalRegressor(RegressorMixin, Conformal):
     calibration_size : float, default=0.3
         Share of rows to calibrate on, for a model that is not frozen. They are drawn by
         ``random_state``, and equal rows stay together.
+    cv : int, splitter of scikit-learn or None, default=5
+        For a model that is not frozen, and a rule that learns (``PLCP``, not calibrated by "cross"
+        or "joint"): folds of the training rows. The model is fitted once more for each, and the
+        scores of the rows it has not seen teach the rule, so that all calibration rows calibrate:
+        exact in each learned group. Two folds are cheapest. None: the rule learns from the
+        calibration rows.
     random_state : int, RandomState or None
-        Seed of that split, and of each ``random_state`` of the model, the score and the rule that
-        is None. None: these are left as they are.
+        Seed of that split, of the folds, and of each ``random_state`` of the model, the score and
+        the rule that is None. None: these are left as they are.
+    verbose : bool, default=False
+        Show a progress bar of the folds (needs the extra ``progress``).
 
     Attributes
     ----------
@@ -527,16 +643,24 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         The model, with ``predict_proba``; frozen or not, as in ``ConformalRegressor``.
     conformity : Score or None, default=None
         The score; None: ``LabelProbability()``.
-    threshold, alpha, features, calibration_size, random_state :
+    threshold, alpha, features, calibration_size, cv, random_state, verbose :
         As in ``ConformalRegressor``; the split keeps the shares of the classes, and trains on each
         of them.
+    label_conditional : bool, default=False
+        Whether coverage holds given each label, not only on average over all: no class is then
+        given up for the sake of others. A copy of the rule is fitted to the calibration rows of
+        each class c, and the sets are {c : S(x, c) <= q_c(x)}, exact for each class with
+        ``SplitConformal()`` (one conformal quantile per class), whatever the shares of the classes
+        among new rows. Sets are larger. A class with too few calibration rows is in every set; you
+        get a warning.
 
     Attributes
     ----------
     classes_ : ndarray
         Labels the model was trained on.
     estimator_, conformity_, tail_rules_, guarantee_ :
-        As in ``ConformalRegressor``.
+        As in ``ConformalRegressor``. With ``label_conditional``, ``tail_rules_[0].label_rules_``
+        are the rules of the classes.
 
     Notes
     -----
@@ -554,9 +678,39 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     ... )
     >>> model.fit(X, y).predict_set(X[:1]).to_lists()
     [[0]]
+
+    At least 90 % of each kind of iris:
+
+    >>> each = model.set_params(label_conditional=True).fit(X, y)
+    >>> each.guarantee_.scope, each.guarantee_.kind
+    ('labels', 'exact')
     """
 
     _task = "classification"
+
+    @suggests_parameters
+    def __init__(
+        self,
+        estimator: Any,
+        conformity: Score | None = None,
+        threshold: ThresholdRule | None = None,
+        *,
+        alpha: Alpha | None = None,
+        features: Features = None,
+        calibration_size: float = 0.3,
+        label_conditional: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            estimator,
+            conformity,
+            threshold,
+            alpha=alpha,
+            features=features,
+            calibration_size=calibration_size,
+            random_state=random_state,
+        )
+        self.label_conditional = label_conditional
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train (unless frozen) and calibrate.
@@ -596,8 +750,67 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         """
         return self._predict_set(X)
 
+    def examine(self, X: Any, y: ArrayLike) -> Examined:
+        """Return the sets of labelled rows, with the scores and thresholds of their own labels."""
+        found = super().examine(X, y)
+        if not self._is_label_conditional():
+            return found
+        codes = self._encode(self._check_labels(y))
+        return found._replace(thresholds=found.thresholds[np.arange(len(codes)), codes][:, None])
+
+    def _parts(self) -> tuple[Any, Score, ThresholdRule, np.random.RandomState]:
+        """Return model, score and rule, checked against each other, copied and seeded."""
+        if not isinstance(self.label_conditional, bool | np.bool_):
+            raise ValueError(
+                f"label_conditional must be True or False, got {self.label_conditional!r}"
+            )
+        parts = super()._parts()
+        if self.label_conditional and parts[1].n_tails > 1:
+            raise ValueError(
+                f"label_conditional needs a score with one threshold per label, and {parts[1]} has "
+                f"{parts[1].n_tails} tails: choose another score"
+            )
+        return parts
+
+    def _calibrate(
+        self,
+        score: Score,
+        rule: ThresholdRule,
+        X: Any,
+        y: NDArray[Any],
+        weights: ArrayLike | None,
+        teachers: _Teachers | None,
+    ) -> None:
+        if self.label_conditional:
+            rule = LabelConditional(rule, [label_text(label) for label in self.classes_])
+        super()._calibrate(score, rule, X, y, weights, teachers)
+
+    def _is_taught(self, rule: ThresholdRule) -> bool:
+        # the rule of a label learns from calibration rows of that label
+        return super()._is_taught(rule) and not self.label_conditional
+
+    def _is_label_conditional(self) -> bool:
+        """Whether it was, when it was fitted."""
+        return isinstance(self.tail_rules_[0], LabelConditional)
+
+    def _thresholds(self, rows: Any) -> FloatArray:
+        if self._is_label_conditional():
+            return self.tail_rules_[0].predict_each(rows)
+        return super()._thresholds(rows)
+
     def _invert(self, inputs: _Inputs) -> LabelSets:
         return super()._invert(inputs).with_classes(self.classes_)
+
+    def _folds(self, ids: IntArray, y: NDArray[Any], rng: np.random.RandomState) -> list[Fold]:
+        return _folds_of_classes(ids, y, self.cv, rng)
+
+    def _read(self, score: Score, model: Any, X: Any) -> NDArray[Any]:
+        prediction, known = super()._read(score, model, X), model.classes_
+        if prediction.shape != (len(prediction), len(known)) or len(known) == len(self.classes_):
+            return prediction
+        full = np.zeros((len(prediction), len(self.classes_)))
+        full[:, self._encode(known)] = prediction  # a class that the model did not meet has 0
+        return full
 
     @staticmethod
     def _check_labels(y: ArrayLike) -> NDArray[Any]:
@@ -620,6 +833,8 @@ class ConformalClassifier(ClassifierMixin, Conformal):
 def rules_of_tails(rule: Any, n: int) -> list[Any]:
     """Return one unfitted rule for each of n tails, each at its share of alpha.
 
+    A confidence of all tails at once is shared, too: each may fail with an equal share of the rest.
+
     Examples
     --------
     >>> from plcp import SplitConformal
@@ -630,8 +845,10 @@ def rules_of_tails(rule: Any, n: int) -> list[Any]:
         return [clone(rule)]
     # checked here, since a rule at its share does not see that alpha is too large
     shares = [check_alpha(alpha) / n for alpha in np.atleast_1d(rule.alpha).tolist()]
-    share = shares if lists_alphas(rule.alpha) else shares[0]
-    return [clone(rule).set_params(alpha=share) for _ in range(n)]
+    given: dict[str, Any] = {"alpha": shares if lists_alphas(rule.alpha) else shares[0]}
+    if getattr(rule, "confidence", None) is not None:
+        given["confidence"] = shared_confidence(check_confidence(rule.confidence), n)
+    return [clone(rule).set_params(**given) for _ in range(n)]
 
 
 def alphas_of(model: Conformal) -> list[float]:
@@ -830,6 +1047,27 @@ def _tags(estimator: Any) -> Any:
 
 def _one_column_per_tail(scores: FloatArray) -> FloatArray:
     return scores.reshape(len(scores), -1)
+
+
+def _folds_of_classes(
+    ids: IntArray, y: NDArray[Any], n_folds: int, rng: np.random.RandomState
+) -> list[Fold]:
+    """Folds with like shares of each class, none of which lacks a class to learn from.
+
+    So a class that a single row has, or copies of one, is held out of no fold.
+    """
+    codes = np.unique(y, return_inverse=True)[1]
+    first = np.unique(ids, return_index=True)[1]
+    of_ids, sizes = codes[first], np.bincount(codes[first])
+    order = np.lexsort((rng.permutation(len(first)), of_ids))
+    fold_of_id = np.empty(len(first), dtype=np.intp)
+    fold_of_id[order] = np.arange(len(first)) % n_folds
+    fold_of_id[sizes[of_ids] == 1] = -1
+    folds = fold_of_id[ids]
+    return [
+        (np.flatnonzero(folds != k), np.flatnonzero(folds == k))
+        for k in np.unique(folds[folds >= 0])
+    ]
 
 
 def _split_classes(ids: IntArray, y: NDArray[Any], size: float, rng: np.random.RandomState) -> Fold:

@@ -1,6 +1,7 @@
 """Pinball loss, conformal quantiles, and weighted quantiles of many groups from one sort."""
 
 import math
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -27,19 +28,84 @@ def pinball_loss(threshold: ArrayLike, scores: ArrayLike, alpha: float) -> Float
     return np.maximum(alpha * excess, (alpha - 1) * excess)
 
 
-def conformal_rank(n: int, alpha: float) -> int:
-    """Rank ⌈(1 - alpha)(n + 1)⌉ of the conformal quantile among n scores, from the smallest.
+def conformal_rank(n: int, alpha: float, confidence: float | None = None) -> int:
+    """Rank of the conformal quantile among n scores, from the smallest; n + 1 is infinity.
 
-    Section 2 of the paper prints the ⌈(1 - alpha) n⌉-th largest score, which covers about alpha.
+    ⌈(1 - alpha)(n + 1)⌉, which covers 1 - alpha on average over calibration sets; with a confidence
+    the rank of `pac_rank`. Section 2 of the paper prints the ⌈(1 - alpha) n⌉-th largest score,
+    which covers about alpha.
 
     Examples
     --------
-    >>> conformal_rank(9, 0.1)
-    9
+    >>> conformal_rank(9, 0.1), conformal_rank(99, 0.1), conformal_rank(99, 0.1, confidence=0.95)
+    (9, 90, 95)
     >>> conformal_rank(8, 0.1)  # beyond the largest of 8 scores: an infinite threshold
     9
     """
+    if confidence is not None:
+        return pac_rank(n, alpha, confidence)
     return rank_reaching(n, 1 - alpha, 1.0) + 1
+
+
+def pac_rank(n: int, alpha: float, confidence: float) -> int:
+    """Smallest rank k whose score covers 1 - alpha for a share ``confidence`` of calibration sets.
+
+    Given n independent scores of one law, the k-th smallest covers a share Beta(k, n + 1 - k) of
+    new ones, or more if scores tie. So P(Beta(k, n + 1 - k) ≥ 1 - alpha) ≥ confidence is required,
+    which is P(Bin(n, 1 - alpha) ≤ k - 1) ≥ confidence; n + 1 where no rank has it.
+
+    References
+    ----------
+    Vovk (2012). Conditional validity of inductive conformal predictors. ACML, proposition 2a.
+
+    Examples
+    --------
+    >>> pac_rank(29, 0.1, 0.95), pac_rank(28, 0.1, 0.95)  # of 28 scores none is large enough
+    (29, 29)
+    """
+    from scipy.special import betainc  # a command that meets a mistake does not wait for scipy
+
+    # a probability that is met exactly must not be missed by the rounding errors of its series
+    target = confidence - 32 * float(np.finfo(float).eps)
+    return 1 + bisect_left(range(n), target, key=lambda j: betainc(n - j, j + 1, alpha))
+
+
+def group_ranks(sizes: IntArray, alpha: float, confidence: float | None = None) -> IntArray:
+    """Conformal rank in each of some groups; all of them at once keep a ``confidence``.
+
+    Examples
+    --------
+    >>> group_ranks(np.array([99, 99]), 0.1), group_ranks(np.array([99, 99]), 0.1, confidence=0.95)
+    (array([90, 90]), array([96, 96]))
+    """
+    share = shared_confidence(confidence, len(sizes))
+    return np.array([conformal_rank(int(n), alpha, share) for n in sizes], dtype=np.int64)
+
+
+def least_points(alpha: float, confidence: float | None = None) -> int:
+    """Return the number of points from which a conformal threshold is finite.
+
+    Examples
+    --------
+    >>> least_points(0.1), least_points(0.1, confidence=0.95)
+    (9, 29)
+    """
+    if confidence is None:
+        return math.ceil(round((1 - alpha) / alpha, 9))
+    return math.ceil(round(math.log1p(-confidence) / math.log1p(-alpha), 9))
+
+
+def shared_confidence(confidence: float | None, n: int) -> float | None:
+    """Confidence of each of n promises that hold at once with ``confidence``.
+
+    Each may fail with an equal share of the probability that is missing (Bonferroni).
+
+    Examples
+    --------
+    >>> shared_confidence(0.9, 4), shared_confidence(None, 4)
+    (0.975, None)
+    """
+    return None if confidence is None else 1 - (1 - confidence) / n
 
 
 def rank_reaching(n: int, quantile: float, extra: float = 0.0) -> int:
@@ -99,16 +165,50 @@ def excess_over(base: ArrayLike, scores: ArrayLike) -> FloatArray:
     return np.where(base + excess < scores, np.nextafter(excess, np.inf), excess)
 
 
+def smoothed_quantiles(scores: ArrayLike, alpha: float) -> tuple[FloatArray, FloatArray]:
+    """Thresholds that cover with probability 1 - alpha exactly, as steps of a uniform draw U.
+
+    A score s is covered if its smoothed p-value (#{s_i > s} + U (#{s_i = s} + 1)) / (n + 1) exceeds
+    alpha. For a given U these are all s up to one of the scores, with or without that score; or
+    all s, or none. Returned are the ends of steps within (0, 1), at most three, and the threshold
+    of U up to the first end, up to the next, and beyond the last. Without a score the threshold is
+    the floating-point number below it. The conformal quantile is the largest threshold.
+
+    References
+    ----------
+    Vovk, Gammerman, Shafer (2005). Algorithmic Learning in a Random World, section 2.2.
+
+    Examples
+    --------
+    >>> ends, thresholds = smoothed_quantiles([1.0] * 9, alpha=0.1)  # where all scores tie
+    >>> ends, thresholds < 1.0  # they are covered nine times in ten
+    (array([0.1]), array([ True, False]))
+    """
+    values, counts = np.unique(np.asarray(scores, dtype=float), return_counts=True)
+    n = counts.sum()
+    # a value is covered if U > at, a score between it and the next if U > beyond, whose first is
+    # that of scores below all: in this order they rise wherever they lie within (0, 1)
+    beyond = alpha * (n + 1) - np.append(n, n - counts.cumsum())
+    at = beyond[1:] / (counts + 1)
+    ends = np.append(beyond[0], np.column_stack([at, beyond[1:]]))
+    steps = np.column_stack([np.nextafter(values, -np.inf), values])
+    thresholds = np.concatenate([[-np.inf], steps.ravel(), [np.inf]])
+    first, last = np.sum(ends <= 0), np.sum(ends < 1)
+    return ends[first:last], thresholds[first : last + 1]
+
+
 def conformal_quantile(
     scores: ArrayLike,
     alpha: float,
     sample_weight: ArrayLike | None = None,
     test_weight: float = 1.0,
+    confidence: float | None = None,
 ) -> float:
     """Return the threshold that covers a new score with probability at least 1 - alpha.
 
     The smallest q with Σ_{s_i ≤ q} w_i ≥ (1 - alpha)(Σ w_i + test_weight): the score of rank
-    ⌈(1 - alpha)(n + 1)⌉ when all weights are one, +inf where no score is large enough.
+    ⌈(1 - alpha)(n + 1)⌉ when all weights are one, +inf where no score is large enough. With a
+    confidence, which no weights may have, the score of `pac_rank`.
 
     With weights proportional to the likelihood ratio dP_test/dP_cal, the test point's included,
     coverage holds under covariate shift (Tibshirani et al. 2019).
@@ -122,7 +222,10 @@ def conformal_quantile(
     """
     scores = np.asarray(scores, dtype=float)
     groups = np.zeros(scores.shape[0], dtype=np.intp)
-    return float(group_conformal_quantiles(scores, groups, 1, alpha, sample_weight, test_weight)[0])
+    found = group_conformal_quantiles(
+        scores, groups, 1, alpha, sample_weight, test_weight, confidence
+    )
+    return float(found[0])
 
 
 def group_conformal_quantiles(
@@ -132,10 +235,11 @@ def group_conformal_quantiles(
     alpha: float,
     sample_weight: ArrayLike | None = None,
     test_weight: float = 1.0,
+    confidence: float | None = None,
 ) -> FloatArray:
     """Conformal quantile of each group 0 … n_groups - 1, from one sort of all scores.
 
-    An empty group has the threshold +inf.
+    An empty group has the threshold +inf. All groups at once keep a ``confidence``.
 
     Examples
     --------
@@ -148,9 +252,12 @@ def group_conformal_quantiles(
     starts = np.concatenate([[0], ends[:-1]])
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)[order]
     quantiles = np.full(n_groups, np.inf)
+    share = shared_confidence(confidence, n_groups)
     for group, (start, end) in enumerate(zip(starts, ends, strict=True)):
         if weights is not None:
             rank = _first_reaching(np.cumsum(weights[start:end]), 1 - alpha, test_weight)
+        elif share is not None:
+            rank = pac_rank(end - start, alpha, share) - 1
         else:
             rank = rank_reaching(end - start, 1 - alpha, test_weight)
         if start + rank < end:

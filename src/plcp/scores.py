@@ -104,7 +104,10 @@ class Score(Estimator, ABC):
 
     @abstractmethod
     def invert(self, prediction: ArrayLike, threshold: ArrayLike) -> Intervals | LabelSets:
-        """Return the labels whose score is at most ``threshold``, (), (n,) or (n, n_tails)."""
+        """Return the labels whose score is at most ``threshold``, (), (n,) or (n, n_tails).
+
+        Scores of k classes also take a threshold for each class, (n, k).
+        """
 
 
 def check_prediction(prediction: ArrayLike, columns: int, remedy: str) -> FloatArray:
@@ -456,7 +459,7 @@ class LabelProbability(_ProbabilityScore):
     never_empty : bool, default=False
         Whether the likeliest label, or all that tie for it, scores 0, in calibration too. It is
         then in every set whose threshold is not negative: those of ``PLCP``, ``Mondrian`` and
-        ``SplitConformal`` never are where no score is, those of ``Rectified`` and
+        ``SplitConformal`` never are where no score is and no rank drawn, those of ``Rectified`` and
         ``ConditionalCalibration`` may be. Coverage is at least 1 - alpha wherever it was, and
         exceeds it only where the likeliest label is right more often than that: there sets hold
         that label alone and cover as often as it is right. Without it, 90 % coverage of inputs on
@@ -492,7 +495,7 @@ class LabelProbability(_ProbabilityScore):
     def invert(self, prediction: ArrayLike, threshold: ArrayLike) -> LabelSets:
         """Return the labels that lack at most ``threshold`` of the probability."""
         scores = self._all_scores(prediction)
-        return LabelSets(scores <= check_threshold(threshold, len(scores), 1))
+        return LabelSets(scores <= check_threshold(threshold, *scores.shape))
 
     def _all_scores(self, prediction: ArrayLike) -> FloatArray:
         if not isinstance(self.never_empty, bool | np.bool_):
@@ -609,7 +612,7 @@ class CumulativeProbability(_ProbabilityScore):
     def invert(self, prediction: ArrayLike, threshold: ArrayLike) -> LabelSets:
         """Return the labels with at most ``threshold`` of the probability above them."""
         scores = self._all_scores(prediction, in_order=False)
-        return LabelSets(scores <= check_threshold(threshold, len(scores), 1))
+        return LabelSets(scores <= check_threshold(threshold, *scores.shape))
 
     def _all_scores(self, prediction: ArrayLike, in_order: bool) -> FloatArray:
         probabilities, temperature = check_probabilities(prediction), self._temperature()

@@ -118,6 +118,16 @@ def calibrate(
         typer.Option(metavar="COLUMNS", help="Columns to compare the learned groups with."),
     ] = None,
     alpha: Alphas = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Cover 1 - alpha for this share of calibration sets, as 0.95 (default: on "
+            "average over them); for the methods "
+            + ", ".join(name for name, one in METHODS.items() if one.takes_confidence)
+            + ".",
+        ),
+    ] = None,
     method: Annotated[
         str,
         typer.Option(
@@ -133,6 +143,13 @@ def calibrate(
     groups: Annotated[
         int | None, typer.Option(min=1, help="Number of learned groups (default: by the rows).")
     ] = None,
+    label_conditional: Annotated[
+        bool,
+        typer.Option(
+            "--label-conditional",
+            help="Cover each label, not only all on average: thresholds of its own for each.",
+        ),
+    ] = False,
     seed: Seed = 0,
     rows: Annotated[
         int,
@@ -149,13 +166,13 @@ def calibrate(
     """Learn thresholds from a table of predictions and outcomes, and write them to a file.
 
     The table may be larger than memory: of more than --rows rows a sample learns the groups, and
-    all give the thresholds; of weighted tables, and by methods that need all rows at once, the
-    sample alone is used.
+    all give the thresholds; of weighted tables, by methods that need all rows at once, and with
+    --label-conditional, the sample alone is used.
 
     Example: plcp calibrate cal.parquet --target income --prediction predicted -o income.plcp
     """
     from plcp._files import check_output, match_columns
-    from plcp._options import check_option, check_rate
+    from plcp._options import check_option, check_rate, check_share
     from plcp.tables import choose_roles
     from plcp.tables.io import check_input_table, open_table
 
@@ -164,6 +181,8 @@ def calibrate(
     check_option("method", method, tuple(METHODS))
     for one in alpha or ():
         check_rate(one)
+    if confidence is not None:
+        check_share("confidence", confidence)
     table = open_table(cal, csv=csv)
     names = table.schema.names
     roles = choose_roles(names, where=str(cal), **vars(columns))
@@ -178,8 +197,10 @@ def calibrate(
             most=rows,
             method=method,
             alpha=0.1 if not alpha else alpha[0] if len(alpha) == 1 else alpha,
+            confidence=confidence,
             by=grouped_by,
             groups=groups,
+            label_conditional=label_conditional,
             seed=seed,
             sensitive=compared,
             about={"file": table.name, "digest": table.digest(), "made_at": now()},
@@ -497,9 +518,10 @@ def explain(model: Model, as_json: Json = False) -> None:
     manifest = load_manifest(model)
     explanation = manifest["explanation"]
     if explanation is None:
-        raise ValueError(
-            f"{model} has no groups to explain: the method {manifest['method']} learns none"
-        )
+        why = f"the method {manifest['method']} learns none"
+        if manifest["about"]["options"].get("label_conditional"):
+            why = "each label has thresholds of its own"
+        raise ValueError(f"{model} has no groups to explain: {why}")
     if as_json:
         print_json(explanation)
     else:

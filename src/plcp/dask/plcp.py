@@ -42,10 +42,11 @@ from plcp.quantiles import FloatArray, conformal_rank
 from plcp.regressors.crossfit import CrossFitted, average_linear
 from plcp.thresholds import PLCP
 from plcp.thresholds._plcp_calibration import count_rows
+from plcp.thresholds._plcp_learning import SHARE_OF_SPLIT, held_out_share
 from plcp.thresholds.guarantees import copies_guarantee
 from plcp.thresholds.plcp import calibrate_blocks, learn_without_thresholds, with_regressor
 
-CALIBRATIONS = ("cross", "split")
+CALIBRATIONS = ("cross", "held-out", "split")
 
 
 class DaskPLCP(DaskRule):
@@ -71,11 +72,11 @@ class DaskPLCP(DaskRule):
         trees do not.
     n_groups, alpha, within, calibration_size, cv :
         As in ``PLCP``.
-    calibration : {"cross", "split"}, default="cross"
-        As in ``PLCP``. "split": only rows outside of the sample give thresholds; they are the
-        share ``calibration_size`` of all rows, or more where the sample is smaller. The guarantee
-        is exact if no two parts hold the same row and score: such copies are sampled together, and
-        ``guarantee_`` states it where any are found.
+    calibration : {"cross", "held-out", "split"}, default="cross"
+        As in ``PLCP``. "held-out" and "split": only rows outside of the sample give thresholds;
+        they are the share ``calibration_size`` of all rows, or more where the sample is smaller.
+        The guarantee is exact if no two parts hold the same row and score: such copies are sampled
+        together, and ``guarantee_`` states it where any are found.
     sample_size : int, default=1_000_000
         Largest number of rows that the partition is learned from (plus one for each further part
         that holds a copy of the last of them).
@@ -111,7 +112,7 @@ class DaskPLCP(DaskRule):
         *,
         calibration: str = "cross",
         within: str = "auto",
-        calibration_size: float = 0.5,
+        calibration_size: float | str = "auto",
         cv: int = 3,
         sample_size: int = 1_000_000,
         random_state: int = 0,
@@ -152,7 +153,7 @@ class DaskPLCP(DaskRule):
                 f"X and y gave {n} rows at first and {found} later, so they change whenever they "
                 "are computed: persist() both, or give a seed to what draws them"
             )
-        if self.calibration == "split":
+        if self.calibration != "cross":
             calibrate_blocks(rule, training, others, summary.least)
             rule.guarantee_ = copies_guarantee(rule.guarantee_, summary.shared)
         else:
@@ -189,8 +190,11 @@ class DaskPLCP(DaskRule):
 
     def _training_size(self, n: int) -> int:
         """Return how many of n rows the partition is learned from."""
-        free = n if self.calibration == "cross" else n - math.ceil(self.calibration_size * n)
-        if free == 0:
+        share = 0.0 if self.calibration_size == "auto" else float(self.calibration_size)
+        if not share:
+            share = SHARE_OF_SPLIT if self.calibration == "split" else held_out_share(n, self.alpha)
+        free = n if self.calibration == "cross" else n - math.ceil(share * n)
+        if free == 0 and self.calibration_size != "auto":
             raise ValueError(
                 f"calibration_size={self.calibration_size} leaves none of {n} rows to learn the "
                 "partition: give a smaller share, or more rows"

@@ -14,6 +14,7 @@ from plcp.dask.cluster import Connected
 from plcp.dask.collections import blockwise, check_columns, check_part_scores, meta_of, pairs_of
 from plcp.groups.groups import column_key
 from plcp.out_of_core.passes import Block
+from plcp.thresholds.base import check_ranks
 from plcp.thresholds.mondrian import Mondrian, Source, check_groups, labels_of
 from plcp.thresholds.split import SplitConformal
 
@@ -67,6 +68,8 @@ class DaskSplitConformal(DaskRule):
     ----------
     alpha : float, default=0.1
         Miscoverage rate.
+    confidence : float or None, default=None
+        As in ``SplitConformal``.
     client : distributed.Client or None, default=None
         The client that computes; None: the current client, or Dask's own threads without any.
 
@@ -84,13 +87,17 @@ class DaskSplitConformal(DaskRule):
     (18.0, array([18., 18.]))
     """
 
-    def __init__(self, alpha: float = 0.1, *, client: Any = None) -> None:
+    def __init__(
+        self, alpha: float = 0.1, *, confidence: float | None = None, client: Any = None
+    ) -> None:
         self.alpha = alpha
+        self.confidence = confidence
         self.client = client
 
     def fit(self, X: Any, y: Any) -> Self:
         """Take the conformal quantile of the scores ``y``, in the parts of ``X``."""
-        rule = SplitConformal(check_rate(self.alpha))
+        rule = SplitConformal(check_rate(self.alpha), confidence=self.confidence)
+        check_ranks(rule)
         check_columns(rule, X, reset=True)
         blocks = pairs_of(X, y, self.client, check_part_scores)
         self._store(rule.fit_blocks(blocks.then(_scores, SplitConformal())))
@@ -116,6 +123,8 @@ class DaskMondrian(DaskRule):
         ``fit`` and ``predict``, as a Dask array or series.
     alpha : float, default=0.1
         Miscoverage rate.
+    confidence : float or None, default=None
+        As in ``Mondrian``.
     client : distributed.Client or None, default=None
         The client that computes; None: the current client, or Dask's own threads without any.
 
@@ -134,15 +143,22 @@ class DaskMondrian(DaskRule):
     """
 
     def __init__(
-        self, groups: Source | None = None, alpha: float = 0.1, *, client: Any = None
+        self,
+        groups: Source | None = None,
+        alpha: float = 0.1,
+        *,
+        confidence: float | None = None,
+        client: Any = None,
     ) -> None:
         self.groups = groups
         self.alpha = alpha
+        self.confidence = confidence
         self.client = client
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Take the conformal quantile of the scores ``y`` in each group."""
-        rule = Mondrian(self.groups, check_rate(self.alpha))
+        rule = Mondrian(self.groups, check_rate(self.alpha), confidence=self.confidence)
+        check_ranks(rule)
         check_columns(rule, X, reset=True)
         check_groups(self.groups, groups)
         if self.groups is not None and not callable(self.groups):

@@ -313,7 +313,8 @@ def audit(
         alpha=alpha,
         confidence=confidence,
         learned=found,
-        frame=kept,
+        # numbers of classes are names
+        frame=kept.astype({roles["target"]: "category"}) if "sets" in roles else kept,
         by=parse_by(by) if isinstance(by, str) else by,
         kind="audit",
         title=title,

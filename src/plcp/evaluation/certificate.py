@@ -138,9 +138,9 @@ def _plain(value: Any) -> Any:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", " ".join(repr(value).split()))
 
 
-def groups_of(rule: Any, X: Any, n: int, given: Mapping[str, ArrayLike]) -> Grouping:
+def groups_of(rule: Any, X: Any, y: ArrayLike, n: int, given: Mapping[str, ArrayLike]) -> Grouping:
     """Groups that a fitted rule learned or was given; most rules have none."""
-    members = rule.members(X, **given)
+    members = rule.members(X, y) if isinstance(rule, Conformal) else rule.members(X, **given)
     codes = np.repeat(np.arange(len(members)), [len(rows) for rows in members.values()])
     rows = np.concatenate([np.zeros(0, dtype=np.intp), *members.values()])
     return _by_row(np.array([*members], dtype=str), codes, rows, n)
@@ -603,7 +603,7 @@ def certify(
         raise ValueError(f"made_at must name its time zone, got {made_at!r}: add tzinfo=UTC")
     X = to_plain_array(X)
     n, given = check_rows(X, y), check_rule_groups(rule, rule_groups)
-    named = groups_of(rule, X, n, given) if groups is None else named_groups(groups, X, n)
+    named = groups_of(rule, X, y, n, given) if groups is None else named_groups(groups, X, n)
     outcome = outcome_of(rule, X, y, given)
     shape: tuple[int, ...] = np.shape(X) if isinstance(X, list | tuple) else getattr(X, "shape", ())
     return Certificate(

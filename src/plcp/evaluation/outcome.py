@@ -256,8 +256,8 @@ def cautions_of(outcome: Outcome) -> list[str]:
     unbounded = int(np.isposinf(outcome.thresholds).any(axis=1).sum())
     if unbounded:  # of which the rule itself has warned
         cautions.append(
-            f"{unbounded} of {n} rows have an infinite threshold: their sets "
-            "hold every outcome, to one side at least, and cover for that alone."
+            f"{unbounded} of {n} rows have an infinite threshold: for that alone their sets hold "
+            "the outcome, whatever it is, to one side at least."
         )
     return cautions
 

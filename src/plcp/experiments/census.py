@@ -22,7 +22,7 @@ from plcp.conformal import ConformalRegressor
 from plcp.datasets import census_files, fetch_census
 from plcp.exceptions import InfiniteThresholdWarning, UnseenCategoryWarning
 from plcp.experiments.methods import (
-    DEFAULT,
+    CROSS,
     LOCALCP_NOTE,
     PUBLISHED,
     SPLIT,
@@ -318,7 +318,7 @@ def named_places(summary: Summary) -> list[int]:
 def table_of_chance(summary: Summary) -> Table:
     """Each group's people, what chance does to so few, and the default's coverage with bounds."""
     people, outside = _chance(summary)
-    coverage = summary.coverage[DEFAULT].mean(axis=0)
+    coverage = summary.coverage[CROSS].mean(axis=0)
     low, high = _bounds_at_once(summary)
     rows = [
         [
@@ -336,11 +336,11 @@ def table_of_chance(summary: Summary) -> Table:
         "people in a test part",
         "independent people in all trials",
         f"chance that a perfect rule misses {1 - summary.alpha:g} by more than {WITHIN:g}",
-        f"coverage, {DEFAULT}",
+        f"coverage, {CROSS}",
         "95 % bounds for all groups at once",
     ]
     caption = (
-        f"What chance alone does in each group, and bounds on the coverage of {DEFAULT} (mean over "
+        f"What chance alone does in each group, and bounds on the coverage of {CROSS} (mean over "
         "trials)"
     )
     return Table(caption, header, rows)
@@ -353,7 +353,7 @@ def _chance(summary: Summary) -> tuple[Floats, Floats]:
 
 def _bounds_at_once(summary: Summary) -> tuple[FloatArray, FloatArray]:
     """Bounds on the default's coverage that hold in all groups together: Bonferroni's."""
-    people, coverage = _chance(summary)[0], summary.coverage[DEFAULT].mean(axis=0)
+    people, coverage = _chance(summary)[0], summary.coverage[CROSS].mean(axis=0)
     return clopper_pearson(coverage * people, people, 1 - SURE / len(people))
 
 
@@ -363,7 +363,7 @@ def claims(summary: Summary) -> list[Claim]:
     outside = _chance(summary)[1]
     large = [g for g in named if outside[g] <= SURE]
     unnamed = [g for g, name in enumerate(summary.groups) if name in (OVER_60, DOCTORATE)]
-    near = f"within {WITHIN:g} of {1 - summary.alpha:g} on average over trials, {DEFAULT}"
+    near = f"within {WITHIN:g} of {1 - summary.alpha:g} on average over trials, {CROSS}"
     found = [_within(f"coverage of every race, sex and state {near}", summary, named)]
     if 0 < len(large) < len(named):
         too_few = [summary.groups[g] for g in named if g not in large]
@@ -384,11 +384,11 @@ def claims(summary: Summary) -> list[Claim]:
                 unnamed,
             )
         )
-    return [*found, *(gain_claim(summary, method) for method in (PUBLISHED, DEFAULT))]
+    return [*found, *(gain_claim(summary, method) for method in (PUBLISHED, CROSS))]
 
 
 def _within(text: str, summary: Summary, places: Sequence[int]) -> Claim:
-    gaps, coverage = summary.gap(DEFAULT), summary.coverage[DEFAULT].mean(axis=0)
+    gaps, coverage = summary.gap(CROSS), summary.coverage[CROSS].mean(axis=0)
     low, high = _bounds_at_once(summary)
     off = [g for g in places if gaps[g] > WITHIN]
     worst = max(places, key=lambda g: gaps[g])
@@ -399,9 +399,9 @@ def _within(text: str, summary: Summary, places: Sequence[int]) -> Claim:
     return Claim(text, f"{'too far' if off else 'furthest'}: {measured}", not off)
 
 
-DEFAULT_ON_CQR = f"{DEFAULT}, on {CQR}"
+CROSS_ON_CQR = f"{CROSS}, on {CQR}"
 LABEL_LETTERS = 26  # of a line under the figure: longer ones would take its room
-SHOWN = [SPLIT, CQR, LOCAL, PUBLISHED, DEFAULT]
+SHOWN = [SPLIT, CQR, LOCAL, PUBLISHED, CROSS]
 
 
 def report(records: list[Record]) -> Report:
@@ -461,10 +461,10 @@ def _reading(summary: Summary) -> list[str]:
         g = summary.groups.index(group)
         return "; ".join(f"{summary.coverage[m][:, g].mean():.3f} with {m}" for m in three)
 
-    three = (DEFAULT, PUBLISHED, SPLIT)
+    three = (CROSS, PUBLISHED, SPLIT)
     gains = [
         f"{method} {' and '.join(gain_cell(summary, method, measure) for measure in MEASURES)}"
-        for method in (PUBLISHED, DEFAULT, BINS)
+        for method in (PUBLISHED, CROSS, BINS)
     ]
     return [
         "Coverage of the races, sexes and states, mean over trials, lies between "
@@ -483,7 +483,7 @@ def _unnamed(summary: Summary) -> list[str]:
 
 
 def _lines(summary: Summary) -> list[Line]:
-    named, ours = named_places(summary), (PUBLISHED, DEFAULT)
+    named, ours = named_places(summary), (PUBLISHED, CROSS)
     gaps = {m: np.abs(summary.coverage[m] - (1 - summary.alpha))[:, named] for m in ours}
     gap = {m: np.average(gaps[m], axis=1, weights=summary.counts[:, named]) for m in ours}
     lines = [
@@ -491,7 +491,7 @@ def _lines(summary: Summary) -> list[Line]:
             f"{name} gain over Split, %",
             f"{TO_REACH[measure]:.2f}",
             gain(summary, PUBLISHED, measure),
-            gain(summary, DEFAULT, measure),
+            gain(summary, CROSS, measure),
             digits=1,
         )
         for measure, name in MEASURES.items()
@@ -500,7 +500,7 @@ def _lines(summary: Summary) -> list[Line]:
         f"mean distance of coverage from {1 - summary.alpha:g} over races, sexes and states, "
         "weighted by people"
     )
-    lines.append(Line(quantity, "“near-perfect”", gap[PUBLISHED], gap[DEFAULT]))
+    lines.append(Line(quantity, "“near-perfect”", gap[PUBLISHED], gap[CROSS]))
     for group in _unnamed(summary):
         published, default = (summary.coverage[m][:, summary.groups.index(group)] for m in ours)
         lines.append(Line(f"coverage, {group}", "not given", published, default))
@@ -565,7 +565,10 @@ def conformal_models(
     alpha = settings["alpha"]
     model, band = FrozenEstimator(linear), _band(alpha, state, train)
     edges = np.quantile(linear.predict(train.X), np.arange(1, N_BINS) / N_BINS)
-    split, default = SplitConformal(alpha), PLCP(alpha=alpha, random_state=state)
+    split, default = (
+        SplitConformal(alpha),
+        PLCP(alpha=alpha, calibration="cross", random_state=state),
+    )
     bins = Mondrian(lambda X: np.searchsorted(edges, linear.predict(X)), alpha)
     near = LocalCP(alpha=alpha, effective_size=settings["n_near"], random_state=state)
     network = TorchPartition(mlp(200, 100), structure="softmax", epochs=settings["epochs"])
@@ -576,8 +579,8 @@ def conformal_models(
         LOCAL: ConformalRegressor(model, threshold=near, features=codes_of),
         BINS: ConformalRegressor(model, threshold=bins),
         PUBLISHED: ConformalRegressor(model, threshold=published, features=codes_of),
-        DEFAULT: ConformalRegressor(model, threshold=default),
-        DEFAULT_ON_CQR: ConformalRegressor(band, QuantileResidual(), default),
+        CROSS: ConformalRegressor(model, threshold=default),
+        CROSS_ON_CQR: ConformalRegressor(band, QuantileResidual(), default),
     }
 
 

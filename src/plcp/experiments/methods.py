@@ -5,15 +5,15 @@ from typing import Any
 from plcp.partitions.base import Partition
 from plcp.thresholds import PLCP
 
-SPLIT, PUBLISHED, DEFAULT = "Split", "PLCP, as published", "PLCP, default"
+SPLIT, PUBLISHED, CROSS = "Split", "PLCP, as published", "PLCP, cross"
 TWO_KINDS = (
-    f"“{PUBLISHED}” is the paper's Algorithm 1; “{DEFAULT}” is what this library does by "
+    f"“{PUBLISHED}” is the paper's Algorithm 1; “{CROSS}” is what this library does by "
     "default: it learns how uncertain each x is, cuts that scale into ordered groups, and "
     "calibrates each of them on rows that it was not fitted to."
 )
 TWO_KINDS_OF_NETWORK = (
     f"“{PUBLISHED}” is the paper's Algorithm 1, kept from collapsing into one group as the notes "
-    f"explain; “{DEFAULT}” learns how uncertain each x is, cuts that scale into ordered groups, "
+    f"explain; “{CROSS}” learns how uncertain each x is, cuts that scale into ordered groups, "
     "and calibrates each of them on rows that it was not fitted to."
 )
 LOCALCP_NOTE = (

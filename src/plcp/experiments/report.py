@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import CROSS, PUBLISHED, SPLIT
 from plcp.metrics import hsic, size_correlation
 
 Numbers = Sequence[float] | NDArray[np.float64]
@@ -302,7 +302,7 @@ def gain_cell(summary: Summary, method: str, measure: str) -> str:
 STYLES = {
     SPLIT: ("#7f7f7f", "o"),
     PUBLISHED: ("#e08214", "D"),
-    DEFAULT: ("#1f6fb4", "^"),
+    CROSS: ("#1f6fb4", "^"),
     "BatchGCP": ("#4d9a52", "s"),
     "Conditional Calibration": ("#8c510a", "P"),
     "CQR": ("#9970ab", "v"),
@@ -483,7 +483,7 @@ def comparison(lines: Mapping[str, Sequence[Line]], *first: str) -> Table:
         for label, own in lines.items()
         for line in own
     ]
-    header = [*first, "", "paper", PUBLISHED, DEFAULT]
+    header = [*first, "", "paper", PUBLISHED, CROSS]
     return Table("The paper's figures and ours (mean, lowest to highest trial)", header, rows)
 
 

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from plcp._rows import take
 from plcp.exceptions import InfiniteThresholdWarning
-from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT, TWO_KINDS_OF_NETWORK, as_published
+from plcp.experiments.methods import CROSS, PUBLISHED, SPLIT, TWO_KINDS_OF_NETWORK, as_published
 from plcp.experiments.report import (
     Claim,
     Floats,
@@ -192,9 +192,10 @@ def published_thresholds(halves: Halves, scores: FloatArray) -> Thresholds:
     return rule.predict(halves.test.inputs), {"groups_learned": rule.n_groups_}
 
 
-def default_thresholds(halves: Halves, scores: FloatArray) -> Thresholds:
-    """What a user gets who chooses nothing."""
-    rule = PLCP(alpha=halves.settings["alpha"], random_state=halves.seed)
+def cross_thresholds(halves: Halves, scores: FloatArray) -> Thresholds:
+    """Learned groups, calibrated out of fold."""
+    alpha = halves.settings["alpha"]
+    rule = PLCP(alpha=alpha, calibration="cross", random_state=halves.seed)
     return rule.fit(halves.calibration.features, scores).predict(halves.test.features), {}
 
 
@@ -209,7 +210,7 @@ RULES: dict[str, Callable[[Halves, FloatArray], Thresholds]] = {
     SPLIT: split_thresholds,
     CONDITIONAL: conditional_thresholds,
     PUBLISHED: published_thresholds,
-    DEFAULT: default_thresholds,
+    CROSS: cross_thresholds,
     ORACLE: oracle_thresholds,
 }
 
@@ -313,9 +314,9 @@ def report_shifted(records: list[Record], words: Wording) -> Report:
         claims=[
             claim
             for kind, summary in summaries.items()
-            for method in (DEFAULT, PUBLISHED)
+            for method in (CROSS, PUBLISHED)
             for claim in _claims(
-                summary, method, kind, words, lowest if (kind, method) == ("", DEFAULT) else None
+                summary, method, kind, words, lowest if (kind, method) == ("", CROSS) else None
             )
         ],
         notes=[*words.notes, *shared_notes(records, words)],
@@ -386,7 +387,7 @@ def _about(records: list[Record], key: str) -> Floats:
 def _reading(summary: Summary, words: Wording) -> list[str]:
     target = 1 - summary.alpha
     ranges = []
-    for method in (SPLIT, CONDITIONAL, PUBLISHED, DEFAULT):
+    for method in (SPLIT, CONDITIONAL, PUBLISHED, CROSS):
         means = summary.coverage[method].mean(axis=0)
         ranges.append(f"{method} {means.min():.3f} to {means.max():.3f}")
     sizes = [f"{method} {_size(summary, method):.2f}" for method in summary.methods]
@@ -416,13 +417,13 @@ def _lines(summary: Summary, words: Wording) -> list[Line]:
             f"distance of coverage from {1 - summary.alpha:g}, mean of {words.groups}",
             words.paper,
             gap(PUBLISHED),
-            gap(DEFAULT),
+            gap(CROSS),
         ),
         Line(
             "mean set size over Conditional Calibration's",
             words.paper,
             ratio(PUBLISHED),
-            ratio(DEFAULT),
+            ratio(CROSS),
         ),
     ]
 

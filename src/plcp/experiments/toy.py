@@ -16,7 +16,7 @@ from scipy.stats import halfnorm, norm
 from sklearn.base import clone
 
 from plcp.datasets import ScoreTask, make_toy
-from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT, TWO_KINDS, as_published
+from plcp.experiments.methods import CROSS, PUBLISHED, SPLIT, TWO_KINDS, as_published
 from plcp.experiments.report import (
     STYLES,
     Claim,
@@ -216,7 +216,7 @@ def _coverage(axes: Any, records: list[Record], alpha: float) -> None:
         linewidth=2,
         label=f"{SPLIT}, exact",
     )
-    for method, marker in ((SPLIT, "o"), (PUBLISHED, "D"), (DEFAULT, "^")):
+    for method, marker in ((SPLIT, "o"), (PUBLISHED, "D"), (CROSS, "^")):
         shares = [record["results"]["about"]["by_x"][method] for record in records]
         label = f"{method}, measured" if method == SPLIT else method
         style = {"color": STYLES[method][0], "marker": marker, "markersize": 5}
@@ -334,7 +334,7 @@ def _number_of_changes(records: list[Record], method: str, size: int) -> str:
 
 
 def _reading(summary: Summary, records: list[Record]) -> list[str]:
-    sides = {m: summary.coverage[m].mean(axis=0) for m in (SPLIT, PUBLISHED, DEFAULT)}
+    sides = {m: summary.coverage[m].mean(axis=0) for m in (SPLIT, PUBLISHED, CROSS)}
     covered = [f"{method} {left:.3f} and {right:.3f}" for method, (left, right) in sides.items()]
     agreement = summary.overall[PUBLISHED]["agreement"].mean()
     return [
@@ -377,11 +377,11 @@ def _lines(summary: Summary, records: list[Record]) -> list[Line]:
                 f"coverage, {side}",
                 target.format(split[at]),
                 coverage[PUBLISHED][:, at],
-                coverage[DEFAULT][:, at],
+                coverage[CROSS][:, at],
             )
             for at, side in enumerate(summary.groups)
         ),
-        Line("exact MSCE", "0", overall[PUBLISHED]["msce"], overall[DEFAULT]["msce"], digits=5),
+        Line("exact MSCE", "0", overall[PUBLISHED]["msce"], overall[CROSS]["msce"], digits=5),
     ]
 
 
@@ -397,7 +397,7 @@ def _claims(summary: Summary, records: list[Record]) -> list[Claim]:
             f"farthest change in any trial: {found.max():.4f} from zero, where 1 stands for none",
             bool(found.max() <= distance),
         ),
-        *(_side_claim(summary, method) for method in (PUBLISHED, DEFAULT)),
+        *(_side_claim(summary, method) for method in (PUBLISHED, CROSS)),
     ]
 
 
@@ -426,7 +426,7 @@ def _notes(settings: Settings) -> list[str]:
         "soft boundary is a mixture of sharp ones.",
         "A point has the threshold of its side if its threshold is nearer to the true "
         f"{1 - settings['alpha']:g} quantile of the score on that side than to that on the other.",
-        f"{DEFAULT} is not held to two groups, so that no single boundary is expected of it. "
+        f"{CROSS} is not held to two groups, so that no single boundary is expected of it. "
         f"“{ORDERED}” is the same with two groups, which may alternate along x; “{LEAVES}” splits "
         "x at most once.",
         "MSCE, the paper's mean squared conditional error, is the mean over x of (P(covered | x) − "
@@ -480,12 +480,13 @@ def run(settings: Settings, seed: int, data_dir: Path | None) -> dict[str, Any]:
 def _rules(alpha: float, state: int) -> dict[str, Any]:
     # No early stopping: with two groups in one dimension there is nothing to overfit.
     softmax = SoftmaxPartition(early_stopping=False)
+    crossed: dict[str, Any] = {"calibration": "cross", "random_state": state}
     return {
         SPLIT: SplitConformal(alpha),
         PUBLISHED: as_published(softmax, 2, alpha, state),
-        DEFAULT: PLCP(alpha=alpha, random_state=state),
-        ORDERED: PLCP(n_groups=2, alpha=alpha, random_state=state),
-        LEAVES: PLCP(TreePartition(), 2, alpha, random_state=state),
+        CROSS: PLCP(alpha=alpha, **crossed),
+        ORDERED: PLCP(n_groups=2, alpha=alpha, **crossed),
+        LEAVES: PLCP(TreePartition(), 2, alpha, **crossed),
     }
 
 

@@ -32,14 +32,16 @@ class Urn(NamedTuple):
     hits: float
 
     @classmethod
-    def of(cls, n: float, alpha: float, weighted: bool = False) -> "Urn":
+    def of(
+        cls, n: float, alpha: float, weighted: bool = False, confidence: float | None = None
+    ) -> "Urn":
         """Return the urn of a conformal threshold of n rows, or about that of weighted ones.
 
         What weighs as much as n equal rows has no rank among n: eight rows of weight two reach
         90 %, and eight rows do not.
         """
         if not weighted and float(n).is_integer():
-            rank = conformal_rank(int(n), alpha)  # n + 1 where no score reaches so far
+            rank = conformal_rank(int(n), alpha, confidence)  # n + 1 where no score reaches so far
             return cls(float(int(n) + 1 - rank), float(rank))
         return cls(alpha * (n + 1), (1 - alpha) * (n + 1))
 

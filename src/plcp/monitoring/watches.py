@@ -14,7 +14,7 @@ from plcp._options import check_same_rows
 from plcp._validation import check_lengths, check_scores
 from plcp.conformal import Conformal
 from plcp.monitoring.martingale import Urn
-from plcp.quantiles import FloatArray, IntArray
+from plcp.quantiles import FloatArray, IntArray, shared_confidence
 from plcp.thresholds.base import ThresholdRule, distinct, members_of_codes
 
 
@@ -74,9 +74,15 @@ def misses_of(model: Any, X: Any, y: ArrayLike, rule_groups: ArrayLike | None) -
                 "rule_groups are for bare threshold rules: the rule of this "
                 f"{type(model).__name__} finds groups in X"
             )
-        scores, rows = model._scored(X, y)
+        scores, rows, codes = model._scored(X, y)
         tails = zip(model.tail_rules_, scores.T, strict=True)
-        return [found for rule, column in tails for found in _misses_of_rule(rule, rows, column)]
+        return [
+            found
+            for rule, column in tails
+            for found in _misses_of_rule(
+                rule, rows, column, *model._given_to_rule(rule, codes).values()
+            )
+        ]
     if rule_groups is not None and "groups" not in signature(model.predict).parameters:
         raise ValueError(
             f"rule_groups are for rules whose predict takes groups, which {type(model).__name__} "
@@ -103,16 +109,23 @@ def _watch_of(rule: Any, title: str) -> Watch:
             f"this {type(rule).__name__} does not know how many rows calibrated it: fit it again"
         )
     n_calibration = float(getattr(rule, "_n_calibration", np.sum(sizes)))
+    # a drawn rank is missed with probability alpha, which is no whole number of n + 1
+    kind = (alpha, rule._weighted or rule._drawn_ranks is not None)
+    shared_by = 1 if rule.guarantee_.scope == "marginal" else max(len(names), 1)
+    confidence = shared_confidence(getattr(rule, "confidence", None), shared_by)
     return Watch(
         title=title,
         alpha=alpha,
-        all_rows=Urn.of(n_calibration, alpha, rule._weighted),
+        all_rows=Urn.of(n_calibration, *kind, confidence),
         groups={
-            name: Urn.of(size, alpha, rule._weighted)
+            name: Urn.of(size, *kind, confidence)
             for name, size in zip(distinct(["all", *names])[1:], sizes, strict=True)
         },
         # equal new rows share their draw, and each calibration row has its own
-        exact=rule._reads_ranks and rule.guarantee_.is_finite_sample and not rule.draws,
+        exact=rule._reads_ranks
+        and rule.guarantee_.is_finite_sample
+        and not rule.draws
+        and (rule.guarantee_.scope != "marginal" or len(names) < 2),
         digest=_digest(rule),
     )
 

@@ -239,6 +239,8 @@ def answers(rows: Rows, rule: Any) -> list[Answer]:
 def answer(rows: Rows, rule: Any) -> Answer:
     """What a rule of one level gives to rows."""
     kind, graph = type(rule), rows.graph
+    if rule._drawn_ranks is not None:
+        raise refused(rule, "randomize=True draws a rank for each row", "fit with randomize=False")
     if kind is SplitConformal:
         return Answer(graph.constant_like(rows.column(0), rule.threshold_), None)
     if kind is Rectified:
@@ -270,6 +272,8 @@ class _Place:
 
 
 def _plcp(rows: Rows, rule: PLCP) -> Answer:
+    if hasattr(rule, "rotation_"):
+        return _rotation(rows, rule)
     graph = rows.graph
     ordered = isinstance(rule.partition_, OrderedPartition)
     place = _ordered_place(rows, rule) if ordered else _soft_place(rows, rule)
@@ -282,10 +286,32 @@ def _plcp(rows: Rows, rule: PLCP) -> Answer:
         # the factor is that of a regressor learned at another level
         base = graph.add("Mul", place.regressor, graph.constant(float(rule._factor)))
         threshold = graph.add("Sum", base, threshold)
+    if rule.shift_:
+        threshold = graph.add("Sum", threshold, graph.constant(float(rule.shift_)))
     if np.isfinite(rule._least):
         threshold = graph.add("Max", threshold, graph.constant(float(rule._least)))
     group = graph.look_up(place.group_of.astype(np.int64)[:, None], place.number)
     return _where_known(rows, rule, place.read, Answer(threshold, group))
+
+
+def _rotation(rows: Rows, rule: PLCP) -> Answer:
+    """Mean of the rules of all blocks, and the interval of threshold that it lies in."""
+    graph = rows.graph
+    if rule.assignment != "mean":
+        raise refused(
+            rule,
+            "each row draws a rule by a hash of its content, which no graph computes",
+            'fit with assignment="mean" for the mean of these rules, or calibration="held-out"',
+        )
+    found = [_plcp(rows, own) for own in rule.rotation_]
+    each = [own.threshold for own in found]
+    mean = graph.add("Div", graph.add("Sum", *each), graph.constant(float(len(each))))
+    lowest, highest = graph.add("Min", *each), graph.add("Max", *each)
+    threshold = graph.add("Min", graph.add("Max", mean, lowest), highest)
+    below = graph.add("Greater", threshold, graph.constant(rule._cuts[None, :]))
+    number = graph.reduce("ReduceSum", graph.cast(below, "int64"))
+    unknown = graph.add("Less", str(found[0].group), graph.constant(np.array(0)))
+    return Answer(threshold, graph.add("Where", unknown, str(found[0].group), number))
 
 
 def _ordered_place(rows: Rows, rule: PLCP) -> _Place:

@@ -46,7 +46,7 @@ def evaluate(
     alpha = alpha_of(estimator)
     n, given = check_rows(X, y), check_rule_groups(estimator, rule_groups)
     if groups is None:
-        found = groups_of(estimator, X, n, given)
+        found = groups_of(estimator, X, y, n, given)
         if not len(found):
             raise ValueError(f"{name_of(estimator)} has no groups of its own: name some as groups=")
     else:

@@ -1,10 +1,14 @@
 """Cross-fitting: fold models, their out-of-fold predictions, and their mean for new rows."""
 
+import pickle
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
+from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +24,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from plcp._folds import Fold, copy_ids, given_folds, shuffled_folds
 from plcp._options import check_count
 from plcp._parallel import in_threads, jobs_for, threads_for
-from plcp._rows import take
+from plcp._rows import hash_content, take
 from plcp._validation import relative_weights, takes_images, takes_nan
 from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors._fast_trees import (
@@ -127,6 +131,21 @@ COLUMNS = ("n_features_in_", "feature_names_in_", "_column_texts")  # what check
 ROWS_TO_FIT = 60_000
 REPEATS = (2, 5)
 ROUNDING = 1e-9  # predictions that differ by less, relative to their size, are equal
+_SHARED: ContextVar[dict[bytes, Any] | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def sharing_fits() -> Iterator[None]:
+    """Fit once what several cross-fits within would learn from the same rows.
+
+    A model is known by its parameters and by the content of its rows, so results are those of
+    fitting it again.
+    """
+    token = _SHARED.set({})
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
 
 
 class CrossFitted(ScoreRegressor):
@@ -212,9 +231,16 @@ class CrossFitted(ScoreRegressor):
         if hasattr(regressor, "tune"):  # what can be chosen once is not chosen again in each fold
             with threads_for(X, regressor):
                 regressor = regressor.tune(X, scores, weights)
-        jobs = [partial(_fit_fold, regressor, X, scores, weights, fold) for fold in folds]
+        shared, keys = _SHARED.get(), fit_keys(regressor, X, scores, weights, folds)
+        known = [shared.get(key) if shared else None for key in keys]
+        jobs = [
+            partial(_fit_fold, regressor, X, scores, weights, fold, model)
+            for fold, model in zip(folds, known, strict=True)
+        ]
         n_jobs = jobs_for(X, regressor, self.n_jobs)
         fitted = in_threads(jobs, n_jobs, self.verbose, type(regressor).__name__)
+        if shared is not None:
+            shared.update({key: model for key, (model, _) in zip(keys, fitted, strict=True) if key})
         positive = bool(get_tags(regressor).target_tags.positive_only)
         self.out_of_fold_ = mean_out_of_fold(
             [hold for _, hold in folds],
@@ -300,20 +326,45 @@ def make_folds(
     return [fold for seed in seeds for fold in shuffled_folds(ids, cv, seed)]
 
 
+def fit_keys(
+    regressor: Any, X: Any, scores: FloatArray, weights: FloatArray | None, folds: list[Fold]
+) -> list[bytes]:
+    """Return what the model of each fold is known by; nothing where fits are not shared."""
+    unknown = [b""] * len(folds)
+    if _SHARED.get() is None or not isinstance(X, np.ndarray):
+        return unknown
+    try:
+        given, rows = pickle.dumps(regressor), hash_content(X)
+    except (pickle.PicklingError, AttributeError, TypeError):  # a part that has no content to read
+        return unknown
+    columns = [rows, scores] if weights is None else [rows, scores, weights]
+    content = np.column_stack([column.view(np.uint64) for column in columns])
+    return [blake2b(given + content[learn].tobytes()).digest() for learn, _ in folds]
+
+
 def _fit_fold(
-    regressor: Any, X: Any, scores: FloatArray, weights: FloatArray | None, fold: Fold
+    regressor: Any,
+    X: Any,
+    scores: FloatArray,
+    weights: FloatArray | None,
+    fold: Fold,
+    model: Any = None,
 ) -> tuple[Any, FloatArray]:
+    """Fit the model of a fold, unless it is known, and predict the rows that it has not seen."""
     learn, hold = fold
     own = None if weights is None else weights[learn]
-    model = clone(regressor)
+    known = model is not None
+    model = model if known else clone(regressor)
     with threads_for(X, regressor):
         if isinstance(model, ScoreRegressor):
-            for name in COLUMNS:
-                if hasattr(regressor, name):
-                    setattr(model, name, getattr(regressor, name))
-            model._fit(take(X, learn), scores[learn], own)
+            if not known:
+                for name in COLUMNS:
+                    if hasattr(regressor, name):
+                        setattr(model, name, getattr(regressor, name))
+                model._fit(take(X, learn), scores[learn], own)
             return model, model._predict(take(X, hold))
-        fit_weighted(model, take(X, learn), scores[learn], own)
+        if not known:
+            fit_weighted(model, take(X, learn), scores[learn], own)
         return model, model.predict(take(X, hold))
 
 

@@ -153,6 +153,23 @@ def warning_of_unseen() -> Iterator[None]:
     warn_unseen({name: counts for name, counts in found.items() if counts}, "count as missing")
 
 
+@contextmanager
+def unseen_in_other_rows() -> Iterator[None]:
+    """Add up what encoders within have not seen, in rows that no other encoder is given."""
+    found = _UNSEEN.get()
+    if found is None:
+        yield
+        return
+    token = _UNSEEN.set({})
+    try:
+        yield
+    finally:
+        own = _UNSEEN.get() or {}
+        _UNSEEN.reset(token)
+        for name, counts in own.items():
+            found[name] = found.get(name, Counter()) + counts
+
+
 def _count_unseen(name: Any, column: Read, codes: FloatArray) -> None:
     """Count the values without a code, if somewhere they are counted; the least over encoders."""
     found = _UNSEEN.get()

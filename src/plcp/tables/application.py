@@ -29,8 +29,9 @@ from plcp.tables.io import (
 from plcp.tables.model import TabularModel
 from plcp.tables.roles import CsvOptions
 from plcp.tables.scores import Predicted, read_predictions, rescaled_note, rows_without
-from plcp.thresholds import PLCP, Mondrian, ThresholdRule
+from plcp.thresholds import ThresholdRule
 from plcp.thresholds.base import Assigned, never_crossing
+from plcp.thresholds.labels import LabelConditional, has_groups
 
 NAMED = 3  # values listed by name
 
@@ -56,7 +57,8 @@ class Applier:
     """Adds sets, groups and thresholds to batches of new rows, and counts what is odd in them.
 
     ``lower`` and ``upper``, or ``set``, then ``group`` if the rule has groups, and ``threshold``;
-    for a further miscoverage rate ``lower_0.05`` and so on. Sets of a row are nested.
+    for a further miscoverage rate ``lower_0.05`` and so on. Sets of a row are nested. Where each
+    label has a threshold of its own, ``threshold`` lists them in the order of the classes.
     All columns and the order of rows stay. A row without a prediction gets nulls. An empty
     interval is written as ``lower`` = inf, ``upper`` = -inf: it holds no number.
 
@@ -85,7 +87,8 @@ class Applier:
         self.prefix = prefix
         self._framer = Framer(model.features)
         self._score = model.conformity
-        self._has_groups = isinstance(model.rule, PLCP | Mondrian)
+        self._has_groups = has_groups(model.rule)
+        self._by_label = isinstance(model.rule, LabelConditional)
         self._rows = self._lacking = self._rescaled = self._infinite = self._empty = 0
 
     def schema(self, given: pa.Schema, where: str = "the table") -> pa.Schema:
@@ -124,9 +127,10 @@ class Applier:
             notes.append(rescaled_note(self._rescaled))
         if self._infinite:
             sets = "1 set holds" if self._infinite == 1 else f"{self._infinite:,} sets hold"
+            what = "some label, however improbable" if self._by_label else "every outcome"
             notes.append(
-                f"{sets} every outcome, of {self._rows:,} rows: calibration has too few rows of "
-                "their kind for a finite threshold"
+                f"{sets} {what}, of {self._rows:,} rows: calibration has too few rows of "
+                f"{'that label' if self._by_label else 'their kind'} for a finite threshold"
             )
         if self._empty:
             sets = f"{self._empty:,} of {self._rows:,} sets"
@@ -140,7 +144,9 @@ class Applier:
             sets = [("lower", pa.float64()), ("upper", pa.float64())]
         elif self.model.classes is not None:
             sets = [("set", pa.list_(self.model.classes.type))]
-        groups, threshold = [("group", pa.int32())], ("threshold", pa.float64())
+        one = pa.float64()
+        threshold = ("threshold", pa.list_(one) if self._by_label else one)
+        groups = [("group", pa.int32())]
         fields = [*sets, *(groups if self._has_groups else ()), threshold]
         for alpha in self.model.alphas[1:]:
             fields += [(f"{name}_{alpha:g}", kind) for name, kind in (*sets, threshold)]
@@ -152,8 +158,8 @@ class Applier:
         others: list[FloatArray] = []
         if self.model.others:
             more = [assigned(rule, X).thresholds for rule in self.model.others]
-            nested = never_crossing(self.model.alphas, np.column_stack([thresholds, *more]))
-            thresholds, *others = nested.T
+            nested = never_crossing(self.model.alphas, np.stack([thresholds, *more], axis=-1))
+            thresholds, *others = np.moveaxis(nested, -1, 0)
         if self._score is None:
             predicted = Predicted(np.empty((len(batch), 0)), np.ones(len(batch), dtype=bool))
         else:
@@ -162,14 +168,15 @@ class Applier:
         columns, empty = self._sets(predicted, thresholds)
         if groups is not None:
             columns.append(pa.array(groups, pa.int32(), mask=lacking | (groups < 0)))
-        columns.append(pa.array(thresholds, mask=lacking))
+        columns.append(_thresholds(thresholds, lacking))
         for other in others:
-            columns += [*self._sets(predicted, other)[0], pa.array(other, mask=lacking)]
+            columns += [*self._sets(predicted, other)[0], _thresholds(other, lacking)]
         self._rows += batch.num_rows
         self._lacking += int(lacking.sum())
         self._empty += empty
         self._rescaled += predicted.rescaled
-        self._infinite += int((np.isinf(thresholds) & predicted.present).sum())
+        infinite = np.isinf(thresholds).reshape(len(batch), -1).any(axis=1)
+        self._infinite += int((infinite & predicted.present).sum())
         return columns
 
     def _sets(self, predicted: Predicted, thresholds: FloatArray) -> tuple[list[pa.Array], int]:
@@ -187,10 +194,23 @@ class Applier:
 
 
 def assigned(rule: ThresholdRule, X: Any) -> Assigned:
-    """Group (-1: none) and threshold of each row, without the rule's warnings: they are counted."""
+    """Group (-1: none) and threshold of each row, without the rule's warnings: they are counted.
+
+    A rule for each label gives the thresholds of all of them, one column each.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if isinstance(rule, LabelConditional):
+            return Assigned(None, rule.predict_each(X))
         return rule.assign(X)
+
+
+def _thresholds(values: FloatArray, lacking: NDArray[np.bool_]) -> pa.Array:
+    """Thresholds of all rows, or a list of them in each row; null where a prediction lacks."""
+    if values.ndim == 1:
+        return pa.array(values, mask=lacking)
+    ends = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
+    return pa.ListArray.from_arrays(pa.array(ends), values.ravel(), mask=pa.array(lacking))
 
 
 def _spread(values: FloatArray, present: NDArray[np.bool_]) -> pa.Array:

@@ -26,9 +26,17 @@ from plcp.tables.columns import (
 from plcp.tables.io import TableFile
 from plcp.tables.model import TabularModel
 from plcp.tables.roles import METHODS, CalibrationOptions, Method, Roles
-from plcp.tables.scores import Counts, Pairs, check_order, learn_classes, read_pairs
+from plcp.tables.scores import (
+    Counts,
+    Pairs,
+    check_order,
+    learn_classes,
+    read_outcomes,
+    read_pairs,
+)
 from plcp.thresholds import SplitConformal, ThresholdRule
-from plcp.thresholds.base import check_alphas
+from plcp.thresholds.base import check_alphas, check_confidence
+from plcp.thresholds.labels import LabelConditional
 
 
 def find_method(options: CalibrationOptions) -> Method:
@@ -40,6 +48,11 @@ def find_method(options: CalibrationOptions) -> Method:
     if found.input != "by" and by:
         others = " or ".join(repr(key) for key, one in METHODS.items() if one.input == "by")
         raise ValueError(f"method {name!r} takes no groups by {by[0]!r}: use {others}")
+    if options.confidence is not None:
+        check_confidence(options.confidence)
+        if not found.takes_confidence:
+            others = " or ".join(repr(key) for key, one in METHODS.items() if one.takes_confidence)
+            raise ValueError(f"method {name!r} keeps no confidence: use {others}")
     if groups is not None:
         check_count("groups", groups, 1)
         if not found.learns_groups:
@@ -67,7 +80,11 @@ class Task:
 
     def make_rule(self) -> ThresholdRule:
         """Return the rule, not yet fitted."""
-        return self.method.make(self.options, len(self.pairs.scores))
+        rows = len(self.pairs.scores)
+        if not self.options.label_conditional or self.classes is None:
+            return self.method.make(self.options, rows)
+        labels = self.classes.cast(pa.string()).to_pylist()
+        return LabelConditional(self.method.make(self.options, rows // len(labels)), labels)
 
 
 @dataclass(frozen=True)
@@ -93,9 +110,11 @@ def fit_in_memory(task: Task) -> Fitted:
     """Fit to the rows of the task, and to no others."""
     pairs = task.pairs
     pairs.counts.check_any("calibrate")
-    rule = task.make_rule()
-    notes = warnings_of(lambda: rule.fit(task.X, pairs.scores, pairs.weights))
-    split = SplitConformal(alpha=task.alpha)
+    rule, given = task.make_rule(), {}
+    if isinstance(rule, LabelConditional):
+        given = {"groups": read_outcomes(pairs.table, task.roles, task.classes)[0]}
+    notes = warnings_of(lambda: rule.fit(task.X, pairs.scores, pairs.weights, **given))
+    split = SplitConformal(alpha=task.alpha, confidence=task.options.confidence)
     no_features = np.zeros((len(pairs.scores), 1))
     warnings_of(lambda: split.fit(no_features, pairs.scores, pairs.weights))  # the rule's again
     return Fitted(rule, split, task.features, pairs.counts, tuple(notes))
@@ -143,8 +162,8 @@ def calibrate_file(
 
     Of more rows, so many are drawn, and the groups learned from them; the thresholds are read off
     all rows, by counting. Split and Mondrian learn the same, to the last bit, as from all rows in
-    memory. Rectified and BatchGCP, and any method with weights, use the rows drawn alone; the
-    model's notes state it.
+    memory. Rectified and BatchGCP, and any method with weights or given the label, use the rows
+    drawn alone; the model's notes state it.
 
     Parameters
     ----------
@@ -183,8 +202,12 @@ def calibrate_file(
     fit: Fit = fit_in_memory
     notes: list[str] = []
     if file.n_rows != len(sample.rows):
-        if method.in_memory or roles.weight is not None:
-            whose = f"the method {given.method}" if roles.weight is None else "a weighted table"
+        if method.in_memory or roles.weight is not None or given.label_conditional:
+            whose = f"the method {given.method}"
+            if roles.weight is not None:
+                whose = "a weighted table"
+            elif given.label_conditional:
+                whose = "label-conditional thresholds"
             why = f"No others were used: the rows of {whose} must be in memory; --rows takes more."
             notes = [f"{note} {why}" for note in file.sample_note(len(sample.rows))]
         else:
@@ -205,9 +228,15 @@ def learn(table: pa.Table, roles: Roles, options: CalibrationOptions, fit: Fit) 
     method = find_method(first)
     for name in by:
         if name in (roles.target, roles.score):
-            raise ValueError(
-                f"cannot group by {name!r}: new rows will not have it; name another column"
-            )
+            remedy = "name another column"
+            if roles.task == "classes":
+                remedy = "give each label thresholds of its own, by --label-conditional"
+            raise ValueError(f"cannot group by {name!r}: new rows will not have it; {remedy}")
+    if options.label_conditional and roles.task != "classes":
+        raise ValueError(
+            "label_conditional needs labels, which have probabilities: name their columns, as by "
+            "--probabilities 'p_*'; other outcomes are in no class"
+        )
     classes = learn_classes(table, roles) if roles.task == "classes" else None
     pairs = read_pairs(table, roles, classes)
     check_order(pairs.table, roles)
@@ -222,7 +251,8 @@ def learn(table: pa.Table, roles: Roles, options: CalibrationOptions, fit: Fit) 
     fitted = fit(task)
     more = {other: fit(replace(task, options=replace(first, alpha=other))) for other in others}
     words = None
-    if options.explain and method.learns_groups and len(pairs.scores) >= LEAST_ROWS:
+    one_rule = not options.label_conditional  # and not groups of its own for each label
+    if one_rule and options.explain and method.learns_groups and len(pairs.scores) >= LEAST_ROWS:
         compared = to_frame(pairs.table.select(sensitive)) if sensitive else ()
         found = explain_groups(fitted.rule, X, sensitive=compared, random_state=options.seed)
         words = found.to_dict()
@@ -246,8 +276,10 @@ def learn(table: pa.Table, roles: Roles, options: CalibrationOptions, fit: Fit) 
             "options": {
                 "method": options.method,
                 "alpha": options.alpha,
+                "confidence": options.confidence,
                 "by": by,
                 "groups": options.groups,
+                "label_conditional": options.label_conditional,
             },
             "versions": versions_of(fitted.rule) | {"pyarrow": pa.__version__},
             **(options.about or {}),

@@ -130,7 +130,7 @@ class TabularModel:
                 "group": i,
                 "size": float(size),
                 "share": float(size / total),
-                "threshold": None if threshold is None else float(threshold),
+                "threshold": None if threshold is None or np.isnan(threshold) else float(threshold),
                 "name": words.get(i, {}).get("name") if name is None else str(name),
                 "rule": words.get(i, {}).get("rule"),
                 "typical": [one["text"] for one in words.get(i, {}).get("profile", ())],

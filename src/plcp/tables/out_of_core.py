@@ -17,7 +17,7 @@ from plcp._files import naming_full_disk
 from plcp._validation import check_features
 from plcp.out_of_core import Held, Passes
 from plcp.out_of_core.passes import Block, added
-from plcp.quantiles import FloatArray, IntArray, conformal_rank
+from plcp.quantiles import FloatArray, IntArray
 from plcp.tables.application import unseen_notes
 from plcp.tables.calibration import Fitted, Task, fit_in_memory, warnings_of
 from plcp.tables.columns import Framer, rule_input
@@ -25,7 +25,7 @@ from plcp.tables.io import TableFile, changed
 from plcp.tables.roles import MOST_GROUPS
 from plcp.tables.scores import Counts, Pairs, read_pairs
 from plcp.thresholds import PLCP, Mondrian, SplitConformal
-from plcp.thresholds._plcp_learning import most_groups
+from plcp.thresholds._plcp_learning import held_out_share, most_groups
 from plcp.thresholds.mondrian import labels_of
 from plcp.thresholds.plcp import calibrate_blocks, learn_without_thresholds
 
@@ -135,7 +135,7 @@ class Counting:
 
     def _split(self, task: Task) -> Fitted:
         scores, counts = self._kept(task, lambda pairs: (pairs.scores,))
-        split, notes = _split_of(scores, task.alpha)
+        split, notes = _split_of(scores, task)
         return Fitted(split, split, (), counts, notes)
 
     def _mondrian(self, rule: Mondrian, task: Task) -> Fitted:
@@ -151,7 +151,7 @@ class Counting:
         rows, counts = self._kept(task, numbered)
         labels = np.array([*numbers])
         notes = warnings_of(lambda: rule.fit_blocks(rows.then(_labelled, labels)))
-        split, _ = _split_of(rows.then(_scores), task.alpha)
+        split, _ = _split_of(rows.then(_scores), task)
         features = tuple(
             replace(
                 feature,
@@ -166,6 +166,8 @@ class Counting:
     def _plcp(self, rule: PLCP, task: Task) -> Fitted:
         n = len(task.pairs.scores)  # the groups are learned from all of them, whatever the method
         rule.set_params(n_groups=task.options.groups or most_groups(n, MOST_GROUPS))
+        if rule.calibration == "rotate":  # there are other rows to calibrate on
+            rule.set_params(calibration="held-out")
         fitted, predicted = learn_without_thresholds(rule, task.X, task.pairs.scores)
         framer = Framer(task.features)
 
@@ -176,20 +178,17 @@ class Counting:
         others, counts = self._kept(task, placed, with_drawn=False)
         if counts.used == n:  # no other row is of use
             return replace(fit_in_memory(task), counts=counts)
-        if conformal_rank(counts.used, rule.alpha) > counts.used:
-            return fit_in_memory(task)  # too few for a finite threshold, however they are used
+        if counts.used - n < n * held_out_share(n, rule.alpha, rule.confidence):
+            return fit_in_memory(task)  # too few to calibrate on
         drawn = predicted, task.pairs.scores
         rows = others.beside(drawn)
-        split_off = rule.calibration == "split"
-        calibration, training = (others, Held([drawn])) if split_off else (rows, rows)
         warned = warnings_of(
-            lambda: calibrate_blocks(fitted, training, calibration, min(rows.each(_least)))
+            lambda: calibrate_blocks(fitted, Held([drawn]), others, min(rows.each(_least)))
         )
-        split, _ = _split_of(rows.then(_scores), rule.alpha)
-        which = f"the other {counts.used - n:,}" if split_off else f"all {counts.used:,}"
+        split, _ = _split_of(rows.then(_scores), task)
         whose = (
             f"the groups were learned from a random sample of {n:,} rows, and their thresholds "
-            f"read off {which} rows of {self.file.name}"
+            f"read off the other {counts.used - n:,} rows of {self.file.name}"
         )
         notes = (whose, *unseen_notes(framer, "the sampled rows"), *warned)
         return Fitted(fitted, split, task.features, counts, notes, learned_from=n)
@@ -228,9 +227,9 @@ class Counting:
             raise ValueError(changed(self.file.path))
 
 
-def _split_of(scores: Passes, alpha: float) -> tuple[SplitConformal, tuple[str, ...]]:
+def _split_of(scores: Passes, task: Task) -> tuple[SplitConformal, tuple[str, ...]]:
     """Split conformal prediction of all rows, and what it warns of."""
-    split = SplitConformal(alpha=alpha)
+    split = SplitConformal(alpha=task.alpha, confidence=task.options.confidence)
     check_features(split, np.zeros((1, 1)), reset=True, allow_nan=True)
     notes = warnings_of(lambda: split.fit_blocks(scores))
     return split, tuple(notes)

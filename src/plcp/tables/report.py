@@ -23,12 +23,14 @@ from plcp.evaluation import (
     summarise,
 )
 from plcp.evaluation.groups import LABELS
+from plcp.evaluation.roles import check_by
 from plcp.quantiles import FloatArray, IntArray
 from plcp.tables.application import assigned, unseen_notes
 from plcp.tables.columns import Framer, rule_input, to_frame
 from plcp.tables.model import TabularModel
 from plcp.tables.roles import MOST_GROUPS
-from plcp.tables.scores import Tally, read_predictions, read_scores
+from plcp.tables.scores import Tally, read_outcomes, read_predictions, read_scores
+from plcp.thresholds.labels import LabelConditional
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Examined:
     groups : ndarray or None
         The rule's group of each row, -1 for none; None if the rule has no groups.
     thresholds : ndarray
-        Threshold of each row.
+        Threshold of each row, that of its label where each label has its own.
     frame : pandas.DataFrame
         All columns of the rows, by their own types.
     notes : tuple of str
@@ -84,10 +86,14 @@ def examine(model: TabularModel, table: pa.Table, where: str = "the table") -> E
     kept = table if tally.keep.all() else table.filter(pa.array(tally.keep))
     scores = scores[tally.keep]
     groups, thresholds = assigned(model.rule, rule_input(framer, kept))
+    size = _sizes(model, kept, thresholds)
+    if thresholds.ndim == 2:
+        codes = read_outcomes(kept, roles, model.classes)[0]
+        thresholds = thresholds[np.arange(len(codes)), codes]
     everywhere = np.full(len(scores), model.split.threshold_)
     return Examined(
         covered=scores <= thresholds,
-        size=_sizes(model, kept, thresholds),
+        size=size,
         groups=groups,
         thresholds=thresholds,
         split_covered=scores <= everywhere,
@@ -140,7 +146,7 @@ def summarise_model(
     table : pyarrow.Table
         Rows with outcomes that had no part in calibration.
     by : iterable of By or str
-        Columns to group by.
+        Columns to group by, beside the labels where the target is one.
     confidence : float, default=0.95
         Of intervals.
     digest : str, optional
@@ -162,9 +168,16 @@ def summarise_model(
     # one group is all rows: there is nothing to compare it with
     words = model.explanation if len(model.groups_table()) > 1 else None
     outcomes = {"Split": Outcome(found.split_covered, found.split_size)}
-    if model.method != "split":
-        name = type(model.rule).__name__.removesuffix("Conformal")
+    by_label = isinstance(model.rule, LabelConditional)
+    if model.method != "split" or by_label:
+        rule = model.rule.rule if isinstance(model.rule, LabelConditional) else model.rule
+        name = type(rule).__name__.removesuffix("Conformal") + " by label" * by_label
         outcomes[name] = Outcome(found.covered, found.size)
+    frame, columns, label = found.frame, check_by(by), model.roles.target
+    if model.classes is not None:
+        frame = frame.astype({label: "category"})  # numbers of classes are names
+        if label not in {item.column for item in columns}:
+            columns = (By(str(label)), *columns)
     of_file = {} if digest is None else {"SHA-256 of the test file": digest}
     first_of_several, unweighted = [], []
     if model.others:
@@ -184,10 +197,10 @@ def summarise_model(
         alpha=model.alpha,
         confidence=confidence,
         learned=_groups(model, found, words, confidence),
-        frame=found.frame,
-        by=by,
+        frame=frame,
+        by=columns,
         title=f"Coverage of {model.roles.target or model.roles.score}",
-        subtitle=f"{test}, {calibration}, method {model.method}",
+        subtitle=f"{test}, {calibration}, method {model.method}{' by label' * by_label}",
         size_name=SIZES.get(model.roles.task, "length"),
         guarantee=str(model.guarantee),
         warning=SAME_ROWS if digest is not None and digest == model.about.get("digest") else None,

@@ -96,10 +96,14 @@ class CalibrationOptions:
     alpha : float or sequence of float, default=0.1
         Miscoverage rate. Of several, the first has the groups and their description, and each has
         sets.
+    confidence : float or None
+        Share of calibration sets that cover 1 - alpha at least, for methods that can.
     by : sequence of str or None
         Columns whose values are groups, for methods that are given groups.
     groups : int or None
         How many groups are learned, where some are; None: by the number of rows.
+    label_conditional : bool, default=False
+        Whether each label has thresholds of its own, so that coverage holds given the label.
     seed : int, default=0
         Seed of all that is drawn.
     explain : bool, default=True
@@ -112,8 +116,10 @@ class CalibrationOptions:
 
     method: str = "plcp"
     alpha: float | Sequence[float] = 0.1
+    confidence: float | None = None
     by: Sequence[str] | None = None
     groups: int | None = None
+    label_conditional: bool = False
     seed: int = 0
     explain: bool = True
     sensitive: Sequence[str] = ()
@@ -129,6 +135,7 @@ class Method:
     input: str | None = "features"  # or the columns "by" which it groups, or nothing
     learns_groups: bool = False
     in_memory: bool = False  # whether it needs all its rows at once
+    takes_confidence: bool = True  # whether a share of calibration sets may be asked for
 
 
 def _make_plcp(options: Any, rows: int) -> "plcp.PLCP":
@@ -139,25 +146,42 @@ def _make_plcp(options: Any, rows: int) -> "plcp.PLCP":
 
 
 def _make_plcp_split(options: Any, rows: int) -> "plcp.PLCP":
-    # half of the rows learn the groups
-    return _make_plcp(options, rows // 2).set_params(calibration="split")
+    rule = _make_plcp(options, rows).set_params(calibration="split")
+    return rule.set_params(n_groups=options.groups or "auto", confidence=options.confidence)
+
+
+def _make_plcp_held_out(options: Any, rows: int) -> "plcp.PLCP":
+    rule = _make_plcp(options, rows)
+    return rule.set_params(calibration="held-out", confidence=options.confidence)
 
 
 METHODS = {
-    "plcp": Method(_make_plcp, "learned groups", learns_groups=True),
+    "plcp": Method(_make_plcp, "learned groups", learns_groups=True, takes_confidence=False),
+    "plcp-held-out": Method(
+        _make_plcp_held_out, "the same, exact without a draw", learns_groups=True
+    ),
     "plcp-split": Method(_make_plcp_split, "the same, exact in each group", learns_groups=True),
-    "split": Method(lambda given, _: plcp.SplitConformal(given.alpha), "one group", input=None),
+    "plcp-cross": Method(
+        lambda given, rows: _make_plcp(given, rows).set_params(calibration="cross"),
+        "the same, without a guarantee for few rows", learns_groups=True, takes_confidence=False,
+    ),
+    "split": Method(
+        lambda given, _: plcp.SplitConformal(given.alpha, confidence=given.confidence),
+        "one group", input=None,
+    ),
     "rectified": Method(
-        lambda given, _: plcp.Rectified(alpha=given.alpha, random_state=given.seed),
+        lambda given, _: plcp.Rectified(
+            alpha=given.alpha, confidence=given.confidence, random_state=given.seed
+        ),
         "no groups", in_memory=True,
     ),
     "mondrian": Method(
-        lambda given, _: plcp.Mondrian([*given.by], alpha=given.alpha),
+        lambda given, _: plcp.Mondrian([*given.by], given.alpha, confidence=given.confidence),
         "groups named by --by", input="by",
     ),
     "batch-gcp": Method(
         lambda given, _: plcp.BatchGCP([*given.by], alpha=given.alpha),
-        "the same, overlapping", input="by", in_memory=True,
+        "the same, overlapping", input="by", in_memory=True, takes_confidence=False,
     ),
 }  # fmt: skip
 

@@ -17,12 +17,14 @@ from plcp.quantiles import (
     conformal_rank,
     excess_over,
     group_conformal_quantiles,
+    group_ranks,
     interpolated,
     interpolated_place,
     rank_reaching,
+    shared_confidence,
 )
 from plcp.regressors.stacking import quantile_at
-from plcp.thresholds._plcp_learning import Learned, RowsInPartition
+from plcp.thresholds._plcp_learning import Learned, RowsInPartition, points_needed
 
 
 class GroupedRows:
@@ -44,10 +46,12 @@ class GroupedRows:
             self.masses if rows.weights is None else effective_sizes(groups, rows.weights, n_groups)
         )
 
-    def conformal(self, alpha: float, follow: bool) -> FloatArray:
+    def conformal(self, alpha: float, follow: bool, confidence: float | None = None) -> FloatArray:
         """Conformal quantile of each group: of scores, or of their excess over the prediction."""
-        values, m = self.rows.values(follow), len(self.masses)
-        return group_conformal_quantiles(values, self.groups, m, alpha, self.rows.weights)
+        values, m, weights = self.rows.values(follow), len(self.masses), self.rows.weights
+        return group_conformal_quantiles(
+            values, self.groups, m, alpha, weights, confidence=confidence
+        )
 
     def common(self, quantile: float) -> float:
         """Quantile of what all scores exceed the prediction by."""
@@ -83,39 +87,47 @@ class GroupedRows:
         )
 
 
-SAFETY = 3  # times the least number of points a finite threshold needs, so that chance keeps it
-
-
 class Corrections(NamedTuple):
     """One correction per group, in the order the groups are numbered.
 
     A correction is added to the prediction, or is the threshold itself. ``thresholds`` are those of
     each group's median row, ``sizes`` the mass of each group, and ``rank`` the number of each group
-    that was calibrated: groups of equal constant thresholds become one.
+    that was calibrated: groups of equal constant thresholds become one. ``shift`` is added to all.
     """
 
     values: FloatArray
     thresholds: FloatArray
     sizes: FloatArray
     rank: IntArray
+    shift: float = 0.0
+
+    def shifted(self, by: float) -> "Corrections":
+        """Return these corrections, with all thresholds raised by the same number."""
+        return self._replace(thresholds=self.thresholds + by, shift=by)
 
 
-def merge_small(masses: FloatArray, alpha: float) -> IntArray:
+def merge_small(masses: FloatArray, alpha: float, confidence: float | None = None) -> IntArray:
     """New number of each group once groups too small for a finite threshold have joined.
 
-    A group is expected to hold three times the ⌈1/alpha⌉ - 1 points a finite conformal quantile
-    needs; a smaller one joins its smaller neighbour. ``masses`` are expected counts, which do not
-    depend on the calibration rows: so an exact guarantee stays exact.
+    A group is expected to hold `points_needed`, three times as many as a finite conformal quantile
+    needs at alpha, or at a confidence that the groups left share; a smaller one joins its smaller
+    neighbour. ``masses`` are expected counts, which do not depend on the calibration rows: so an
+    exact guarantee stays exact.
 
     Examples
     --------
     >>> merge_small(np.array([50.0, 5.0, 30.0]), alpha=0.1)
     array([0, 1, 1])
+    >>> merge_small(np.array([50.0, 5.0, 30.0]), alpha=0.1, confidence=0.95)
+    array([0, 0, 0])
     """
-    needed = SAFETY * (np.ceil(1 / alpha) - 1)
+
+    def needed(n_groups: int) -> float:
+        return points_needed(alpha, shared_confidence(confidence, n_groups))
+
     masses = masses.astype(float).copy()
     joined = np.arange(len(masses))
-    while len(masses) > 1 and masses.min() < needed:
+    while len(masses) > 1 and masses.min() < needed(len(masses)):
         small = int(np.argmin(masses))
         left = small > 0 and (small == len(masses) - 1 or masses[small - 1] <= masses[small + 1])
         low = small - 1 if left else small
@@ -181,7 +193,7 @@ def least_threshold(least_score: float) -> float:
 
 def reads_descent(rule: Any) -> bool:
     """Whether thresholds are those of the joint optimisation, as in the paper."""
-    return bool(rule.calibration == "joint" and not rule._follow)
+    return bool(rule._mode == "joint" and not rule._follow)
 
 
 def join_small_groups(rule: Any, learned: Learned, alpha: float) -> IntArray:
@@ -195,13 +207,15 @@ def join_small_groups(rule: Any, learned: Learned, alpha: float) -> IntArray:
         joined = partition.interval_groups
     if reads_descent(rule):
         return joined
-    share = len(learned.calibration.scores) / len(training.scores)
+    # with "held-out" one threshold for all is read off the held-out rows, none of a group
+    split_off = rule._mode == "split"
+    share = len(learned.calibration.scores) / len(training.scores) if split_off else 1.0
     while True:
         groups, m = chosen_cells(rule, training.merged(joined)), joined.max() + 1
         sizes = group_masses(groups, training.weights, m)
         if training.weights is not None:  # few rows of large weight are few
             sizes = np.minimum(sizes, effective_sizes(groups, training.weights, m))
-        fewer = merge_small(sizes * share, alpha)[joined]
+        fewer = merge_small(sizes * share, alpha, rule.confidence if split_off else None)[joined]
         if fewer.max() == joined.max():
             return joined
         joined = fewer  # of joined soft groups, others are likeliest
@@ -211,13 +225,35 @@ def calibrate(
     rule: Any, learned: Learned, joined: IntArray, keep_numbers: bool = False
 ) -> Corrections:
     """Return the corrections of the groups that the cells of a partition joined."""
-    rows = learned.calibration.merged(joined)
+    split_off = rule._mode == "split"
+    rows = (learned.calibration if split_off else learned.training).merged(joined)
     cells = chosen_cells(rule, rows)
     if reads_descent(rule):
         thresholds = learned.partition.thresholds_
         masses = group_masses(cells, rows.weights, len(thresholds))
         return merge_equal(thresholds, masses)
-    return group_corrections(rule, GroupedRows(rows, cells, joined.max() + 1), keep_numbers)
+    found = group_corrections(rule, GroupedRows(rows, cells, joined.max() + 1), keep_numbers)
+    if rule._mode != "held-out":
+        return found
+    held = learned.calibration.merged(joined)
+    cells = chosen_cells(rule, held)
+    excess = excess_over(corrected(rule, held, cells, found.values, found.rank), held.scores)
+    shift = conformal_quantile(excess, rule.alpha, held.weights, confidence=rule.confidence)
+    return found.shifted(shift)
+
+
+def corrected(
+    rule: Any,
+    placed: RowsInPartition,
+    cells: IntArray,
+    corrections: FloatArray,
+    group_of: IntArray,
+) -> FloatArray:
+    """Prediction of each row, if it is followed, plus the correction of its group."""
+    base = placed.predicted if rule._follow else np.zeros(len(cells))
+    if rule.assignment == "mean" and placed.memberships is not None:
+        return np.asarray(base + mean_correction(placed.memberships, corrections[group_of]))
+    return np.asarray(base + corrections[group_of[cells]])
 
 
 def group_corrections(rule: Any, grouped: "Grouped", keep_numbers: bool) -> Corrections:
@@ -227,11 +263,11 @@ def group_corrections(rule: Any, grouped: "Grouped", keep_numbers: bool) -> Corr
     with. They always do where rows were held out: a group chosen for its low threshold covers too
     few, and the guarantee of each group would be gone.
     """
-    held_out, follow = rule.calibration == "split", rule._follow
+    held_out, follow = rule._mode == "split", rule._follow
     if follow and not held_out:
         values = shrunken_corrections(grouped, rule.alpha)
     else:
-        values = grouped.conformal(rule.alpha, follow)
+        values = grouped.conformal(rule.alpha, follow, rule.confidence)
     if not follow and not held_out and not keep_numbers:
         return merge_equal(values, grouped.masses)
     thresholds = values + (grouped.medians() if follow else 0.0)
@@ -268,10 +304,10 @@ class GroupedBlocks:
         self.masses = self.sizes = predicted.sizes.astype(float)
         self._medians = _medians(predicted)  # now, so that what was sorted for them can go
 
-    def conformal(self, alpha: float, follow: bool) -> FloatArray:
+    def conformal(self, alpha: float, follow: bool, confidence: float | None = None) -> FloatArray:
         """Conformal quantile of each group: of scores, or of their excess over the prediction."""
         ranks = self._values(follow)
-        return ranks.at([conformal_rank(int(n), alpha) - 1 for n in ranks.sizes])
+        return ranks.at(group_ranks(ranks.sizes, alpha, confidence) - 1)
 
     def common(self, quantile: float) -> float:
         """Quantile of what all scores exceed the prediction by."""
@@ -305,6 +341,20 @@ class GroupedBlocks:
 
 
 Grouped = GroupedRows | GroupedBlocks
+
+
+def shift_of_blocks(
+    blocks: Passes,
+    cuts: FloatArray,
+    group_of: IntArray,
+    corrections: FloatArray,
+    alpha: float,
+    follow: bool,
+    confidence: float | None,
+) -> float:
+    """Conformal quantile of what scores of held-out blocks exceed their corrected prediction by."""
+    ranks = Ranks(blocks.then(_excess_over_corrected, cuts, group_of, corrections, follow), 1)
+    return float(ranks.at([conformal_rank(int(ranks.sizes[0]), alpha, confidence) - 1])[0])
 
 
 def cut_by_counting(partition: OrderedPartition, n_groups: int, blocks: Passes) -> OrderedPartition:
@@ -375,6 +425,19 @@ def _left_over(
     groups = group_of[interval_of(predicted, cuts)]
     values = excess_over(corrections[groups], excess_over(predicted, scores))
     return values, np.zeros(len(predicted), dtype=np.intp)
+
+
+def _excess_over_corrected(
+    predicted: FloatArray,
+    scores: FloatArray,
+    cuts: FloatArray,
+    group_of: IntArray,
+    corrections: FloatArray,
+    follow: bool,
+) -> Block:
+    corrected = corrections[group_of[interval_of(predicted, cuts)]]
+    base = predicted + corrected if follow else corrected
+    return excess_over(base, scores), np.zeros(len(scores), dtype=np.intp)
 
 
 def middle_alpha(alphas: list[float]) -> float:

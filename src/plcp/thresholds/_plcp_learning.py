@@ -9,16 +9,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import clone
 
-from plcp._folds import Fold, copy_ids, split_rows
+from plcp._folds import Fold, copy_ids, shuffled_folds, split_rows
 from plcp._rows import take
 from plcp._validation import effective_rows
 from plcp.exceptions import CollapseWarning
 from plcp.partitions.base import Partition, likeliest, merge_columns
 from plcp.partitions.crossfit import CrossFittedPartition
 from plcp.partitions.ordered import OrderedPartition, interval_of
-from plcp.quantiles import FloatArray, IntArray, excess_over, pinball_loss
+from plcp.quantiles import FloatArray, IntArray, excess_over, least_points, pinball_loss
 from plcp.regressors.base import at_quantile, seeded
-from plcp.regressors.crossfit import CrossFitted
+from plcp.regressors.crossfit import CrossFitted, repeats
 from plcp.regressors.stacking import StackedQuantile
 
 
@@ -36,10 +36,10 @@ class Pairs:
         """Number of rows, of weighted ones the effective number (Kish)."""
         return int(effective_rows(len(self.scores), self.weights))
 
-    def take(self, rows: Any) -> "Pairs":
+    def take(self, rows: Any, folds: list[Fold] | None = None) -> "Pairs":
         """Return the pairs of some rows."""
         weights = None if self.weights is None else self.weights[rows]
-        return Pairs(take(self.X, rows), self.scores[rows], weights)
+        return Pairs(take(self.X, rows), self.scores[rows], weights, folds)
 
     def cut(self, share: float, rng: np.random.RandomState) -> tuple["Pairs", "Pairs"]:
         """Return two parts at random, ``share`` of the rows in the second, copies together."""
@@ -65,6 +65,10 @@ class RowsInPartition:
     def values(self, follow: bool) -> FloatArray:
         """What corrections are quantiles of: scores, or what they exceed the prediction by."""
         return excess_over(self.predicted, self.scores) if follow else self.scores
+
+    def times(self, factor: float) -> Self:
+        """Return the rows with predictions multiplied."""
+        return self if factor == 1.0 else replace(self, predicted=factor * self.predicted)
 
     def take(self, rows: IntArray) -> Self:
         """Return some of the rows."""
@@ -125,6 +129,7 @@ HELD_OUT = 0.2
 ROWS_A_GROUP = 200
 MOST_CONSTANTS = 64  # constants are a staircase: more steps, a closer fit
 MOST_FOLLOWING = 20  # corrections of a regressor that follows the quantile by itself
+FOLDS = 3
 History = list[dict[str, Any]]
 
 
@@ -171,8 +176,8 @@ def choose_by_cutting(
 ) -> tuple[OrderedPartition, History]:
     """Cut a fitted ordered partition again, into the number of groups of least held-out loss.
 
-    Only the cuts are redone: the predictions stay as they are. ``sets`` of copies are held out as
-    one.
+    Only the cuts are redone: the predictions stay as they are. Copies, rows of one id, are held out
+    together.
     """
     learn, hold = split_rows(ids, HELD_OUT, rng)
 
@@ -236,6 +241,21 @@ def most_groups(n: int, most: int = MOST_FOLLOWING) -> int:
     return int(np.clip(n // ROWS_A_GROUP, 1, most))
 
 
+ROWS_OF_EXACT_GROUP = 500
+MOST_EXACT = 5
+
+
+def exact_groups(n: int) -> int:
+    """Number of groups that n held-out rows calibrate one by one: each is as noisy as few rows are.
+
+    Examples
+    --------
+    >>> exact_groups(400), exact_groups(1800), exact_groups(100_000)
+    (1, 3, 5)
+    """
+    return int(np.clip(n // ROWS_OF_EXACT_GROUP, 1, MOST_EXACT))
+
+
 class Learned(NamedTuple):
     """A learned partition, the rows it was learned from, and those to calibrate with."""
 
@@ -244,19 +264,141 @@ class Learned(NamedTuple):
     training: RowsInPartition
     calibration: RowsInPartition
 
+    def times(self, factor: float) -> "Learned":
+        """Return the same with all predictions multiplied."""
+        return self._replace(
+            training=self.training.times(factor), calibration=self.calibration.times(factor)
+        )
 
-def learn_split(
-    rule: Any, partition: Partition, pairs: Pairs, rng: np.random.RandomState
+
+def learn_apart(
+    rule: Any, partition: Partition, pairs: Pairs, held: Pairs | None, rng: np.random.RandomState
 ) -> Learned:
-    """Learn a partition from one part of the pairs, and hold out the other for calibration."""
-    pairs, held_out = pairs.cut(rule.calibration_size, rng)
-    learned = learn(rule, partition, pairs, rng)
-    return learned._replace(calibration=place(learned.partition, held_out.X, held_out))
+    """Learn a partition from some pairs, and place others in it for calibration, if there are."""
+    if held is None:
+        return learn(rule, partition, pairs, rng, most_groups(pairs.size))
+    split_off = rule._mode == "split"
+    m = exact_groups(held.size) if split_off else most_groups(pairs.size)
+    learned = learn(rule, partition, pairs, rng, m)
+    return learned._replace(calibration=place(learned.partition, held.X, held))
 
 
-def learn(rule: Any, partition: Partition, pairs: Pairs, rng: np.random.RandomState) -> Learned:
-    """Learn from all pairs, which calibrate too, out of fold where ``calibration`` is "cross"."""
-    cross = rule.calibration == "cross"
+SAFETY = 3  # times the least number of points a finite threshold needs, so that chance keeps it
+LEAST_TO_LEARN = 100  # rows: from fewer, the default regressor learns a constant
+SHARE_OF_SPLIT = 0.5
+BLOCKS = range(3, 7)  # that rows may be divided into
+MOST_WORK = 1.5  # of rotation, relative to cross-fitting all rows
+
+
+def points_needed(alpha: float, confidence: float | None = None) -> float:
+    """Number of rows that a conformal quantile is read from: it stays finite if some are lacking.
+
+    Examples
+    --------
+    >>> points_needed(0.1)
+    27.0
+    """
+    return float(SAFETY * least_points(alpha, confidence))
+
+
+def held_out_share(n: int, alpha: float, confidence: float | None = None) -> float:
+    """Share of n rows that one threshold is calibrated on: n^(4/5) of them, if they suffice.
+
+    Examples
+    --------
+    >>> [round(held_out_share(n, 0.1), 2) for n in (300, 2000, 50_000)]
+    [0.32, 0.22, 0.11]
+    """
+    return min(max(n**0.8, points_needed(alpha, confidence)) / n, 1.0)
+
+
+def block_count(n: int, alpha: float, n_repeats: int) -> int:
+    """Number of blocks to rotate: six, or as many as the rows and the time allow.
+
+    Rotation fits a model for each two of M blocks on the rows of the others: (M - 1)(M - 2)n/2 rows
+    in all, where cross-fitting in three folds fits 2n in each of its repeats.
+
+    Examples
+    --------
+    >>> block_count(10_000, 0.1, 5), block_count(50_000, 0.1, 2), block_count(90, 0.1, 5)
+    (6, 5, 3)
+    """
+    most = max(M for M in BLOCKS if MOST_WORK * 4 * n_repeats >= (M - 1) * (M - 2))
+    return int(min(most, n // points_needed(alpha)))
+
+
+def too_few_to_learn(rule: Any, alpha: float, pairs: Pairs) -> bool:
+    """Whether rows held out would be too few, or leave too few to learn a partition from."""
+    n = pairs.size
+    if rule._taught:
+        return False
+    if rule._mode == "held-out" and rule.calibration_size == "auto":
+        return n * (1 - held_out_share(n, alpha, rule.confidence)) < LEAST_TO_LEARN
+    if rule._mode == "rotate" and rule.cv == "auto":
+        blocks = block_count(n, alpha, max(BLOCKS))
+        return blocks < min(BLOCKS) or n * (1 - 1 / blocks) < LEAST_TO_LEARN
+    return False
+
+
+def held_out_part(rule: Any, pairs: Pairs, rng: np.random.RandomState) -> tuple[Pairs, Pairs]:
+    """Rows to learn from, and rows to calibrate on."""
+    share = rule.calibration_size
+    if share == "auto":
+        share = (
+            SHARE_OF_SPLIT
+            if rule._mode == "split"
+            else held_out_share(pairs.size, rule.alpha, rule.confidence)
+        )
+    return pairs.cut(share, rng)
+
+
+def rotated_blocks(
+    partition: Partition, pairs: Pairs, alpha: float, cv: Any, seed: int
+) -> list[Fold]:
+    """Divide rows into blocks: for each, the rows outside and those inside."""
+    if pairs.folds is not None:
+        held = np.sort(np.concatenate([hold for _, hold in pairs.folds]))
+        if not np.array_equal(held, np.arange(len(pairs.scores))) or len(pairs.folds) < min(BLOCKS):
+            raise ValueError(
+                'calibration="rotate" needs at least three folds in cv, each row held out once: '
+                "give a splitter such as KFold(6) or GroupKFold(6), or a number"
+            )
+        return pairs.folds
+    n = pairs.size
+    blocks = block_count(n, alpha, repeats_of(partition, n)) if cv == "auto" else min(cv, n)
+    return shuffled_folds(copy_ids(pairs.X, pairs.scores), blocks, seed)
+
+
+def repeats_of(partition: Partition, n: int) -> int:
+    """How often cross-fitting would divide n rows for this partition."""
+    if not isinstance(partition, OrderedPartition):
+        return 1
+    regressor = partition.regressor_template()
+    own = getattr(regressor, "fold_repeats", getattr(regressor, "n_repeats", "auto"))
+    return repeats(own, n)
+
+
+def without_block(pairs: Pairs, blocks: list[Fold], k: int) -> tuple[Pairs, Pairs]:
+    """Pairs outside block k, each other block one of their folds, and those of block k.
+
+    No model of these folds has seen block k: it is left out beside the fold that is held out.
+    """
+    held = blocks[k][1]
+    kept = np.setdiff1d(np.arange(len(pairs.scores)), held)
+    places = [np.searchsorted(kept, hold) for j, (_, hold) in enumerate(blocks) if j != k]
+    others = [np.setdiff1d(np.arange(len(kept)), place) for place in places]
+    return pairs.take(kept, [*zip(others, places, strict=True)]), pairs.take(held)
+
+
+def learn(
+    rule: Any, partition: Partition, pairs: Pairs, rng: np.random.RandomState, n_groups: int
+) -> Learned:
+    """Learn from all pairs, which calibrate too, each placed by models that have not seen it.
+
+    With ``calibration`` "split" or "joint" they are placed by a model that has. ``n_groups`` are
+    those of a regressor that thresholds follow, if their number is to be chosen.
+    """
+    cross = rule._mode not in ("split", "joint")
     cut_later = cross and isinstance(partition, OrderedPartition)
     search = rule.n_groups == "auto" and not rule._follow
     history: History = []
@@ -264,8 +406,10 @@ def learn(rule: Any, partition: Partition, pairs: Pairs, rng: np.random.RandomSt
         m, history = choose_by_refitting(partition, pairs, rng)
         partition.set_params(n_groups=m)
     elif rule.n_groups == "auto":
-        partition.set_params(n_groups=most_groups(pairs.size))
-    cv = rule.cv if pairs.folds is None else pairs.folds
+        partition.set_params(n_groups=n_groups)
+    cv: Any = pairs.folds
+    if cv is None:
+        cv = FOLDS if rule.cv == "auto" else rule.cv
     folding = {"cv": cv, "n_jobs": rule.n_jobs, "verbose": rule.verbose}
     if cross:
         partition, training = learn_crosswise(partition, pairs, rng, **folding)
@@ -290,10 +434,20 @@ def learn_crosswise(
     if isinstance(partition, OrderedPartition):
         partition = with_cross_fitted_regressor(partition, rng, **folding)
         partition.fit(pairs.X, pairs.scores, pairs.weights)
+        regressor = partition.regressor_
+        forget_folds(partition.regressor, regressor, *getattr(regressor, "members_", ()))
         return partition, place_predicted(partition, partition.learned_quantile(pairs.X), pairs)
     crossed = CrossFittedPartition(partition, random_state=rng, **folding)
     crossed.fit(pairs.X, pairs.scores, pairs.weights)
+    forget_folds(crossed)
     return crossed, place_soft(crossed, crossed.out_of_fold_, pairs)
+
+
+def forget_folds(*estimators: Any) -> None:
+    """Keep the number of folds in place of their rows, which would outgrow the models."""
+    for estimator in estimators:
+        if isinstance(estimator.cv, list):
+            estimator.set_params(cv=len(estimator.cv))
 
 
 def with_cross_fitted_regressor(

@@ -1,15 +1,17 @@
 """What threshold rules share: one alpha or several, groups by name, checks at the boundary."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from plcp._base import Estimator
-from plcp._options import check_alpha, check_rate, check_same_rows, shown
+from plcp._options import check_alpha, check_rate, check_same_rows, check_share, shown
 from plcp._validation import (
     check_features,
     check_lengths,
@@ -19,7 +21,8 @@ from plcp._validation import (
     takes_nan,
 )
 from plcp.groups.groups import label_text
-from plcp.quantiles import FloatArray, IntArray, pinball_loss
+from plcp.out_of_core import RowDraws
+from plcp.quantiles import FloatArray, IntArray, pinball_loss, smoothed_quantiles
 from plcp.regressors.base import one_seed
 from plcp.thresholds.guarantees import Guarantees
 
@@ -72,7 +75,7 @@ def check_listed(alphas: Sequence[float], alpha: Any) -> int:
 
 
 def never_crossing(alphas: Sequence[float], thresholds: FloatArray) -> FloatArray:
-    """Thresholds, one column per alpha, of which none lies below that of a larger alpha.
+    """Thresholds, one last column per alpha, of which none lies below that of a larger alpha.
 
     Each is raised to the largest threshold of its own alpha and all larger ones. So sets only
     grow, and coverage of at least 1 - alpha stays what it was; sorting the thresholds of a row
@@ -86,7 +89,7 @@ def never_crossing(alphas: Sequence[float], thresholds: FloatArray) -> FloatArra
     """
     falling = np.argsort(alphas)[::-1]
     raised = np.empty_like(thresholds)
-    raised[:, falling] = np.maximum.accumulate(thresholds[:, falling], axis=1)
+    raised[..., falling] = np.maximum.accumulate(thresholds[..., falling], axis=-1)
     return raised
 
 
@@ -144,6 +147,75 @@ def _split(names: list[str], rows: IntArray, codes: IntArray) -> Members:
     return dict(zip(names, np.split(rows[: ends[-1]], ends[:-1]), strict=True))
 
 
+def check_confidence(confidence: Any) -> float:
+    """Share of calibration sets in (0, 1) that are to keep a promise."""
+    return check_share("confidence", confidence, ": 0.95 asks for 95 % of calibration sets")
+
+
+def check_ranks(rule: Any, sample_weight: Any = None) -> None:
+    """Refuse a confidence or randomised ranks that mean nothing, together or with weights."""
+    confidence, randomize = getattr(rule, "confidence", None), getattr(rule, "randomize", False)
+    if not isinstance(randomize, bool):
+        raise ValueError(f"randomize must be True or False, got {shown(randomize)}")
+    if confidence is not None:
+        check_confidence(confidence)
+        if randomize:
+            raise ValueError(
+                "confidence is kept by ranks that randomize=True would draw: leave one of them out"
+            )
+    if sample_weight is not None and (randomize or confidence is not None):
+        name = "randomize" if randomize else "confidence"
+        raise ValueError(
+            f"sample_weight is not supported with {name}, whose ranks count every row once: leave "
+            "one of them out"
+        )
+
+
+def check_blocks(rule: Any) -> None:
+    """Refuse options of ranks that mean nothing, and those that rows in blocks cannot have."""
+    check_ranks(rule)
+    if rule.randomize:
+        raise ValueError("randomize=True needs all rows in memory, not in blocks: leave it out")
+
+
+@dataclass(frozen=True)
+class DrawnRanks:
+    """Smoothed quantiles of groups, of which a draw by the content of a row chooses.
+
+    Parameters
+    ----------
+    ends : ndarray of shape (m, 3)
+        Ends of the steps of each group, one where there are fewer.
+    thresholds : ndarray of shape (m, 4)
+        Threshold of each step.
+    seed : int
+        Seed of the draws.
+    """
+
+    ends: FloatArray
+    thresholds: FloatArray
+    seed: int
+
+    @classmethod
+    def of(
+        cls, scores: FloatArray, groups: IntArray, n_groups: int, alpha: float, random_state: Any
+    ) -> Self:
+        """Return those of calibration scores."""
+        ends, thresholds = np.ones((n_groups, 3)), np.full((n_groups, 4), np.inf)
+        last = np.bincount(groups, minlength=n_groups).cumsum()[:-1]
+        parts = np.split(scores[np.argsort(groups, kind="stable")], last)
+        for group, part in enumerate(parts):
+            own, steps = smoothed_quantiles(part, alpha)
+            ends[group, : len(own)], thresholds[group, : len(steps)] = own, steps
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        return cls(ends, thresholds, int(seed))
+
+    def of_rows(self, X: Any, groups: IntArray) -> FloatArray:
+        """Threshold of each row, given the number of its group."""
+        steps = self.ends[groups] < RowDraws(X, self.seed, "rank").random()[:, None]
+        return self.thresholds[groups, steps.sum(axis=1)]
+
+
 class Assigned(NamedTuple):
     """Group number of each row, where rows have just one, and the threshold of each."""
 
@@ -169,10 +241,11 @@ class ThresholdRule(RegressorMixin, Estimator):
     alpha: Any  # a rate, or several
     guarantee_: Any  # a Guarantee; for several alphas Guarantees
     rules_: list[Self]  # for several alphas: one rule each
-    _reads_ranks: ClassVar[bool] = False  # whether thresholds are ranks among held-out scores
+    _reads_ranks: bool = False  # whether thresholds are ranks among held-out scores
     _alphas: list[float]  # of the fit
     _n_calibration: float  # calibration rows, of weighted ones the effective number (Kish)
     _weighted: bool = False  # whether any of them count as more or less than one
+    _drawn_ranks: DrawnRanks | None = None  # of the fit, if ranks are drawn
     _group_rows: FloatArray | None = None  # the effective number in each group, if weighted
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -226,7 +299,9 @@ class ThresholdRule(RegressorMixin, Estimator):
     def _fit_alphas(self, X: Any, y: ArrayLike, sample_weight: Any, *groups: Any) -> Self:
         """Check options and rows once, then fit the single alpha, or one rule for each."""
         alphas = [check_alpha(alpha) for alpha in check_alphas(self.alpha)]
+        check_ranks(self, sample_weight)
         self._check_options()
+        check_random_state(getattr(self, "random_state", None))
         if lists_alphas(self.alpha) or fitted_at_several(self):
             self._forget()
         nan = self._allows_nan(*groups)
@@ -318,13 +393,18 @@ class ThresholdRule(RegressorMixin, Estimator):
     def _count_blocks(self, n: float) -> None:
         """Note how many rows calibrated in blocks, of weight one each."""
         self._n_calibration, self._weighted = float(n), False
-        self._alphas = check_alphas(self.alpha)
+        self._alphas, self._drawn_ranks = check_alphas(self.alpha), None
         self.__dict__.pop("_group_rows", None)  # of an earlier fit, with weights
+
+    @property
+    def _takes_teachers(self) -> bool:
+        """Whether ``fit`` takes ``teachers``, other rows that the rule learns from."""
+        return False
 
     @property
     def draws(self) -> bool:
         """Whether thresholds depend on draws, which follow from the content of a row."""
-        return False
+        return bool(getattr(self, "randomize", False))
 
     def at(self, alpha: float) -> Self:
         """Return the rule of one of the alphas that this one was fitted at.

@@ -13,8 +13,17 @@ RATIOS = (
     "the weights are likelihood ratios of test to calibration points, as each test point is given "
     "weight one"
 )
+FALLING = (
+    "the density of the score given x falls over the range of the thresholds that are averaged"
+)
+EQUATION = "By its draws it is an equation, however many scores tie."
 KINDS = ("exact", "pac", "asymptotic", "approximate", "none")  # from the strongest
-SCOPES = {"marginal": "on average over all inputs", "learned groups": "", "given groups": ""}
+SCOPES = {  # the probability that is promised
+    "marginal": "P(covered)",
+    "learned groups": "P(covered | group)",
+    "given groups": "P(covered | group)",
+    "labels": "P(covered | label)",
+}
 
 
 @dataclass(frozen=True)
@@ -28,8 +37,8 @@ class Guarantee:
         all but a share 1 - ``confidence`` of calibration sets. "asymptotic": as the number of
         calibration rows grows. "approximate": as far as weights, or a step that has seen the
         calibration rows, are right. "none": nothing is proved.
-    scope : {"marginal", "learned groups", "given groups"}
-        On average over all inputs, or in each group, and so on average too.
+    scope : {"marginal", "learned groups", "given groups", "labels"}
+        On average over all inputs, or in each group or given each label, and so on average too.
     alpha : float
         Permitted miscoverage.
     n : int
@@ -37,7 +46,7 @@ class Guarantee:
     assumptions : tuple of str
         What must hold.
     n_groups : int or None
-        Number of groups in scope.
+        Number of groups, or labels, in scope.
     confidence : float or None
         Probability over calibration sets, where kind is "pac".
     note : str
@@ -81,11 +90,11 @@ points are exchangeable. Nothing holds for a kind of input.
     def _claim(self) -> str:
         if self.kind == "none":
             return "No finite-sample guarantee."
-        covered = "P(covered)" if self.scope == "marginal" else "P(covered | group)"
-        target, where = f"{1 - self.alpha:g}", SCOPES[self.scope] or self._each()
+        covered, target, where = SCOPES[self.scope], f"{1 - self.alpha:g}", self._where()
+        sure = "" if self.confidence is None else f"{self.confidence:g}"
         claim = {
             "exact": f"{covered} >= {target} {where}, in finite samples",
-            "pac": f"With confidence {self.confidence} over calibration sets, {covered} >= "
+            "pac": f"With confidence {sure} over calibration sets, {covered} >= "
             f"{target} {where}, in finite samples",
             "asymptotic": f"Asymptotic: {covered} tends to {target} {where}",
             "approximate": f"Approximate: {covered} is about {target} {where}",
@@ -94,12 +103,14 @@ points are exchangeable. Nothing holds for a kind of input.
             claim += " and for all of them at once"
         return f"{claim}{', if ' if self.assumptions else ''}{' and '.join(self.assumptions)}."
 
-    def _each(self) -> str:
-        kind = self.scope.removesuffix(" groups")
+    def _where(self) -> str:
+        if self.scope == "marginal":
+            return "on average over all inputs"
+        one = self.scope.removesuffix("s")
         return (
-            f"for the one {kind} group"
+            f"for the one {one}"
             if self.n_groups == 1
-            else f"for each of the {self.n_groups} {kind} groups"
+            else f"for each of the {self.n_groups} {one}s"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -144,8 +155,15 @@ class Guarantees:
         return {"each": [one.to_dict() for one in self], "text": str(self)}
 
 
-def weighted_or_exact(weighted: bool, *others: str) -> dict[str, Any]:
-    """Kind and assumptions of a promise that is exact unless rows are weighted."""
+def weighted_or_exact(
+    weighted: bool, *others: str, confidence: float | None = None
+) -> dict[str, Any]:
+    """Kind and assumptions of a promise that is exact unless rows are weighted.
+
+    One with a confidence, which no weighted rows have, is kept by calibration sets one by one.
+    """
+    if confidence is not None:
+        return {"kind": "pac", "assumptions": (ONE_LAW, *others), "confidence": confidence}
     kind, assumption = ("approximate", RATIOS) if weighted else ("exact", EXCHANGEABLE)
     return {"kind": kind, "assumptions": (assumption, *others)}
 
@@ -171,28 +189,60 @@ def set_guarantee(tails: Sequence[Guarantee], alpha: float, learned: str | None)
         f"{promise.note} The score fitted its {learned} on the calibration rows: fit it on other "
         "rows and pass the number to be exact."
     )
-    return replace(promise, kind=weakest, note=note.strip())
+    return replace(promise, kind=weakest, confidence=None, note=note.strip())
 
 
 def _union(tails: Sequence[Guarantee], alpha: float) -> Guarantee:
     k = len(tails)
-    missing = [1 - tail.confidence for tail in tails if tail.confidence is not None]
     return Guarantee(
-        max((tail.kind for tail in tails), key=KINDS.index),
-        "marginal",
-        alpha,
-        min(tail.n for tail in tails),
-        tuple(dict.fromkeys(each for tail in tails for each in tail.assumptions)),
-        confidence=1 - sum(missing) if missing else None,
+        scope="marginal",
+        alpha=alpha,
+        n=min(tail.n for tail in tails),
+        **_together(tails),
         note=f"By the union bound: each of {k} tails covers {1 - alpha / k:g}, with thresholds and "
         "groups of its own: see tail_rules_[i].guarantee_.",
     )
 
 
+def labels_guarantee(
+    promises: Sequence[Guarantee], alpha: float, n: int, n_labels: int
+) -> Guarantee:
+    """Return what holds given each of some labels, from what holds for their rules.
+
+    A label without a rule is in every set.
+    """
+    joint = _together(promises)
+    notes = ["The shares of the labels may differ from those of calibration."]
+    if joint["kind"] == "none":
+        notes = []
+    if any(promise.scope != "marginal" for promise in promises):
+        notes.append("The rule of each label has its own promise: see label_rules_[i].guarantee_.")
+    return Guarantee(
+        scope="labels", alpha=alpha, n=n, n_groups=n_labels, **joint, note=" ".join(notes)
+    )
+
+
+def _together(promises: Sequence[Guarantee]) -> dict[str, Any]:
+    """Return kind, assumptions and confidence of what holds where all of the promises do."""
+    missing = [1 - one.confidence for one in promises if one.confidence is not None]
+    return {
+        "kind": max((one.kind for one in promises), key=KINDS.index, default="exact"),
+        "assumptions": tuple(dict.fromkeys(each for one in promises for each in one.assumptions)),
+        "confidence": 1 - sum(missing) if missing else None,
+    }
+
+
 def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> Guarantee:
     """Return what holds for a PLCP calibrated on n rows, and when."""
-    in_groups = {"scope": "learned groups", "alpha": rule.alpha, "n": n, "n_groups": rule.n_groups_}
-    if rule.calibration == "joint":
+    base = {"alpha": rule.alpha, "n": n}
+    in_groups = {**base, "scope": "learned groups", "n_groups": rule.n_groups_}
+    if rule._mode == "rotate":
+        return _rotated_guarantee(rule, base, weighted)
+    if rule._mode == "held-out":
+        note = "Groups were learned from other rows; nothing exact holds for each of them."
+        promise = weighted_or_exact(weighted, confidence=rule.confidence)
+        return Guarantee(**base, **promise, scope="marginal", note=note)
+    if rule._mode == "joint":
         note = (
             "Thresholds were read off the training rows of the partition, and tend to cover less "
             f"than {1 - rule.alpha:g} until n is large (Theorem 3.11)."
@@ -204,8 +254,8 @@ def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> Guarantee
             "by Jensen its pinball loss is no larger."
         )
         return Guarantee("none", **in_groups, note=note)
-    if rule.calibration == "split":
-        return Guarantee(**in_groups, **weighted_or_exact(weighted))
+    if rule._mode == "split":
+        return Guarantee(**in_groups, **weighted_or_exact(weighted, confidence=rule.confidence))
     learned = "regressor" if follow else "partition"
     converging = f"fold models and their average converge to the same {learned} as n grows"
     return Guarantee(
@@ -213,6 +263,19 @@ def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> Guarantee
         **in_groups,
         assumptions=(converging,),
         note=_in_the_sample(rule.alpha, n) if follow and not weighted else "",
+    )
+
+
+def _rotated_guarantee(rule: Any, base: Mapping[str, Any], weighted: bool) -> Guarantee:
+    """Return what holds for a rule of the rotation that is drawn, or for the mean of all."""
+    rules = f"{len(rule.rotation_)} rules, each calibrated on a block of rows it has not seen"
+    if rule.assignment != "mean":
+        note = f"Each row draws one of {rules}: by its content, so that it always draws the same."
+        return Guarantee(**base, **weighted_or_exact(weighted), scope="marginal", note=note)
+    assumption = RATIOS if weighted else EXCHANGEABLE
+    note = f"Thresholds are the mean of {rules}. A rule drawn for each row would be exact."
+    return Guarantee(
+        "approximate", **base, assumptions=(assumption, FALLING), scope="marginal", note=note
     )
 
 

@@ -6,7 +6,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plcp._options import check_alpha, check_rate, check_same_rows, shortened, warn_infinite
+from plcp._options import (
+    check_alpha,
+    check_rate,
+    check_same_rows,
+    shortened,
+    too_few_in,
+    warn_infinite,
+)
 from plcp._rows import count, is_frame, to_plain_array
 from plcp._validation import (
     check_some,
@@ -23,16 +30,18 @@ from plcp.groups.groups import (
 )
 from plcp.out_of_core import Passes, Ranks
 from plcp.out_of_core.passes import Block
-from plcp.quantiles import FloatArray, IntArray, conformal_rank, group_conformal_quantiles
+from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles, group_ranks
 from plcp.thresholds.base import (
     Alpha,
     Assigned,
+    DrawnRanks,
     GivenGroupsRule,
     Members,
+    check_blocks,
     fitted_at_several,
     members_of_codes,
 )
-from plcp.thresholds.guarantees import Guarantee, weighted_or_exact
+from plcp.thresholds.guarantees import EQUATION, Guarantee, weighted_or_exact
 
 Source = str | int | list[str | int] | Callable[[Any], ArrayLike]
 
@@ -158,6 +167,11 @@ class Mondrian(GivenGroupsRule):
         a boolean matrix with one True per row; groups that overlap are for ``BatchGCP``.
     alpha : float or list of float, default=0.1
         Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
+    confidence : float or None, default=None
+        Share of calibration sets that cover 1 - alpha at least in all groups at once, as in
+        ``SplitConformal``: each of m groups may fail with probability (1 - confidence) / m.
+    randomize, random_state :
+        As in ``SplitConformal``: coverage of each group is 1 - alpha exactly, whatever the ties.
 
     Attributes
     ----------
@@ -187,9 +201,16 @@ class Mondrian(GivenGroupsRule):
         self,
         groups: Source | None = None,
         alpha: Alpha = 0.1,
+        *,
+        confidence: float | None = None,
+        randomize: bool = False,
+        random_state: Any = None,
     ) -> None:
         self.groups = groups
         self.alpha = alpha
+        self.confidence = confidence
+        self.randomize = randomize
+        self.random_state = random_state
 
     def _fit(
         self, X: Any, scores: FloatArray, weights: FloatArray | None, groups: Any = None
@@ -198,8 +219,13 @@ class Mondrian(GivenGroupsRule):
             labels_of(self.groups, X, groups), scores, weights
         )
         self.groups_, codes = np.unique(labels, return_inverse=True)
-        m = len(self.groups_)
-        thresholds = group_conformal_quantiles(scores, codes, m, check_rate(self.alpha), weights)
+        m, alpha = len(self.groups_), check_rate(self.alpha)
+        thresholds = group_conformal_quantiles(
+            scores, codes, m, alpha, weights, confidence=self.confidence
+        )
+        self._drawn_ranks = None
+        if self.randomize:
+            self._drawn_ranks = DrawnRanks.of(scores, codes, m, alpha, self.random_state)
         sizes = np.bincount(codes, weights, minlength=m)
         self._group_rows = None if weights is None else effective_sizes(codes, weights, m)
         self._settle(thresholds, sizes, len(scores), weighted=weights is not None)
@@ -207,30 +233,30 @@ class Mondrian(GivenGroupsRule):
     def fit_blocks(self, blocks: Passes) -> Self:
         """Take the conformal quantile of each group, of blocks of labels and finite scores."""
         alpha = check_alpha(self.alpha)
+        check_blocks(self)
         if fitted_at_several(self):  # of an earlier fit
             del self.rules_
         self.groups_ = blocks.total(distinct).labels
         check_some(len(self.groups_))
         ranks = Ranks(blocks.then(_in_groups, self.groups_), len(self.groups_))
         self._count_blocks(ranks.sizes.sum())
-        thresholds = ranks.at([conformal_rank(int(n), alpha) - 1 for n in ranks.sizes])
+        thresholds = ranks.at(group_ranks(ranks.sizes, alpha, self.confidence) - 1)
         self._settle(thresholds, ranks.sizes, int(ranks.sizes.sum()), weighted=False)
         return self
 
     def _settle(self, thresholds: FloatArray, sizes: NDArray[Any], n: int, weighted: bool) -> None:
-        alpha = check_rate(self.alpha)
+        alpha, m = check_rate(self.alpha), len(self.groups_)
         self.thresholds_, self.group_sizes_ = thresholds, sizes
         small = self.groups_[np.isinf(thresholds)].tolist()
-        if small:
-            warn_infinite(
-                f"groups {shortened(small)} hold too few calibration points for alpha = {alpha}",
-            )
+        if small and not self.randomize:
+            warn_infinite(too_few_in(f"groups {shortened(small)}", m, alpha, self.confidence))
         self.guarantee_ = Guarantee(
             scope="given groups",
             alpha=alpha,
             n=n,
-            n_groups=len(self.groups_),
-            **weighted_or_exact(weighted),
+            n_groups=m,
+            note=EQUATION if self.randomize else "",
+            **weighted_or_exact(weighted, confidence=self.confidence),
         )
 
     def assign(self, X: Any, groups: ArrayLike | None = None) -> Assigned:
@@ -244,6 +270,9 @@ class Mondrian(GivenGroupsRule):
             new = np.unique(labels[unseen]).tolist()
             warn_infinite(f"groups {shortened(new)} were not seen in calibration")
         thresholds = np.append(self.thresholds_, np.inf)[codes]
+        if self._drawn_ranks is not None:
+            known = np.minimum(codes, len(self.groups_) - 1)
+            thresholds = np.where(unseen, np.inf, self._drawn_ranks.of_rows(X, known))
         return Assigned(np.where(unseen, -1, codes), thresholds)
 
     def _members(self, X: Any, groups: Any = None) -> Members:

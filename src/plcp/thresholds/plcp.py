@@ -1,21 +1,33 @@
 """Partition Learning Conformal Prediction: learned groups, and a threshold for each."""
 
 from copy import copy
-from dataclasses import replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.utils import check_random_state
 
-from plcp._folds import given_folds, is_number_of_folds, is_splitter
-from plcp._options import check_alpha, check_option, check_share, too_few, warn_infinite
-from plcp._rows import is_frame
+from plcp._folds import Fold, given_folds, is_number_of_folds, is_splitter
+from plcp._options import (
+    check_alpha,
+    check_option,
+    check_share,
+    shown,
+    too_few,
+    too_few_in,
+    warn_infinite,
+)
+from plcp._rows import count, is_frame, take
 from plcp._validation import (
     check_features,
+    check_lengths,
     check_pairs,
+    check_scores,
+    check_weights,
     drop_weightless,
     effective_rows,
     effective_sizes,
@@ -31,47 +43,54 @@ from plcp.partitions.base import (
     one_hot,
     warn_if_collapsed,
 )
-from plcp.partitions.ordered import OrderedPartition
+from plcp.partitions.ordered import OrderedPartition, equal_mass_cuts, interval_of
 from plcp.quantiles import FloatArray, IntArray, conformal_quantile
 from plcp.regressors.base import one_seed, seeded
-from plcp.regressors.encoding import warning_of_unseen
+from plcp.regressors.crossfit import sharing_fits
+from plcp.regressors.encoding import unseen_in_other_rows, warning_of_unseen
 from plcp.thresholds._plcp_calibration import (
     Corrections,
     GroupedBlocks,
     calibrate,
     chosen_cells,
+    corrected,
     count_rows,
     cut_by_counting,
     factor_between,
     group_corrections,
     join_small_groups,
     least_threshold,
-    mean_correction,
     merge_small,
     middle_alpha,
+    shift_of_blocks,
 )
 from plcp.thresholds._plcp_learning import (
+    BLOCKS,
     NO_ROWS,
     History,
     Learned,
     Pairs,
     RowsInPartition,
-    learn,
-    learn_split,
+    held_out_part,
+    learn_apart,
     most_groups,
     place,
+    rotated_blocks,
+    too_few_to_learn,
+    without_block,
 )
 from plcp.thresholds.base import (
     Alpha,
     Assigned,
     Members,
     ThresholdRule,
+    check_ranks,
     members_of_codes,
     side_by_side,
 )
-from plcp.thresholds.guarantees import Guarantee, plcp_guarantee
+from plcp.thresholds.guarantees import Guarantee, plcp_guarantee, weighted_or_exact
 
-CALIBRATIONS = ("joint", "split", "cross")
+CALIBRATIONS = ("rotate", "held-out", "split", "cross", "joint")
 ASSIGNMENTS = ("sample", "mode", "mean")
 WITHIN = ("auto", "constant", "regressor")
 
@@ -102,12 +121,22 @@ class PLCP(ThresholdRule):
         most 20, since shrinkage settles how much each of them counts.
     alpha : float or list of float, default=0.1
         Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
-    calibration : {"cross", "split", "joint"}, default="cross"
-        Where thresholds are read off: out of fold, all rows used twice; held-out rows, exact in
-        finite samples in every learned group; the training rows of the partition (the paper).
+    calibration : {"rotate", "held-out", "split", "cross", "joint"}, default="rotate"
+        How thresholds are calibrated, and so what holds:
+
+        - "rotate": rows are divided into blocks. Each block gives one conformal number to a rule
+          that was learned from all others, and each new row draws one of these rules by its
+          content. Exact in finite samples, on average over all inputs, and all rows are used.
+        - "held-out": one rule, learned from most rows, and one conformal number read off the
+          others. Exact as above without a draw, and less sharp.
+        - "split": one conformal number for each group, read off half of the rows. Exact in every
+          learned group, and the least sharp.
+        - "cross": all rows learn and calibrate, out of fold. Asymptotic; one rule without a draw.
+        - "joint": the thresholds of the optimisation itself (the paper). Nothing holds.
     assignment : {"mode", "sample", "mean"}, default="mode"
         Group of a row: the likeliest, one drawn from h(x) (the paper), or the mean of all
         thresholds weighted by h(x). All the same for ordered partitions, which leave no doubt.
+        With ``calibration="rotate"``, "mean" also takes the mean over its rules in place of a draw.
     within : {"auto", "constant", "regressor"}, default="auto"
         Thresholds within a group: one constant (the paper), or the partition's regressor plus one
         correction per group. "auto": "regressor" for ordered partitions unless calibrated jointly.
@@ -116,13 +145,19 @@ class PLCP(ThresholdRule):
         the thresholds it would give alone. True: the partition is learned at the alpha in the
         middle, groups are the same at every alpha, and fit and predict take as long as one does;
         where scores are no law times a scale, alphas far from it are less sharp.
-    calibration_size : float, default=0.5
-        Share of rows held out with ``calibration="split"``.
-    cv : int, splitter of scikit-learn or iterable of (learn, hold) rows, default=3
-        Folds with ``calibration="cross"``: a number of folds drawn at random, where copies of a
-        row share a fold, or the folds themselves, such as
+    calibration_size : float or "auto", default="auto"
+        Share of rows held out with ``calibration="split"`` (half of them) or "held-out"
+        (n^(4/5) of n rows: a third of 300, a tenth of 50,000).
+    confidence : float or None, default=None
+        With ``calibration="held-out"`` or "split": share of calibration sets that cover 1 - alpha
+        at least, in all learned groups at once with "split", as in ``Mondrian``, whose groups are
+        then larger, and fewer.
+    cv : int, splitter of scikit-learn, iterable of (learn, hold) rows or "auto", default="auto"
+        Folds with ``calibration="cross"``, blocks with "rotate": a number drawn at random, where
+        copies of a row stay together, or the folds themselves, such as
         ``list(GroupKFold(5).split(X, groups=ids))``. Inside a conformal estimator, which holds out
-        rows of its own choice, give a number or a splitter.
+        rows of its own choice, give a number or a splitter. "auto": three folds; six blocks, fewer
+        where they would be small or take longer than 1.5 times three folds.
     n_jobs : int or None
         Folds fitted at once, in threads; results do not depend on it. None: one, or as many as
         cores are free where the table is large.
@@ -136,13 +171,18 @@ class PLCP(ThresholdRule):
     Attributes
     ----------
     partition_ : Partition
-        The fitted partition.
+        The fitted partition; with ``calibration="rotate"`` each rule of ``rotation_`` has its own.
+    rotation_ : list of PLCP
+        With ``calibration="rotate"``, a rule for each block of rows, which calibrate it alone.
+        Groups are then intervals of the threshold, of equal mass.
     thresholds_ : ndarray of shape (n_groups_,), or (alphas, n_groups_) with ``share_partition``
         Threshold of each group; with ``within="regressor"`` the one of its median row. They rise,
         except that ``calibration="split"`` keeps the order in which the groups were learned:
         numbers that depend on the calibration scores would undo its guarantee.
     corrections_ : ndarray of shape (n_groups_,)
         What is added to the prediction in each group; the threshold itself where it is constant.
+    shift_ : float
+        What is added to all thresholds in the end, read off rows held out for it; else 0.
     n_groups_, group_sizes_ : int, ndarray
         Number of groups, and calibration mass of each.
     history_ : list of dict
@@ -186,6 +226,7 @@ class PLCP(ThresholdRule):
     group_sizes_: FloatArray
     history_: History
     _reads_ranks = True
+    _taught: bool = False  # whether other rows taught the partition
     _follow: bool  # whether thresholds follow the regressor within groups
     _factor: float  # of the regressor, where it was learned at another alpha
     _least: float  # least threshold
@@ -199,12 +240,13 @@ class PLCP(ThresholdRule):
         n_groups: int | str = "auto",
         alpha: Alpha = 0.1,
         *,
-        calibration: str = "cross",
+        calibration: str = "rotate",
         assignment: str = "mode",
         within: str = "auto",
         share_partition: bool = False,
-        calibration_size: float = 0.5,
-        cv: Any = 3,
+        calibration_size: float | str = "auto",
+        confidence: float | None = None,
+        cv: Any = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -217,20 +259,44 @@ class PLCP(ThresholdRule):
         self.within = within
         self.share_partition = share_partition
         self.calibration_size = calibration_size
+        self.confidence = confidence
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *groups: Any) -> None:
-        pairs = self._pairs(X, scores, weights)
-        if np.isinf(conformal_quantile(pairs.scores, self.alpha, pairs.weights)):
-            self._fit_infinite(pairs)
-            return
-        learned = self._learn(pairs)
-        joined = join_small_groups(self, learned, self.alpha)
-        self._store(learned, joined, calibrate(self, learned, joined))
-        self._warn_if_one_group_serves_all(pairs)
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        teachers: tuple[Any, ...] | None = None,
+    ) -> Self:
+        """Learn groups and thresholds from features ``X`` and scores ``y``.
+
+        ``sample_weight`` counts rows, as in ``SplitConformal``. ``teachers`` are other rows, a pair
+        of features and scores, or with weights a triple, such as out-of-fold scores of the rows
+        that trained the model. They teach the partition, and all rows of ``X`` calibrate: each
+        group on its own with "rotate" and "split", of which there are then at most five; one number
+        for all with "held-out".
+        """
+        given = () if teachers is None else (teachers,)
+        return self._fit_alphas(X, y, sample_weight, *given)
+
+    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *given: Any) -> None:
+        for name in ("partition_", "rotation_", "corrections_", "shift_"):
+            self.__dict__.pop(name, None)  # of an earlier fit, with another calibration perhaps
+        pairs, teachers = self._pairs(X, scores, weights), self._taught_by(*given)
+        if not self._has_finite(self.alpha, pairs) or too_few_to_learn(self, self.alpha, pairs):
+            self._fit_one_threshold(pairs)
+        elif self._mode == "rotate":
+            self._rotate(pairs)
+        else:
+            learned = self._learn(*((pairs,) if teachers is None else (teachers, pairs)))
+            joined = join_small_groups(self, learned, self.alpha)
+            self._store(learned, joined, calibrate(self, learned, joined))
+            self._warn_if_one_group_serves_all(pairs)
 
     def _fit_rules(self, alphas: list[float], *pairs: Any) -> list[Self]:
         if not self.share_partition:
@@ -243,7 +309,12 @@ class PLCP(ThresholdRule):
         return rules
 
     def _fit_shared(
-        self, alphas: list[float], X: Any, scores: FloatArray, weights: FloatArray | None
+        self,
+        alphas: list[float],
+        X: Any,
+        scores: FloatArray,
+        weights: FloatArray | None,
+        *given: Any,
     ) -> list[Any]:
         """Fit one rule per alpha, all with the partition that was learned at the middle one.
 
@@ -251,48 +322,121 @@ class PLCP(ThresholdRule):
         has a finite threshold at all.
         """
         learner = self._rule_at(alphas[0]).set_params(random_state=one_seed(self.random_state))
-        pairs = learner._pairs(X, scores, weights)
-        if self.calibration == "joint":
+        pairs, teachers = learner._pairs(X, scores, weights), learner._taught_by(*given)
+        reasons = {
+            "joint": "reads thresholds off the descent itself, which is at one alpha",
+            "rotate": "learns a partition for each block of rows",
+        }
+        if learner._mode in reasons:
             raise ValueError(
-                'calibration="joint" reads thresholds off the descent itself, which is at one '
-                'alpha: choose "cross" or "split", or share_partition=False'
+                f'calibration="{self.calibration}" {reasons[learner._mode]}: choose "held-out", '
+                '"split" or "cross", or share_partition=False'
             )
-        finite = [
-            alpha
-            for alpha in alphas
-            if np.isfinite(conformal_quantile(pairs.scores, alpha, pairs.weights))
-        ]
-        if not finite:
-            rules = [learner._rule_at(alpha) for alpha in alphas]
+        finite = [alpha for alpha in alphas if learner._has_finite(alpha, pairs)]
+        rules = [learner._rule_at(alpha) for alpha in alphas]
+        if not finite or too_few_to_learn(learner, min(finite), pairs):
             for rule in rules:
-                rule._fit_infinite(pairs)
-            return rules
-        learner.set_params(alpha=middle_alpha(finite))
-        learned = learner._learn(pairs)
-        # the smallest alpha needs the largest groups
-        joined = join_small_groups(learner, learned, min(finite))
-        rules = [copy(learner).set_params(alpha=alpha) for alpha in alphas]
-        for rule in rules:
-            of_alpha = learned
-            if rule._follow and rule.alpha != learner.alpha:
-                # from training rows: a factor of calibration rows would break the guarantee
-                rule._factor = factor_between(learned.training, rule.alpha)
-                predicted = rule._factor * learned.calibration.predicted
-                of_alpha = learned._replace(
-                    calibration=replace(learned.calibration, predicted=predicted)
-                )
-            corrections = calibrate(rule, of_alpha, joined, keep_numbers=True)
-            rule._store(of_alpha, joined, corrections)
-        rules[0]._warn_if_one_group_serves_all(pairs)
+                rule._fit_one_threshold(pairs)
+        else:
+            learner.set_params(alpha=middle_alpha(finite))
+            learned = learner._learn(*((pairs,) if teachers is None else (teachers, pairs)))
+            # the smallest alpha needs the largest groups
+            joined = join_small_groups(learner, learned, min(finite))
+            rules = [copy(learner).set_params(alpha=alpha) for alpha in alphas]
+            for rule in rules:
+                of_alpha = learned
+                if rule._follow and rule.alpha != learner.alpha:
+                    # from training rows: a factor of calibration rows would break the guarantee
+                    rule._factor = factor_between(learned.training, rule.alpha)
+                    of_alpha = learned.times(rule._factor)
+                corrections = calibrate(rule, of_alpha, joined, keep_numbers=True)
+                rule._store(of_alpha, joined, corrections)
+            rules[0]._warn_if_one_group_serves_all(pairs)
         return rules
+
+    def _rotate(self, pairs: Pairs) -> None:
+        """Fit a rule for each block of rows, calibrated on it and learned from all others."""
+        rng = check_random_state(self.random_state)
+        partition = self._prepare(rng)
+        seed = rng.randint(np.iinfo(np.int32).max)  # the same for all blocks: they share models
+        blocks = rotated_blocks(partition, pairs, self.alpha, self.cv, seed)
+        rule = copy(self).set_params(calibration="held-out", cv="auto", random_state=seed)
+        with sharing_fits():
+            rotation = [rule._on_block(pairs, blocks, k) for k in range(len(blocks))]
+        self._store_rotation(rotation, [hold for _, hold in blocks], pairs)
+
+    def _on_block(self, pairs: Pairs, blocks: list[Fold], k: int) -> Self:
+        """Return a copy of the rule, calibrated on block k."""
+        rule = copy(self)
+        learned = rule._learn(*without_block(pairs, blocks, k))
+        joined = join_small_groups(rule, learned, rule.alpha)
+        rule._store(learned, joined, calibrate(rule, learned, joined))
+        return rule
+
+    def _store_rotation(self, rotation: list[Self], held: list[IntArray], pairs: Pairs) -> None:
+        """Keep one rule per block, and groups of rows with similar thresholds."""
+        self.rotation_, self._merged = rotation, None
+        own = np.empty(len(pairs.scores))
+        for rule, rows in zip(rotation, held, strict=True):
+            own[rows] = rule._assign_placed(rule._place(take(pairs.X, rows))).thresholds
+        most = max(rule.n_groups_ for rule in rotation)
+        self._cuts = equal_mass_cuts(
+            own, pairs.weights, most if self.n_groups == "auto" else int(self.n_groups)
+        )
+        groups, m = interval_of(own, self._cuts), len(self._cuts) + 1
+        self.thresholds_ = np.array([np.median(own[groups == group]) for group in range(m)])
+        self.group_sizes_, self._group_rows = group_masses(groups, pairs.weights, m), None
+        if pairs.weights is not None:
+            self._group_rows = effective_sizes(groups, pairs.weights, m)
+        self.history_ = [
+            {"block": k, **step} for k, rule in enumerate(rotation) for step in rule.history_
+        ]
+        weighted = pairs.weights is not None
+        self.guarantee_ = plcp_guarantee(self, False, len(own), weighted)
 
     def _pairs(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Pairs:
         """Return the rows that count, of checked ones, and their folds if ``cv`` lists any."""
-        folds = None if is_splitter(self.cv) else given_folds(self.cv, X, scores, weights)
+        later = self.cv == "auto" or (is_splitter(self.cv) and self.calibration != "rotate")
+        folds = None if later else given_folds(self.cv, X, scores, weights)
         pairs = Pairs(*drop_weightless(X, scores, weights), folds)
         if self.n_groups != "auto":
             check_group_count(self.n_groups, len(pairs.scores))
         return pairs
+
+    def _taught_by(self, teachers: tuple[Any, ...] | None = None) -> Pairs | None:
+        """Return the pairs that teach the partition, checked against the columns of fit."""
+        self._taught = teachers is not None
+        if teachers is None:
+            return None
+        if not self._takes_teachers:
+            raise ValueError(
+                f'calibration="{self.calibration}" learns from the rows it calibrates, and has no '
+                'use for teachers: choose "rotate", "held-out" or "split"'
+            )
+        if not isinstance(teachers, tuple) or len(teachers) not in (2, 3):
+            raise ValueError(
+                "teachers must be a pair of features and scores, or a triple with weights, got "
+                f"{shown(teachers)}"
+            )
+        try:
+            X = check_features(self, teachers[0], reset=False)
+            scores = check_scores(teachers[1])
+            check_lengths(X, scores)
+            weights = check_weights(teachers[2] if len(teachers) == 3 else None, X)
+        except ValueError as error:
+            raise ValueError(f"teachers: {error}") from error
+        return Pairs(*drop_weightless(X, scores, weights))
+
+    @property
+    def _mode(self) -> str:
+        """How thresholds are calibrated: with teachers there is nothing to rotate."""
+        return "split" if self._taught and self.calibration == "rotate" else self.calibration
+
+    def _has_finite(self, alpha: float, pairs: Pairs) -> bool:
+        """Whether the rows are enough for a finite threshold, however they are used."""
+        weights, confidence = pairs.weights, self.confidence
+        found = conformal_quantile(pairs.scores, alpha, weights, confidence=confidence)
+        return bool(np.isfinite(found))
 
     def _prepare(self, rng: np.random.RandomState) -> Partition:
         """Set what does not depend on groups; return the partition to be learned."""
@@ -306,16 +450,20 @@ class PLCP(ThresholdRule):
         self._seeds = rng.randint(np.iinfo(np.int32).max, size=2)
         return partition
 
-    def _learn(self, pairs: Pairs, hold_out: bool = True) -> Learned:
-        """Learn the partition of checked pairs; with ``hold_out`` as ``calibration`` requires."""
+    def _learn(self, pairs: Pairs, held: Pairs | None = None, hold_out: bool = True) -> Learned:
+        """Learn the partition of checked pairs, and place those ``held`` out for calibration.
+
+        If none are given, they are as many as ``calibration`` requires, or none without
+        ``hold_out``.
+        """
         if len(pairs.scores) == 1:
             raise ValueError("n_samples=1: one row is too few for a partition, use SplitConformal")
         rng = check_random_state(self.random_state)
-        self._least = least_threshold(pairs.scores.min())
         partition = seeded(self._prepare(rng), rng)
-        if hold_out and self.calibration == "split":
-            return learn_split(self, partition, pairs, rng)
-        return learn(self, partition, pairs, rng)
+        if held is None and hold_out and self._mode in ("split", "held-out"):
+            pairs, held = held_out_part(self, pairs, rng)
+        self._least = least_threshold(pairs.scores.min())
+        return learn_apart(self, partition, pairs, held, rng)
 
     def _store(
         self, learned: Learned, joined: IntArray, found: Corrections, n: int | None = None
@@ -329,37 +477,44 @@ class PLCP(ThresholdRule):
         self._merged = None if ordered else joined
         self._group_of = found.rank[joined] if ordered else found.rank
         self.corrections_, self.thresholds_ = found.values, found.thresholds
+        self.shift_ = found.shift
         self.group_sizes_, self._group_rows = found.sizes, None
-        few = np.flatnonzero(np.isinf(self.corrections_)).tolist()
+        few = np.flatnonzero(np.isinf(self.thresholds_)).tolist()
         if few:
-            warn_infinite(
-                f"learned groups {few} hold too few calibration points for alpha = {self.alpha}"
-            )
+            m, alpha = len(self.corrections_), self.alpha
+            warn_infinite(too_few_in(f"learned groups {few}", m, alpha, self.confidence))
         rows = learned.calibration
         weighted = rows.weights is not None
         if rows.weights is not None:
             groups = found.rank[chosen_cells(self, rows.merged(joined))]
             self._group_rows = effective_sizes(groups, rows.weights, len(self.group_sizes_))
-        self.guarantee_ = plcp_guarantee(self, self._follow, n or len(rows.scores), weighted)
+        n = n or len(rows.scores)
+        if self._mode == "held-out":
+            self._n_calibration = effective_rows(n, rows.weights)
+        self.guarantee_ = plcp_guarantee(self, self._follow, n, weighted)
 
-    def _fit_infinite(self, pairs: Pairs) -> None:
-        """Make one group with an infinite threshold: so few points allow no other."""
-        warn_infinite(too_few(pairs.weights, len(pairs.scores), self.alpha))
+    def _fit_one_threshold(self, pairs: Pairs) -> None:
+        """Make one group, with Split's threshold: so few rows allow no other that is valid."""
+        n, weights, confidence = len(pairs.scores), pairs.weights, self.confidence
+        threshold = conformal_quantile(pairs.scores, self.alpha, weights, confidence=confidence)
+        note = "There are too few rows to learn groups: one threshold serves all, as Split's does."
+        if np.isinf(threshold):
+            warn_infinite(too_few(weights, n, self.alpha, confidence))
+            note = "Every set holds every outcome: too few calibration points for this alpha."
         self._prepare(check_random_state(self.random_state))
         self._least = least_threshold(pairs.scores.min())
         partition = OrderedPartition(DummyRegressor(), n_groups=1, alpha=self.alpha)
         self.partition_ = partition.fit(pairs.X, pairs.scores, pairs.weights)
-        self._merged, self._group_of = None, np.zeros(1, dtype=np.intp)
-        self.corrections_ = self.thresholds_ = np.array([np.inf])
-        self.group_sizes_, self.history_ = self.partition_.group_sizes_, []
+        self._follow, self._merged, self._group_of = False, None, np.zeros(1, dtype=np.intp)
+        self.corrections_ = self.thresholds_ = np.array([threshold])
+        self.shift_, self.history_ = 0.0, []
+        self.group_sizes_ = self.partition_.group_sizes_
         self._group_rows = np.array([effective_rows(len(pairs.scores), pairs.weights)])
-        self.guarantee_ = Guarantee(
-            "exact",
-            "marginal",
-            self.alpha,
-            len(pairs.scores),
-            note="Every set holds every outcome: too few calibration points for this alpha.",
-        )
+        weighted = pairs.weights is not None and bool(np.isfinite(threshold))
+        exact = weighted_or_exact(weighted, confidence=confidence)
+        if np.isinf(threshold):
+            exact["assumptions"] = ()
+        self.guarantee_ = Guarantee(scope="marginal", alpha=self.alpha, n=n, note=note, **exact)
 
     def _warn_if_one_group_serves_all(self, pairs: Pairs) -> None:
         """Soft groups may share the rows evenly, and one of them be the likeliest everywhere."""
@@ -372,6 +527,9 @@ class PLCP(ThresholdRule):
         return self._assign_alphas(X)
 
     def _assign(self, X: Any, *groups: Any) -> Assigned:
+        if hasattr(self, "rotation_"):
+            thresholds = self._rotated_thresholds(X)
+            return Assigned(interval_of(thresholds, self._cuts), thresholds)
         return self._assign_placed(self._place(X))
 
     def _assign_rules(self, X: Any, *groups: Any) -> list[Assigned]:
@@ -381,14 +539,27 @@ class PLCP(ThresholdRule):
         return [rule._assign_placed(placed) for rule in self.rules_]
 
     def _assign_placed(self, placed: RowsInPartition) -> Assigned:
+        placed = placed.times(self._factor)
+        thresholds = corrected(self, placed, placed.cells, self.corrections_, self._group_of)
         groups = self._group_of[placed.cells]
-        base = self._factor * placed.predicted if self._follow else 0.0
-        if self.assignment == "mean" and placed.memberships is not None:
-            each = self.corrections_[self._group_of]
-            thresholds = base + mean_correction(placed.memberships, each)
-        else:
-            thresholds = base + self.corrections_[groups]
-        return Assigned(groups, np.maximum(thresholds, self._least))
+        return Assigned(groups, np.maximum(thresholds + self.shift_, self._least))
+
+    def _rotated_thresholds(self, X: Any) -> FloatArray:
+        """Thresholds of the rule that each row draws by its content, or the mean of all rules."""
+        n, blocks = count(X), len(self.rotation_)
+        with warning_of_unseen():
+            if self.assignment == "mean":
+                each = [rule._assign(X).thresholds for rule in self.rotation_]
+                # the mean of equal numbers may be rounded below them
+                return np.clip(np.mean(each, axis=0), np.min(each, axis=0), np.max(each, axis=0))
+            u = RowDraws(X, self._seeds[1], "rotation").random()
+            drawn = np.minimum((u * blocks).astype(np.intp), blocks - 1)
+            thresholds = np.empty(n)
+            for k in np.unique(drawn):
+                rows = np.flatnonzero(drawn == k)
+                with unseen_in_other_rows():
+                    thresholds[rows] = self.rotation_[k]._assign(take(X, rows)).thresholds
+            return thresholds
 
     def groups(self, X: Any) -> IntArray:
         """Learned group of each row, as numbered in ``thresholds_``."""
@@ -434,13 +605,20 @@ class PLCP(ThresholdRule):
         return placed.drawn(lambda: RowDraws(X, self._seeds[1], "group").random())
 
     def _groups(self, X: Any) -> IntArray:
-        return self._group_of[self._place(X).cells]
+        groups: Any = self._assign(X).groups
+        return np.asarray(groups)
+
+    @property
+    def _takes_teachers(self) -> bool:
+        """Whether rows are held out for calibration, so that others can teach the partition."""
+        return self.calibration not in ("cross", "joint")
 
     @property
     def draws(self) -> bool:
-        """Whether groups are drawn; an ordered partition leaves nothing to draw."""
+        """Whether rows draw a rule of the rotation, or their group in a soft partition."""
+        rotates = self._mode == "rotate" and self.assignment != "mean"
         ordered = isinstance(given_partition(self), OrderedPartition)
-        return self.assignment == "sample" and not ordered
+        return rotates or (self.assignment == "sample" and not ordered)
 
     def _check_options(self) -> None:
         check_option("calibration", self.calibration, CALIBRATIONS)
@@ -448,17 +626,40 @@ class PLCP(ThresholdRule):
         check_option("within", self.within, WITHIN)
         if not isinstance(self.share_partition, bool):
             raise ValueError(f"share_partition must be True or False, got {self.share_partition!r}")
-        check_share("calibration_size", self.calibration_size)
-        listed = not is_number_of_folds(self.cv) and not is_splitter(self.cv)
-        if listed and self.calibration == "split":
+        if self.calibration_size != "auto":
+            check_share("calibration_size", self.calibration_size)
+        if self.confidence is not None:
+            self._check_promise()
+        listed = self.cv != "auto" and not is_number_of_folds(self.cv) and not is_splitter(self.cv)
+        if listed and self.calibration in ("split", "held-out"):
             raise ValueError(
-                'cv lists folds of all rows, but calibration="split" learns from some of them: '
+                f'cv lists folds of all rows, but calibration="{self.calibration}" learns from '
+                "some of them: "
                 "give a whole number of folds, or a splitter such as KFold(5)"
+            )
+        if self.calibration == "rotate" and isinstance(self.cv, Integral) and self.cv < min(BLOCKS):
+            raise ValueError(
+                f'calibration="rotate" needs at least three blocks of rows, got cv={self.cv}: give '
+                'more, or calibration="cross"'
             )
         if self.partition is not None and not isinstance(self.partition, Partition):
             raise ValueError(
                 f"partition must be a Partition or None, got {self.partition!r}: "
                 "wrap a regressor in OrderedPartition, a classifier in ClassifierPartition"
+            )
+
+    def _check_promise(self) -> None:
+        """Refuse a confidence but of conformal ranks among rows held out once."""
+        if self.calibration not in ("held-out", "split"):
+            raise ValueError(
+                f'calibration="{self.calibration}" keeps no confidence: give "held-out" or '
+                '"split", or leave confidence out'
+            )
+        is_soft = not isinstance(given_partition(self), OrderedPartition)
+        if self.calibration == "split" and self.assignment == "mean" and is_soft:
+            raise ValueError(
+                'assignment="mean" of a soft partition keeps no confidence, as nothing is proved '
+                'of a mean of thresholds: give assignment="mode" or "sample"'
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -477,6 +678,7 @@ def learn_without_thresholds(rule: PLCP, X: Any, scores: FloatArray) -> tuple[PL
     """
     rule = clone(rule)
     check_alpha(rule.alpha)
+    check_ranks(rule)
     rule._check_options()
     pairs = rule._pairs(*check_pairs(rule, X, scores, None, allow_nan=takes_nan(rule)))
     learned = rule._learn(pairs, hold_out=False)
@@ -518,9 +720,17 @@ def calibrate_blocks(rule: PLCP, training: Passes, calibration: Passes, least: f
         m = most_groups(training.total(count_rows))
     partition = cut_by_counting(rule.partition_, m, training)
     n = calibration.total(count_rows)
-    expected = partition.group_sizes_ * (n / partition.group_sizes_.sum())
-    joined = merge_small(expected, rule.alpha)[partition.interval_groups]
-    grouped = GroupedBlocks(calibration, partition.cuts_, joined)
+    one_shift = rule._mode == "held-out"
+    expected = partition.group_sizes_
+    if not one_shift:
+        expected = expected * (n / expected.sum())
+    of_groups = None if one_shift else rule.confidence
+    joined = merge_small(expected, rule.alpha, of_groups)[partition.interval_groups]
+    grouped = GroupedBlocks(training if one_shift else calibration, partition.cuts_, joined)
     found = group_corrections(rule, grouped, keep_numbers=False)
+    if one_shift:
+        groups = found.rank[joined]
+        where = calibration, partition.cuts_, groups, found.values
+        found = found.shifted(shift_of_blocks(*where, rule.alpha, rule._follow, rule.confidence))
     rule._store(Learned(partition, rule.history_, NO_ROWS, NO_ROWS), joined, found, n)
     rule._count_blocks(n)

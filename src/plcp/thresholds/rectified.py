@@ -50,9 +50,12 @@ class Rectified(ThresholdRule):
     alpha : float or list of float, default=0.1
         Miscoverage rate, or several: one column of thresholds each, and ``rules_``.
     adjustment : {"auto", "ratio", "difference"}, default="auto"
-        How a score is compared with τ(x). "auto": by ratio if no score is negative.
+        How a score is compared with τ(x). "auto": by ratio if no score is negative among the rows
+        that train the model; among all of them if it is frozen.
     calibration_size : float, default=0.5
         Share of rows that give c.
+    confidence : float or None, default=None
+        Share of calibration sets that cover 1 - alpha at least, as in ``SplitConformal``.
     random_state : int, RandomState or None
         Seed of the division, and of what the regressor draws.
 
@@ -63,7 +66,7 @@ class Rectified(ThresholdRule):
     adjustment_ : str
         "ratio" or "difference".
     level_ : float
-        The constant c; infinite if fewer than 1/alpha - 1 rows calibrate.
+        The constant c; infinite if too few rows calibrate.
     floor_ : float
         Least τ(x) that scores are divided by: the quotient by zero or less would mean nothing.
     guarantee_ : Guarantee
@@ -93,12 +96,14 @@ class Rectified(ThresholdRule):
         *,
         adjustment: str = "auto",
         calibration_size: float = 0.5,
+        confidence: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.regressor = regressor
         self.alpha = alpha
         self.adjustment = adjustment
         self.calibration_size = calibration_size
+        self.confidence = confidence
         self.random_state = random_state
 
     def _check_options(self) -> None:
@@ -108,29 +113,31 @@ class Rectified(ThresholdRule):
             raise ValueError(
                 f"regressor must be a scikit-learn regressor or None, got {self.regressor!r}"
             )
+        if self.confidence is not None and self.adjustment == "auto" and self._is_frozen():
+            raise ValueError(
+                "confidence needs an adjustment that the calibration rows do not choose: give "
+                'adjustment="ratio", or "difference" if scores may be negative'
+            )
 
     def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *groups: Any) -> None:
         alpha = check_rate(self.alpha)
         pairs = Pairs(*drop_weightless(X, scores, weights))
-        # A choice by all signs stays exact: a test score below zero is covered by any ratio.
-        self.adjustment_ = self.adjustment
-        if self.adjustment == "auto":
-            self.adjustment_ = "ratio" if pairs.scores.min() >= 0 else "difference"
         held = self._learn(pairs, alpha)
+        counted: dict[str, Any] = {"sample_weight": held.weights, "confidence": self.confidence}
         self._n_calibration = effective_rows(len(held.scores), held.weights)
-        self.level_ = conformal_quantile(self._adjusted(held), alpha, held.weights)
+        self.level_ = conformal_quantile(self._adjusted(held), alpha, **counted)
         if np.isinf(self.level_):
             n = len(held.scores)
-            few = np.isinf(conformal_quantile(np.zeros(n), alpha, held.weights))
+            few = np.isinf(conformal_quantile(np.zeros(n), alpha, **counted))
             beyond = f"more than {alpha:g} of the scores are infinitely many times the regressor"
-            warn_infinite(too_few(held.weights, n, alpha) if few else beyond)
+            warn_infinite(too_few(held.weights, n, alpha, self.confidence) if few else beyond)
         unseen = ("the frozen regressor has seen none of them",) * self._is_frozen()
         self.guarantee_ = Guarantee(
             scope="marginal",
             alpha=alpha,
             n=len(held.scores),
             note="For a kind of input it holds as far as the regressor is right there.",
-            **weighted_or_exact(held.weights is not None, *unseen),
+            **weighted_or_exact(held.weights is not None, *unseen, confidence=self.confidence),
         )
 
     def _predict(self, X: Any, *groups: Any) -> FloatArray:
@@ -147,17 +154,26 @@ class Rectified(ThresholdRule):
     def _learn(self, pairs: Pairs, alpha: float) -> Pairs:
         """Fit the model on one part; the other part, or all of them if the model is frozen."""
         if self._is_frozen():
+            # a choice by these signs stays exact: a test score below zero is below any ratio
+            self.adjustment_ = self._adjustment_of(pairs.scores)
             self.regressor_, self.floor_ = self.regressor, LEAST
             return pairs
         if len(pairs.scores) == 1:
             raise ValueError("n_samples=1: one row cannot both train and calibrate, use two")
         rng = check_random_state(self.random_state)
         learn, held = pairs.cut(self.calibration_size, rng)
+        self.adjustment_ = self._adjustment_of(learn.scores)
         regressor = seeded(at_quantile(self._template(), 1 - alpha), rng)
         with feature_errors(learn.X):
             self.regressor_ = fit_weighted(regressor, learn.X, learn.scores, learn.weights)
         self.floor_ = max(FLOOR * _typical_size(learn, alpha), LEAST)
         return held
+
+    def _adjustment_of(self, scores: FloatArray) -> str:
+        """Return the adjustment that is given, or the one that suits some scores."""
+        if self.adjustment != "auto":
+            return self.adjustment
+        return "ratio" if scores.min() >= 0 else "difference"
 
     def _adjusted(self, held: Pairs) -> FloatArray:
         """Scores in units of the model, or what they have beyond it."""
