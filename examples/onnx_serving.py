@@ -40,7 +40,9 @@ X = np.column_stack([rng.uniform(0, 20, options.rows), rng.normal(size=options.r
 y = 3 * X[:, 1] + (1 + X[:, 0] / 4) * rng.normal(size=options.rows)
 X[rng.random(options.rows) < 0.05, 0] = np.nan
 learn, new = slice(0, -2_000), slice(-2_000, None)
-model = ConformalRegressor(HistGradientBoostingRegressor(), threshold=PLCP(), random_state=0)
+model = ConformalRegressor(
+    HistGradientBoostingRegressor(), threshold=PLCP(calibration="held-out"), random_state=0
+)
 model.fit(X[learn], y[learn])
 
 # %%
@@ -85,7 +87,9 @@ table = pd.DataFrame({"age": X[:, 0], "load": X[:, 1]})
 table["site"] = rng.choice(["north", "south"], len(table))
 numbers = make_column_transformer(("passthrough", ["age", "load"]))
 forest = make_pipeline(numbers, RandomForestRegressor(20, random_state=0))
-model = ConformalRegressor(forest, threshold=PLCP(), random_state=0).fit(table[learn], y[learn])
+model = ConformalRegressor(forest, threshold=PLCP(calibration="held-out"), random_state=0).fit(
+    table[learn], y[learn]
+)
 graph = export(model, options.output / "forest.onnx")
 session = onnxruntime.InferenceSession(options.output / "forest.onnx")
 print([f"{value.name}: {value.type}" for value in session.get_inputs()])

@@ -55,7 +55,9 @@ train, cal, (X, y) = (make_people(n, seed) for seed, n in enumerate((4_000, 6_00
 trees = HistGradientBoostingRegressor(categorical_features="from_dtype", random_state=0)
 model = FrozenEstimator(trees.fit(*train))
 split = ConformalRegressor(model, threshold=SplitConformal()).fit(*cal)
-learned = ConformalRegressor(model, threshold=PLCP(random_state=0)).fit(*cal)
+learned = ConformalRegressor(model, threshold=PLCP(calibration="held-out", random_state=0)).fit(
+    *cal
+)
 
 # %%
 # Where does Split fail, and what does PLCP do there?
@@ -103,7 +105,7 @@ ThresholdDisplay.from_estimator(learned, X, ["age", "school"], ax=axes[1, 1])
 
 HistoryDisplay.from_estimator(learned, ax=axes[2, 0])
 scores = np.abs(cal[1] - model.predict(cal[0]))
-staircase = PLCP(within="constant", random_state=0).fit(cal[0], scores)
+staircase = PLCP(within="constant", calibration="held-out", random_state=0).fit(cal[0], scores)
 SelectionDisplay.from_estimator(staircase, ax=axes[2, 1])
 
 options.output.mkdir(parents=True, exist_ok=True)

@@ -113,15 +113,23 @@ RULES = {
     "plcp, split": PLCP(OrderedPartition(MIXED), calibration="split", random_state=0),
     "plcp, joint": PLCP(LINEAR, 2, calibration="joint", random_state=0),
     "plcp, softmax": PLCP(SOFTMAX, 2, calibration="joint", assignment="sample", random_state=0),
-    "plcp, folds of softmax": PLCP(SOFTMAX, 2, assignment="mean", random_state=0),
-    "plcp, classifier": PLCP(
-        ClassifierPartition(LogisticRegression(), 2, n_rounds=1), 2, random_state=0
+    "plcp, folds of softmax": PLCP(
+        SOFTMAX, 2, calibration="cross", assignment="mean", random_state=0
     ),
-    "plcp, network": PLCP(NEURAL, 2, random_state=0),
-    "plcp, tree": PLCP(TREE, 2, random_state=0),
+    "plcp, classifier": PLCP(
+        ClassifierPartition(LogisticRegression(), 2, n_rounds=1),
+        2,
+        calibration="cross",
+        random_state=0,
+    ),
+    "plcp, network": PLCP(NEURAL, 2, calibration="cross", random_state=0),
+    "plcp, tree": PLCP(TREE, 2, calibration="cross", random_state=0),
     "plcp, lightgbm": PLCP(OrderedPartition(LIGHT), 2, random_state=0),
     "plcp, levels": PLCP(LINEAR, 2, alpha=[0.1, 0.3], random_state=0),
-    "plcp, shared levels": PLCP(LINEAR, 2, alpha=[0.1, 0.3], share_partition=True, random_state=0),
+    "plcp, held out": PLCP(LINEAR, 2, calibration="held-out", random_state=0),
+    "plcp, shared levels": PLCP(
+        LINEAR, 2, alpha=[0.1, 0.3], calibration="cross", share_partition=True, random_state=0
+    ),
     "rectified": Rectified(MIXED, random_state=0),
     "local": LocalCP(random_state=0),
     "rlcp": RLCP(random_state=0),
@@ -166,7 +174,7 @@ WITH_CLASSES = {
     "labels": ConformalClassifier(
         LogisticRegression(),
         CumulativeProbability(random_state=0),
-        PLCP(TREE, 2),
+        PLCP(TREE, 2, calibration="cross"),
         random_state=0,
     ),
 }

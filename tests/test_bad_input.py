@@ -40,7 +40,10 @@ LINEAR = OrderedPartition(LinearQuantile(), n_groups=2)
 SOFTMAX = SoftmaxPartition(n_groups=2, n_starts=1, max_rounds=2)
 LOGISTIC = ClassifierPartition(LogisticRegression(), n_groups=2, n_rounds=1)
 PARTITIONS = {"ordered": LINEAR, "softmax": SOFTMAX, "classifier": LOGISTIC}
-PLCPS = {f"plcp-{name}": PLCP(partition, 2) for name, partition in PARTITIONS.items()}
+PLCPS = {
+    f"plcp-{name}": PLCP(partition, 2, calibration="cross")
+    for name, partition in PARTITIONS.items()
+}
 RULES = {"split": SplitConformal(), "mondrian": Mondrian(first_is_positive), **PLCPS}
 RULES["plcp"] = PLCP()
 LEARNERS = {**PARTITIONS, **PLCPS}
@@ -114,7 +117,8 @@ def test_missing_values_work_where_the_regressor_takes_them(regressor, kind, dat
 
 def test_a_pipeline_without_imputer_names_a_regressor_that_takes_gaps(data):
     X, scores = data
-    rule = PLCP(OrderedPartition(make_pipeline(StandardScaler(), LinearQuantile())), 2)
+    line = make_pipeline(StandardScaler(), LinearQuantile())
+    rule = PLCP(OrderedPartition(line), 2, calibration="cross")
     rule.fit(X, scores)
     X[5, 1] = np.nan
     with pytest.raises(ValueError, match="HistGradientBoostingRegressor"):
@@ -156,7 +160,7 @@ def test_unfitted_use(name, data):
 
 
 def test_a_regressor_without_weights(data):
-    rule = PLCP(OrderedPartition(KNeighborsRegressor()), 2)
+    rule = PLCP(OrderedPartition(KNeighborsRegressor()), 2, calibration="cross")
     with pytest.raises(ValueError, match="KNeighborsRegressor does not accept sample_weight"):
         rule.fit(*data, sample_weight=np.linspace(1, 2, N))
 
@@ -168,7 +172,7 @@ def test_one_row_has_an_infinite_threshold(name):
     assert_array_equal(rule.predict([[1.0, 2.0]]), [np.inf])
 
 
-@over(["plcp", *PLCPS])
+@over(PLCPS)
 def test_one_row_is_too_few_for_a_partition(name):
     with pytest.raises(ValueError, match="n_samples=1: one row is too few for a partition"):
         make(name, n_groups=1, alpha=0.5).fit([[1.0, 2.0]], [3.0])

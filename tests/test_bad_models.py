@@ -137,7 +137,7 @@ def test_calibration_size(data, size, wrap):
         ("aplha", "did you mean alpha?"),
         ("score", "did you mean conformity?"),
         ("rule", "did you mean threshold?"),
-        ("cv", "choose from estimator, conformity, threshold, alpha"),
+        ("folds", "choose from estimator, conformity, threshold, alpha"),
     ],
 )
 @pytest.mark.parametrize("kind", [ConformalRegressor, ConformalClassifier])

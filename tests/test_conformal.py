@@ -180,7 +180,10 @@ def test_seeds_of_the_user_are_kept(rng):
         (SplitConformal(), "exact"),
         (Mondrian(lambda X: X[:, 0] > 0), "exact"),
         (PLCP(OrderedPartition(LinearQuantile()), 2, calibration="split", random_state=0), "exact"),
-        (PLCP(OrderedPartition(LinearQuantile()), 2, random_state=0), "asymptotic"),
+        (
+            PLCP(OrderedPartition(LinearQuantile()), 2, calibration="cross", random_state=0),
+            "asymptotic",
+        ),
         (PLCP(OrderedPartition(LinearQuantile()), 2, calibration="joint", random_state=0), "none"),
     ],
     ids=["split", "mondrian", "plcp-split", "plcp-cross", "plcp-joint"],

@@ -173,6 +173,8 @@ def of_estimator(name):
         yield f"{name}.fit, weights", entry(weighted, sample_weight=("weights", data.WEIGHTS))
     known = made(name).get_params(deep=False)
     options = {key: (key, known[key]) for key in OPTIONS if type(known.get(key)) in (int, float)}
+    if "threshold" in known:  # a conformal estimator without folds is another: tests/test_teachers
+        options.pop("cv", None)
     if options:
         # to a pair, as to scikit-learn, None is the number of folds by default
         takes_none = {"cv": "None"} if name == "mean and scale" else {}
@@ -183,7 +185,9 @@ def of_estimator(name):
             return getattr(fitted(name, base), method)(X, *y.values())
 
         more = f"{takes['X']}, {ALSO.get(f'{name}.{method}', '')}"
-        yield f"{name}.{method}", entry(call, {"X": more}, X=("X", data.X), **(y if has_y else {}))
+        takes_none = {"y": "None"} if method == "members" else {}  # by default
+        own = entry(call, {"X": more, **takes_none}, X=("X", data.X), **(y if has_y else {}))
+        yield f"{name}.{method}", own
 
 
 # Functions, scores and sets.
@@ -307,8 +311,12 @@ FUNCTIONS = {
 }
 for score, prediction, response in OF_SCORES:
     FUNCTIONS[type(score).__name__] = entry(score, NO_ROWS, prediction=prediction, y=response)
+    one_each = ", two columns" * (score.task == "classification")  # thresholds of two classes
     FUNCTIONS[f"{type(score).__name__}.invert"] = entry(
-        score.invert, NO_ROWS, prediction=prediction, threshold=THRESHOLDS
+        score.invert,
+        {**NO_ROWS, "threshold": NO_ROWS["threshold"] + one_each},
+        prediction=prediction,
+        threshold=THRESHOLDS,
     )
 
 

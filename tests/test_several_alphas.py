@@ -53,7 +53,7 @@ RULES = {
     "mondrian": Mondrian(lambda X: np.asarray(X)[:, 0] > 0),
     "batch_gcp": BatchGCP(lambda X: np.asarray(X)[:, 0] > 0),
     "plcp": PLCP(LINEAR, 2, random_state=0),
-    "plcp, shared": PLCP(LINEAR, 2, share_partition=True, random_state=0),
+    "plcp, shared": PLCP(LINEAR, 2, calibration="held-out", share_partition=True, random_state=0),
 }
 over_rules = pytest.mark.parametrize("name", RULES)
 
@@ -253,8 +253,8 @@ def test_alphas_are_checked_before_anything_is_trained(rng):
 
 SERVED = {
     "split": SplitConformal(ALPHAS),
-    "own": PLCP(LINEAR, 3, ALPHAS, random_state=0),
-    "shared": PLCP(LINEAR, 3, ALPHAS, share_partition=True, random_state=0),
+    "own": PLCP(LINEAR, 3, ALPHAS, calibration="held-out", random_state=0),
+    "shared": PLCP(LINEAR, 3, ALPHAS, calibration="held-out", share_partition=True, random_state=0),
 }
 
 
@@ -301,7 +301,7 @@ def pair(rng):
 
 
 def two_alphas(pair, conformity=None):
-    rule = PLCP(LINEAR, 2, TWO, share_partition=True, random_state=0)
+    rule = PLCP(LINEAR, 2, TWO, calibration="cross", share_partition=True, random_state=0)
     return ConformalRegressor(LinearRegression(), conformity, rule, random_state=0).fit(*pair)
 
 

@@ -158,6 +158,44 @@ def test_classes_go_all_the_way(folder):
     assert summary["overall"]["audited"]["hits"] == sum(covered)
 
 
+def test_each_label_is_covered_from_the_table_to_the_page(folder):
+    rng = np.random.default_rng(0)
+    names = ["1", "2", "30"]  # numbers are names of classes, too
+    for file, n in (("kinds.parquet", 2000), ("new-kinds.csv", 4000)):
+        chances = rng.dirichlet([3, 2, 0.3], n)
+        label = [int(names[rng.choice(3, p=p)]) for p in chances]
+        chances[:, 2] /= 10  # the rare class gets too little
+        columns = {f"p_{name}": chances[:, i] for i, name in enumerate(names)}
+        write(pa.table({**columns, "label": label}), folder / file)
+    roles = ("--target", "label", "--probabilities", "p_*", "--method", "split")
+    out = ("--label-conditional", "-o", "kinds.plcp")
+    output = run("calibrate", "kinds.parquet", *roles, *out, folder=folder).stdout
+    assert "P(covered | label) >= 0.9 for each of the 3 labels" in " ".join(output.split())
+    run("apply", "kinds.plcp", "new-kinds.csv", "-o", "kinds.csv", folder=folder)
+    run("apply", "kinds.plcp", "new-kinds.csv", "-o", "kinds-sets.parquet", folder=folder)
+    applied = read(folder / "kinds-sets.parquet")
+    pairs = zip(applied["label"].to_pylist(), applied["set"].to_pylist(), strict=True)
+    held = np.array([label in one for label, one in pairs])
+    options = ("--target", "label", "--set", "set", "--by", "label", "--json")
+    audited = json.loads(run("audit", "kinds.csv", *options, folder=folder).stdout)
+    page = ("-o", "kinds.html", "--json")
+    output = run("report", "kinds.plcp", "new-kinds.csv", *page, folder=folder).stdout
+    reported = json.loads(output)
+    assert reported["methods"] == ["Split", "Split by label"]
+    for summary, method in ((audited, "audited"), (reported, "Split by label")):
+        [by_label] = summary["named"]
+        assert [group["name"] for group in by_label["groups"]] == [f"label is {i}" for i in names]
+        for name, group in zip(names, by_label["groups"], strict=True):
+            rows = applied["label"].to_numpy() == int(name)
+            assert group["cells"][method]["hits"] == held[rows].sum()
+    rare = reported["named"][0]["groups"][2]["cells"]
+    assert rare["Split"]["verdict"] == "below"
+    assert rare["Split by label"]["verdict"] != "below"
+    assert "label is 30" in (folder / "kinds.html").read_text(encoding="utf-8")
+    refused = run("explain", "kinds.plcp", folder=folder, code=2).stderr
+    assert "each label has thresholds of its own" in refused
+
+
 def test_version_help_and_completion(folder):
     assert installed("--version", folder=folder).stdout.strip() == plcp.__version__
     for command in COMMANDS:

@@ -53,7 +53,7 @@ def test_more_rows_than_are_held_are_reported_apart(folder):
     learn = ("calibrate", "parts", *INCOME, "--features", "age,school", "--groups", "2")
     output = run(*learn, "--rows", "400", "-o", "few.plcp", "--json", folder=folder)
     sentence = "the groups were learned from a random sample of 400 rows, and their thresholds "
-    assert f"{sentence}read off all 1,200 rows of parts" in output.stderr
+    assert f"{sentence}read off the other 800 rows of parts" in output.stderr
     about = json.loads(output.stdout)["about"]
     assert (about["rows"], about["rows_learned_from"]) == (N, 400)
     weighted = run("calibrate", "parts", *SPLIT, "--weight", "age", "--rows", "400", "-o",

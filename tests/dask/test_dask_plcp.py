@@ -1,5 +1,6 @@
 """PLCP on Dask: samples, folds and ranks as in memory, whatever the parts, order and workers."""
 
+import math
 import pickle
 
 import dask.array as da
@@ -26,7 +27,7 @@ from plcp.out_of_core import hash_rows
 from plcp.out_of_core.samples import LEAST_DRAWS, draws, fold_of, in_hash_order
 from plcp.quantiles import conformal_rank
 from plcp.thresholds._plcp_calibration import calibrate, join_small_groups
-from plcp.thresholds._plcp_learning import Learned, Pairs, place_predicted
+from plcp.thresholds._plcp_learning import Learned, Pairs, held_out_share, place_predicted
 from plcp.thresholds.plcp import learn_without_thresholds
 
 TREES = OrderedPartition(HistGradientBoostingRegressor(loss="quantile", max_iter=10))
@@ -67,7 +68,7 @@ def rows_in_parts(seed):
 
 partitions = pytest.mark.parametrize("partition", [LINE, TREES], ids=["line", "trees"])
 withins = pytest.mark.parametrize("within", ["regressor", "constant"])
-calibrations = pytest.mark.parametrize("calibration", ["cross", "split"])
+calibrations = pytest.mark.parametrize("calibration", ["cross", "split", "held-out"])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -76,6 +77,7 @@ calibrations = pytest.mark.parametrize("calibration", ["cross", "split"])
 def test_a_sample_of_all_rows_gives_the_rule_in_memory(seed, partition, within):
     X, scores, lengths, order = rows_in_parts(seed)
     options = {"partition": partition, "n_groups": 3, "within": within, "random_state": 5}
+    options["calibration"] = "cross"
     local = PLCP(**options).fit(*in_hash_order(X, scores, 5))
     assert_same(fitted(X[order], scores[order], lengths, **options), local)
 
@@ -193,7 +195,7 @@ def test_thresholds_are_negative_only_if_a_score_is(least, calibration):
     predict = rule.partition_.predict_quantile
     steep = np.sign(predict(np.eye(20)) - predict(np.zeros((20, 20))))
     far = -1e3 * steep[None]  # where a line is far below zero
-    free = predict(far) + rule.corrections_[rule.groups(far)]
+    free = predict(far) + rule.corrections_[rule.groups(far)] + rule.shift_
     assert free[0] < 0
     assert_array_equal(rule.predict(far), free if least < 0 else [0.0])
 
@@ -203,7 +205,8 @@ def test_the_number_of_groups_is_chosen_as_in_memory(calibration):
     """One for 200 training rows, as no group here is too small."""
     X, scores = rows(1200)
     rule = fitted(X, scores, [500, 700], partition=LINE, calibration=calibration)
-    assert rule.n_groups_ == (1200 if calibration == "cross" else 600) // 200
+    share = {"cross": 0.0, "split": 0.5, "held-out": held_out_share(1200, 0.1)}[calibration]
+    assert rule.n_groups_ == (1200 - math.ceil(share * 1200)) // 200
 
 
 # --- regressors fitted in place
@@ -427,7 +430,7 @@ def test_too_few_rows_give_infinite_thresholds():
     ("options", "error"),
     [
         ({"partition": SoftmaxPartition()}, "OrderedPartition or None, got SoftmaxPartition"),
-        ({"calibration": "joint"}, "'cross', 'split', got 'joint'"),
+        ({"calibration": "joint"}, "'cross', 'held-out', 'split', got 'joint'"),
         ({"sample_size": 1}, "sample_size must be a whole number, at least 2, got 1"),
         ({"random_state": None}, "random_state must be a whole number, at least 0, got None"),
         ({"alpha": 1.5}, "alpha must lie in .0, 1., got 1.5"),

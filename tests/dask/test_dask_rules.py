@@ -76,7 +76,7 @@ def test_a_second_fit_replaces_all_of_the_first():
 
 def test_parameters_clones_and_pickles(client):
     rule = DaskSplitConformal(0.2, client=client)
-    assert rule.get_params() == {"alpha": 0.2, "client": client}
+    assert rule.get_params() == {"alpha": 0.2, "confidence": None, "client": client}
     assert clone(rule).client is client
     assert repr(DaskSplitConformal(0.2)) == "DaskSplitConformal(alpha=0.2)"
     rule.fit(da.zeros((30, 1), chunks=(10, 1)), da.arange(30, chunks=10))

@@ -16,7 +16,7 @@ from plcp.experiments import reproduce
 from plcp.experiments.census import (
     BINS,
     CQR,
-    DEFAULT_ON_CQR,
+    CROSS_ON_CQR,
     DOCTORATE,
     EXPERIMENTS,
     GROUPS_BY_RACE,
@@ -42,14 +42,14 @@ from plcp.experiments.census import (
     run,
     table_of_chance,
 )
-from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import CROSS, PUBLISHED, SPLIT
 from plcp.experiments.report import outcome, summarise
 from plcp.metrics.binomial import clopper_pearson
 from plcp.quantiles import conformal_rank
 from plcp.sets import Intervals
 
 (CENSUS,) = EXPERIMENTS
-METHODS = [SPLIT, CQR, LOCAL, BINS, PUBLISHED, DEFAULT, DEFAULT_ON_CQR]
+METHODS = [SPLIT, CQR, LOCAL, BINS, PUBLISHED, CROSS, CROSS_ON_CQR]
 ALL_PEOPLE = CENSUS.quick["rows"]
 
 
@@ -106,8 +106,8 @@ def test_groups_that_divide_all_people_add_up_to_all_people(summary, names, meth
 
 def test_the_default_finds_who_is_uncertain_and_split_does_not(summary):
     place = summary.groups.index(DOCTORATE)
-    assert summary.gap(DEFAULT)[place] < summary.gap(SPLIT)[place] / 2
-    longer, shorter = (summary.size[DEFAULT][:, i].mean() for i in (place, 0))
+    assert summary.gap(CROSS)[place] < summary.gap(SPLIT)[place] / 2
+    longer, shorter = (summary.size[CROSS][:, i].mean() for i in (place, 0))
     assert longer > shorter
 
 
@@ -249,7 +249,7 @@ def records_with(coverage, counts, trials=2):
     def method(name):
         dependence = 0.5 if name == SPLIT else 0.1
         made = outcome(np.ones(1), np.ones(1), {}, hsic=dependence, pearson=dependence)
-        covered = [share if name == DEFAULT else 0.5 for share in coverage.values()]
+        covered = [share if name == CROSS else 0.5 for share in coverage.values()]
         return made | {"coverage": covered, "size": [1.0] * len(coverage)}
 
     results = {
@@ -279,7 +279,7 @@ def test_a_group_too_small_to_show_fails_the_claim_but_not_the_one_of_large_grou
 
 def test_gains_below_the_papers_are_not_reached():
     records = records_with(NEAR, MANY)
-    records[0]["results"]["methods"][DEFAULT]["overall"]["pearson"] = -0.2  # a gain of 60 %
+    records[0]["results"]["methods"][CROSS]["overall"]["pearson"] = -0.2  # a gain of 60 %
     published, default = claims(summarise(records))[-2:]
     assert published.holds
     assert not default.holds

@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from numpy.testing import assert_allclose, assert_array_equal
 
 from coin_tosses import coin
-from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import CROSS, PUBLISHED, SPLIT
 from plcp.experiments.report import (
     Summary,
     dependence,
@@ -154,11 +154,11 @@ MANY = [
     "LocalCP",
     "BatchGCP",
     PUBLISHED,
-    DEFAULT,
+    CROSS,
     "Conditional Calibration",
     "oracle",
 ]
-FEW = [SPLIT, PUBLISHED, DEFAULT]
+FEW = [SPLIT, PUBLISHED, CROSS]
 LONG = ["White", "Black", "Asian", "two or more races", "men", "women", "California", "over 60"]
 shapes = pytest.mark.parametrize(
     ("groups", "methods"),

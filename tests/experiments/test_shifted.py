@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from bands import beta_binomial_band, binomial_band
-from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT
+from plcp.experiments.methods import CROSS, PUBLISHED, SPLIT
 from plcp.experiments.shifted import (
     CONDITIONAL,
     ORACLE,
@@ -97,7 +97,7 @@ def test_the_score_is_the_mass_above_the_label_at_the_likeliest_temperature(halv
 
 
 def test_all_rules_are_judged_on_the_same_test_rows(halves, results):
-    names = [SPLIT, CONDITIONAL, PUBLISHED, DEFAULT, ORACLE]
+    names = [SPLIT, CONDITIONAL, PUBLISHED, CROSS, ORACLE]
     counts = {str(k): int((halves.test.experiment == k).sum()) for k in range(3)}
     assert results["groups"] == counts
     for kind in ("methods", "ties_broken"):
@@ -166,7 +166,7 @@ def test_the_published_rule_learns_from_inputs_and_the_others_from_features(few,
         field: not np.array_equal(thresholds(name, other), found[name])
         for field, other in shuffled.items()
     }
-    learns = {PUBLISHED: ["inputs"], CONDITIONAL: ["features"], DEFAULT: ["features"]}
+    learns = {PUBLISHED: ["inputs"], CONDITIONAL: ["features"], CROSS: ["features"]}
     assert [field for field in changed if changed[field]] == learns.get(name, [])
 
 
@@ -190,7 +190,7 @@ def test_conditional_calibration_gives_experiments_on_one_half_and_calibrates_on
 
 
 def test_broken_ties_empty_some_sets_and_kept_ones_none_but_conditional_calibrations(results):
-    for name in (SPLIT, PUBLISHED, DEFAULT, ORACLE):
+    for name in (SPLIT, PUBLISHED, CROSS, ORACLE):
         assert overall(results["methods"][name], "empty") == 0
     assert overall(results["ties_broken"][ORACLE], "empty") > 0
 
@@ -249,7 +249,7 @@ def test_least_coverage_where_a_column_gives_easy_rows_from_hard():
 
 WORDS = Wording("a title", "What is it?", "batch", "batches", "not given", ("a stand-in",))
 OVERALL = {"coverage": 0.9, "hard": 0.85, "empty": 0.0, "seconds": 1.0}
-METHODS = (SPLIT, CONDITIONAL, PUBLISHED, DEFAULT, ORACLE)
+METHODS = (SPLIT, CONDITIONAL, PUBLISHED, CROSS, ORACLE)
 
 
 def record(coverage, size, seed=0):
@@ -274,14 +274,14 @@ def claims_of(coverage, size):
 
 def test_claims_follow_the_mean_over_trials():
     split = {SPLIT: [0.8, 0.95]}
-    off_alone_right_together = [split | {DEFAULT: [c, 0.92]} for c in (0.75, 1.0)]
+    off_alone_right_together = [split | {CROSS: [c, 0.92]} for c in (0.75, 1.0)]
     (near, nearer), (small, smaller), *_ = claims_of(off_alone_right_together, {})
-    assert DEFAULT in near
+    assert CROSS in near
     assert nearer
     assert CONDITIONAL in small
     assert smaller  # as large is no larger
-    (_, nearer), (_, smaller), *_ = claims_of([split | {DEFAULT: [0.9, 0.96]}], {DEFAULT: 2.1})
+    (_, nearer), (_, smaller), *_ = claims_of([split | {CROSS: [0.9, 0.96]}], {CROSS: 2.1})
     assert not nearer
     assert not smaller
-    (_, nearer), *_ = claims_of([split | {DEFAULT: split[SPLIT]}], {})
+    (_, nearer), *_ = claims_of([split | {CROSS: split[SPLIT]}], {})
     assert not nearer  # as near is not nearer

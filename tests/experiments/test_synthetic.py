@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from bands import beta_binomial_band, binomial_band
 from plcp.datasets import make_synthetic
 from plcp.experiments import find_experiment
-from plcp.experiments.methods import DEFAULT, PUBLISHED, SPLIT, as_published
+from plcp.experiments.methods import CROSS, PUBLISHED, SPLIT, as_published
 from plcp.experiments.runner import run_trial
 from plcp.experiments.synthetic import (
     BATCH_GCP,
@@ -19,7 +19,7 @@ from plcp.experiments.synthetic import (
 from plcp.partitions import SoftmaxPartition
 from plcp.thresholds import BatchGCP
 
-METHODS = [SPLIT, BATCH_GCP, PUBLISHED, DEFAULT]
+METHODS = [SPLIT, BATCH_GCP, PUBLISHED, CROSS]
 NAMES = ("synthetic", "synthetic-deviation")
 SIZES = {"n_train": 500, "n_calibration": 300, "n_test": 1000}
 
@@ -170,12 +170,12 @@ GOOD = {
     SPLIT: [0.92, 0.88] * 10,
     BATCH_GCP: [0.9] * 18 + [0.93, 0.87],
     PUBLISHED: [0.895] * 20,
-    DEFAULT: [0.901] * 19 + [0.891],
+    CROSS: [0.901] * 19 + [0.891],
 }
 
 
 def verdicts(**changes):
-    names = {"published": PUBLISHED, "default": DEFAULT}
+    names = {"published": PUBLISHED, "default": CROSS}
     world = GOOD | {names[key]: values for key, values in changes.items()}
     return [claim.holds for claim in report(made_up(world)).claims]
 

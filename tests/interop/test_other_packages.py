@@ -48,7 +48,9 @@ def model():
 def rule(model):
     X, y = rows(1, 300)
     ordered = OrderedPartition(LinearQuantile())
-    return PLCP(ordered, 3, ALPHA, random_state=0).fit(X, abs(y - model.predict(X)))
+    return PLCP(ordered, 3, ALPHA, calibration="cross", random_state=0).fit(
+        X, abs(y - model.predict(X))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -124,9 +126,11 @@ def test_crepes_calibrates_each_learned_group_of_a_classifier(rule):
 def test_soft_groups_are_columns_of_memberships():
     X, y = rows(1, 200)
     soft = SoftmaxPartition(n_starts=1, max_rounds=3)
-    drawn = PLCP(soft, 2, ALPHA, assignment="sample", random_state=0).fit(X, abs(y))
+    drawn = PLCP(soft, 2, ALPHA, assignment="sample", calibration="cross", random_state=0).fit(
+        X, abs(y)
+    )
     assert np.array_equal(as_feature_map(drawn)(X), drawn.memberships(X))
-    likeliest = PLCP(soft, 2, ALPHA, random_state=0).fit(X, abs(y))
+    likeliest = PLCP(soft, 2, ALPHA, calibration="cross", random_state=0).fit(X, abs(y))
     assert np.array_equal(
         as_feature_map(likeliest)(X).argmax(axis=1), np.asarray(likeliest.groups(X))
     )
@@ -179,7 +183,9 @@ def test_what_is_no_rule_is_refused_at_once(adapter, model):
 @pytest.mark.parametrize("adapter", [as_feature_map, bins])
 def test_several_alphas_with_shared_groups_are_accepted(adapter):
     X, y = rows(1, 200)
-    rule = PLCP(OrderedPartition(LinearQuantile()), 2, [0.2, 0.4], random_state=0)
+    rule = PLCP(
+        OrderedPartition(LinearQuantile()), 2, [0.2, 0.4], calibration="cross", random_state=0
+    )
     shared = clone(rule).set_params(share_partition=True).fit(X, abs(y))
     assert np.array_equal(adapter(shared)(X), adapter(shared.at(0.2))(X))
     apart = rule.fit(X, abs(y))

@@ -145,6 +145,7 @@ class FirstColumn(RegressorMixin, BaseEstimator):
 
 def learned(rng, weights, **options):
     X = rng.uniform(1, 3, size=(400, 1))
+    options = {"calibration": "cross", **options}
     rule = PLCP(OrderedPartition(FirstColumn()), 3, random_state=0, **options)
     return rule.fit(X, X[:, 0] * rng.exponential(size=400), sample_weight=weights), X
 

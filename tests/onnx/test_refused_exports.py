@@ -49,7 +49,7 @@ def pairs(rng):
 
 
 def ordered(regressor):
-    return PLCP(OrderedPartition(regressor), n_groups=2, cv=2, random_state=0)
+    return PLCP(OrderedPartition(regressor), n_groups=2, cv=2, calibration="cross", random_state=0)
 
 
 REFUSED = {
@@ -72,11 +72,24 @@ REFUSED = {
         "QuantileTransformer .* rows that have passed it",
     ),
     "a classifier as partition": (
-        PLCP(ClassifierPartition(GaussianNB()), n_groups=2, cv=2, random_state=0),
+        PLCP(
+            ClassifierPartition(GaussianNB()), n_groups=2, cv=2, calibration="cross", random_state=0
+        ),
         "GaussianNB .* use that, or OrderedPartition",
     ),
+    "ranks by chance": (
+        SplitConformal(randomize=True, random_state=0),
+        "SplitConformal .* draws a rank for each row; fit with randomize=False",
+    ),
     "groups by chance": (
-        PLCP(SoftmaxPartition(), n_groups=2, assignment="sample", cv=2, random_state=0),
+        PLCP(
+            SoftmaxPartition(),
+            n_groups=2,
+            assignment="sample",
+            cv=2,
+            calibration="cross",
+            random_state=0,
+        ),
         'PLCP .* by chance; fit with assignment="mode"',
     ),
 }

@@ -32,7 +32,13 @@ def people(rng, n, n_jobs):
 
 def mixed():
     """The default rule, with as few folds as can be."""
-    return PLCP(OrderedPartition(StackedQuantile(n_repeats=1)), n_groups=3, cv=2, random_state=0)
+    return PLCP(
+        OrderedPartition(StackedQuantile(n_repeats=1)),
+        n_groups=3,
+        cv=2,
+        calibration="cross",
+        random_state=0,
+    )
 
 
 @pytest.mark.filterwarnings("ignore::plcp.UnseenCategoryWarning")
@@ -59,13 +65,13 @@ def test_every_member_of_the_default_regressor_is_served(rng):
 @pytest.mark.filterwarnings("ignore::plcp.UnseenCategoryWarning")
 def test_leaves_of_a_tree_are_served_by_each_fold_with_its_own_categories(rng):
     frame, scores = people(rng, 600, 30)
-    rule = PLCP(TreePartition(min_samples_leaf=20), n_groups=4, random_state=0)
+    rule = PLCP(TreePartition(min_samples_leaf=20), n_groups=4, calibration="cross", random_state=0)
     assert_served(rule.fit(frame, scores), people(rng, 400, 60)[0])
 
 
 def test_numbers_of_a_frame_are_one_table_in_the_order_of_fit(rng):
     frame = pd.DataFrame(rng.normal(size=(300, 3)), columns=["b", "a", "c"])
-    rule = PLCP(OrderedPartition(LinearQuantile()), n_groups=2, random_state=0)
+    rule = PLCP(OrderedPartition(LinearQuantile()), n_groups=2, calibration="cross", random_state=0)
     rule.fit(frame, rng.exponential(size=300))
     served = assert_served(rule, frame)
     assert served.inputs == ["X"]

@@ -38,7 +38,9 @@ def boosted(**options):
 
 
 def linear_groups():
-    return PLCP(OrderedPartition(LinearQuantile()), n_groups=3, cv=2, random_state=0)
+    return PLCP(
+        OrderedPartition(LinearQuantile()), n_groups=3, cv=2, calibration="cross", random_state=0
+    )
 
 
 def world(rng, n=600):
@@ -144,7 +146,13 @@ def test_columns_are_named_beside_text_and_the_model_stays_outside(rng):
     X, y = world(rng)
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(kind=rng.choice(["u", "v"], len(X)))
     fitted = FrozenEstimator(LinearRegression().fit(X, y))
-    rule = PLCP(OrderedPartition(StackedQuantile(n_repeats=1)), n_groups=2, cv=2, random_state=0)
+    rule = PLCP(
+        OrderedPartition(StackedQuantile(n_repeats=1)),
+        n_groups=2,
+        cv=2,
+        calibration="cross",
+        random_state=0,
+    )
     rows = ConformalRegressor(fitted, threshold=rule, features=["kind", "a"])
     model = rows.set_params(estimator=FrozenEstimator(NumbersOnly(fitted))).fit(frame, y)
     served = Served(model)

@@ -13,7 +13,7 @@ from plcp.partitions.torch import TorchPartition, TorchQuantile, mlp, one_conv, 
 
 def rule_of(module, epochs=1, **options):
     partition = TorchPartition(module, epochs=epochs, **options)
-    return PLCP(partition, n_groups=3, cv=2, random_state=0)
+    return PLCP(partition, n_groups=3, cv=2, calibration="cross", random_state=0)
 
 
 VECTORS = {

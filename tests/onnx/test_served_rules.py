@@ -45,6 +45,7 @@ def light():
 
 
 def ordered(regressor, **options):
+    options = {"calibration": "cross", **options}
     return PLCP(OrderedPartition(regressor), n_groups=4, random_state=0, **options)
 
 
@@ -55,23 +56,35 @@ RULES = {
     "linear, held out": ordered(LinearQuantile(), calibration="split"),
     "linear, constants": ordered(LinearQuantile(), within="constant"),
     "linear, best cuts": PLCP(
-        OrderedPartition(LinearQuantile(), cuts="optimal"), n_groups=3, random_state=0
+        OrderedPartition(LinearQuantile(), cuts="optimal"), 3, calibration="cross", random_state=0
     ),
-    "linear, one group": PLCP(OrderedPartition(LinearQuantile()), n_groups=1, random_state=0),
+    "linear, one shift": ordered(LinearQuantile(), calibration="held-out"),
+    "linear, mean of blocks": ordered(LinearQuantile(), calibration="rotate", assignment="mean"),
+    "linear, one group": PLCP(
+        OrderedPartition(LinearQuantile()), n_groups=1, calibration="cross", random_state=0
+    ),
     "scaled, then linear": ordered(make_pipeline(StandardScaler(), LinearRegression())),
     "sparse": ordered(SparseScale()),
     "boosted": ordered(boosted()),
     "boosted scale": ordered(ScaledQuantile()),
     "light": ordered(light()),
     "mixed, given members": ordered(StackedQuantile(members=[LinearQuantile(), boosted()])),
-    "mixed": PLCP(random_state=0),
-    "softmax": PLCP(SoftmaxPartition(), n_groups=3, random_state=0),
+    "mixed": PLCP(calibration="cross", random_state=0),
+    "softmax": PLCP(SoftmaxPartition(), n_groups=3, calibration="cross", random_state=0),
     "softmax, joint": PLCP(SoftmaxPartition(), n_groups=3, calibration="joint", random_state=0),
-    "softmax, mean": PLCP(SoftmaxPartition(), n_groups=3, assignment="mean", random_state=0),
-    "softmax, regressor": PLCP(SoftmaxPartition(), n_groups=3, within="regressor", random_state=0),
-    "tree": PLCP(TreePartition(min_samples_leaf=20), n_groups=4, random_state=0),
+    "softmax, mean": PLCP(
+        SoftmaxPartition(), n_groups=3, assignment="mean", calibration="cross", random_state=0
+    ),
+    "softmax, regressor": PLCP(
+        SoftmaxPartition(), n_groups=3, within="regressor", calibration="cross", random_state=0
+    ),
+    "tree": PLCP(
+        TreePartition(min_samples_leaf=20), n_groups=4, calibration="cross", random_state=0
+    ),
     "tree, held out": PLCP(TreePartition(), calibration="split", n_groups=3, random_state=0),
-    "classifier": PLCP(ClassifierPartition(), n_groups=3, cv=2, random_state=0),
+    "classifier": PLCP(
+        ClassifierPartition(), n_groups=3, cv=2, calibration="cross", random_state=0
+    ),
     "classifier, two groups": PLCP(
         ClassifierPartition(), n_groups=2, calibration="split", random_state=0
     ),
@@ -167,7 +180,7 @@ def test_no_rows_have_no_thresholds(fitted, served):
 @pytest.mark.filterwarnings("ignore::plcp.InfiniteThresholdWarning")
 def test_too_few_points_give_infinite_thresholds(rng):
     X, scores = world(rng, 5, gaps=False)
-    rule = PLCP(alpha=0.1, random_state=0).fit(X, scores)
+    rule = PLCP(alpha=0.1, calibration="cross", random_state=0).fit(X, scores)
     found = assert_served(rule, X)(X)
     assert np.isposinf(found["threshold"]).all()
     assert (found["group"] == 0).all()
@@ -206,7 +219,7 @@ def test_signed_scores_may_have_negative_thresholds(regressor, rng):
 
 def test_the_default_rule_of_signed_scores_is_served(rng):
     X, scores = world(rng, 600, gaps=True)
-    assert_served(PLCP(random_state=0).fit(X, scores - 1.0), X)
+    assert_served(PLCP(calibration="cross", random_state=0).fit(X, scores - 1.0), X)
 
 
 @pytest.mark.parametrize("rule", [SplitConformal(), ordered(LinearQuantile())], ids=["one", "many"])
@@ -226,7 +239,8 @@ def test_several_alphas_are_columns_that_never_cross(rule, rng):
 def test_alphas_that_share_a_partition_share_its_graph(partition, rng):
     X, scores = world(rng, 600, gaps=False)
     options = {"n_groups": 3, "share_partition": True, "within": "regressor", "random_state": 0}
-    rule = PLCP(partition, alpha=[0.2, 0.05, 0.1], **options).fit(X, scores)
+    rule = PLCP(partition, alpha=[0.2, 0.05, 0.1], calibration="held-out", **options)
+    rule.fit(X, scores)
     served = Served(rule)
     found, expected = served(X), rule.assign(X)
     kept = ~on_a_cut(rule, X)
@@ -283,5 +297,7 @@ def test_any_row_is_predicted_alike_or_given_every_label(two_ways, rows):
 
 def test_a_lone_group_of_a_classifier_is_served(rng):
     X, scores = world(rng, 300, gaps=False)
-    rule = PLCP(ClassifierPartition(), n_groups=1, cv=2, random_state=0).fit(X, scores)
+    rule = PLCP(ClassifierPartition(), n_groups=1, cv=2, calibration="cross", random_state=0).fit(
+        X, scores
+    )
     assert_served(rule, X)

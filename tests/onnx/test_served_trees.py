@@ -138,7 +138,9 @@ def test_codes_of_categories_are_distinguished_and_unseen_ones_are_missing(n_cod
     X, scores = coded(rng, 800, n_codes)
     X[:, 0] += offset
     regressor = boosted(categorical_features=[True, False])
-    rule = PLCP(OrderedPartition(regressor), n_groups=3, random_state=0).fit(X, scores)
+    rule = PLCP(OrderedPartition(regressor), n_groups=3, calibration="cross", random_state=0).fit(
+        X, scores
+    )
     new, _ = coded(rng, 300, 2 * n_codes)  # half of the codes were never seen
     new[:, 0] += offset
     new[0] = -0.0
@@ -170,7 +172,9 @@ def test_trees_of_lightgbm_take_tiny_numbers_for_zero_and_gaps_as_in_fit(gaps, r
 def test_another_runtime_predicts_alike(rng):
     X, scores = coded(rng, 400, 5)
     regressor = boosted(categorical_features=[True, False])
-    rule = PLCP(OrderedPartition(regressor), n_groups=3, random_state=0).fit(X, scores)
+    rule = PLCP(OrderedPartition(regressor), n_groups=3, calibration="cross", random_state=0).fit(
+        X, scores
+    )
     served = assert_served(rule, X)
     found = ReferenceEvaluator(served.graph).run(None, {"X": X[:20]})
     for values, name in zip(found, served.outputs, strict=True):

@@ -44,7 +44,10 @@ def models():
     """Return Split and PLCP around the same line."""
     X, y = draw_people(900, seed=0)
     line = FrozenEstimator(_line(X, y))
-    rules = {"Split": SplitConformal(), "PLCP": PLCP(n_groups=4, cv=2, random_state=0)}
+    rules = {
+        "Split": SplitConformal(),
+        "PLCP": PLCP(n_groups=4, cv=2, calibration="cross", random_state=0),
+    }
     return {
         name: ConformalRegressor(line, threshold=rule).fit(X, y) for name, rule in rules.items()
     }

@@ -44,7 +44,7 @@ def test_the_steps_of_a_descent():
 
 @pytest.mark.parametrize("partition", [SOFT, ClassifierPartition()])
 def test_each_fold_has_a_line(partition):
-    rule = fit(PLCP(partition, n_groups=2, cv=2, random_state=0))
+    rule = fit(PLCP(partition, n_groups=2, cv=2, calibration="cross", random_state=0))
     display = HistoryDisplay.from_estimator(rule)
     key = "held_out" if partition is SOFT else "out_of_fold"
     for model in range(2):
@@ -60,7 +60,7 @@ def test_each_fold_has_a_line(partition):
 
 
 def test_members_of_a_mixed_index():
-    rule = fit(PLCP(n_groups=2, cv=2, random_state=0))
+    rule = fit(PLCP(n_groups=2, cv=2, calibration="cross", random_state=0))
     display = HistoryDisplay.from_estimator(rule)
     losses = [step["out_of_fold"] for step in rule.history_]
     assert_array_equal(display.points_.get_xdata(), losses)
@@ -108,8 +108,8 @@ def few_points():
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda: fit(PLCP(cv=2)), "one group for 200 rows, at most 20"),
-        (lambda: fit(PLCP(cv=2, n_groups=3)), "n_groups=3 was given"),
+        (lambda: fit(PLCP(calibration="cross")), "one group for 200 rows, at most 20"),
+        (lambda: fit(PLCP(calibration="cross", n_groups=3)), "n_groups=3 was given"),
         (few_points, "too few calibration points"),
     ],
 )
@@ -129,14 +129,14 @@ def test_nothing_to_show_is_said(display):
 
 
 def test_trees_leave_no_history():
-    rule = fit(PLCP(TreePartition(), n_groups=2, cv=2, random_state=0))
+    rule = fit(PLCP(TreePartition(), n_groups=2, cv=2, calibration="cross", random_state=0))
     with pytest.raises(ValueError, match="left none"):
         HistoryDisplay.from_estimator(rule)
 
 
 def test_two_tails_have_two_histories(people):
     X, y = people[0][["age"]], people[1]
-    rule = PLCP(n_groups=2, cv=2, random_state=0)
+    rule = PLCP(n_groups=2, cv=2, calibration="cross", random_state=0)
     line = FrozenEstimator(LinearRegression().fit(X, y))
     model = ConformalRegressor(line, SignedResidual(), rule).fit(X, y)
     with pytest.raises(ValueError, match=r"tail_rules_\[0\]"):

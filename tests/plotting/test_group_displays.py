@@ -251,7 +251,7 @@ def test_names_beside_points_cover_no_other_and_stand_by_their_own(rng):
 def test_two_tails_have_groups_of_their_own_and_one_target(people):
     X, y = people[0][["age"]], people[1]
     line = FrozenEstimator(LinearRegression().fit(X, y))
-    rule = PLCP(n_groups=2, cv=2, random_state=0)
+    rule = PLCP(n_groups=2, cv=2, calibration="cross", random_state=0)
     fitted = ConformalRegressor(line, SignedResidual(), rule).fit(X[:400], y[:400])
     display = CoverageDisplay.from_estimator(fitted, X[400:], y[400:])
     assert {name[:6] for name in display.tables["PLCP"].group} == {"tail 1", "tail 2"}

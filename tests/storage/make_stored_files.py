@@ -39,7 +39,7 @@ def models() -> dict[str, Any]:
         LinearRegression(), threshold=plcp.SplitConformal(), random_state=0
     )
     return {
-        "default": plcp.PLCP(cv=2, random_state=0).fit(X, scores),
+        "default": plcp.PLCP(cv=3, random_state=0).fit(X, scores),
         "linear": plcp.PLCP(line, 2, **split).fit(X, scores),
         "model": wrapped.fit(X, X @ [1.5, 0.25] + scores),
         "network": plcp.PLCP(TorchPartition(layers, epochs=2, standardize=False), 2, **split).fit(

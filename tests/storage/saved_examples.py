@@ -119,7 +119,7 @@ LOW = HistGradientBoostingRegressor(loss="quantile", quantile=0.1, max_iter=5)
 FITTED = {
     "PLCP": [
         on(plcp.PLCP(**SEED)),
-        on(plcp.PLCP(cv=2, **SEED), frame),
+        on(plcp.PLCP(cv=3, **SEED), frame),
         on(plcp.PLCP(alpha=[0.1, 0.4], calibration="split", **SEED)),
         on(plcp.PLCP(plcp.SoftmaxPartition(), 3, random_state=np.random.RandomState(3), **DRAWN)),
         on(plcp.PLCP(plcp.TreePartition(), 2, **SEED), frame),
@@ -129,7 +129,11 @@ FITTED = {
     "LocalCP": [on(plcp.LocalCP(**SEED))],
     "BatchGCP": [on(plcp.BatchGCP(["sex"]), frame), on(plcp.BatchGCP({"third": 2}))],
     "BatchMVP": [on(plcp.BatchMVP(["sex"]), frame)],
-    "Mondrian": [on(plcp.Mondrian("sex"), frame), on(plcp.Mondrian(2))],
+    "Mondrian": [
+        on(plcp.Mondrian("sex"), frame),
+        on(plcp.Mondrian(2)),
+        on(plcp.Mondrian("sex", randomize=True, **SEED), frame),
+    ],
     "ConditionalCalibration": [
         on(plcp.ConditionalCalibration(**SEED), rows=9),
         on(plcp.ConditionalCalibration(groups="sex"), frame, rows=9),
@@ -137,7 +141,11 @@ FITTED = {
     ],
     "PosteriorConformal": [on(plcp.PosteriorConformal(**SEED))],
     "Rectified": [on(plcp.Rectified(**SEED))],
-    "SplitConformal": [on(plcp.SplitConformal())],
+    "SplitConformal": [
+        on(plcp.SplitConformal()),
+        on(plcp.SplitConformal(confidence=0.9)),
+        on(plcp.SplitConformal([0.1, 0.3], randomize=True, **SEED)),
+    ],
     "ClassifierPartition": [on(plcp.ClassifierPartition(n_groups=2, **SEED))],
     "OrderedPartition": [on(plcp.OrderedPartition(n_groups=2, **SEED), frame)],
     "SoftmaxPartition": [on(plcp.SoftmaxPartition(n_groups=2, **SEED))],
@@ -184,6 +192,12 @@ FITTED = {
                 HistGradientBoostingClassifier(max_iter=5), None, plcp.Mondrian(2), **SEED
             ),
             y=labels,
+        ),
+        on(
+            plcp.ConformalClassifier(
+                LogisticRegression(), alpha=[0.1, 0.3], label_conditional=True, **SEED
+            ),
+            y=np.where(np.arange(N) < 5, "rare", labels),  # without a rule of its own
         ),
     ],
     "AbsoluteResidual": [as_it_is(plcp.AbsoluteResidual(), task.y)],

@@ -90,7 +90,7 @@ from plcp.storage.files import model_bytes
 from sklearn.linear_model import LinearRegression
 task = make_toy(150, random_state=0)
 X = pd.DataFrame({"x": task.X[:, 0], "sex": ["f", "m", "d"] * 50})
-model = plcp.PLCP(random_state=0, cv=2).fit(X, task.scores)
+model = plcp.PLCP(random_state=0, cv=3).fit(X, task.scores)
 wrapped = plcp.ConformalRegressor(LinearRegression(), None, plcp.SplitConformal(), random_state=0)
 wrapped.fit(task.X, task.y)
 print(*(hashlib.sha256(model_bytes(each)).hexdigest() for each in (model, wrapped)))
@@ -113,7 +113,7 @@ def test_the_same_rows_and_seed_give_the_same_bytes_in_any_process():
 
 
 def test_a_file_that_was_loaded_is_written_as_it_was(tmp_path):
-    rule = fitted(plcp.PLCP(random_state=np.random.RandomState(0), cv=2), frame)
+    rule = fitted(plcp.PLCP(random_state=np.random.RandomState(0), cv=3), frame)
     plcp.save(rule, tmp_path / "m.plcp")
     assert model_bytes(plcp.load(tmp_path / "m.plcp")) == (tmp_path / "m.plcp").read_bytes()
 
@@ -125,7 +125,7 @@ GROWING = {
     "mixture": plcp.PLCP(plcp.OrderedPartition(MIXTURE), 2),
     "tree": plcp.PLCP(plcp.TreePartition(min_samples_leaf=30), 2, calibration="joint"),
     "network": plcp.PLCP(NETWORK, 2, calibration="joint"),
-    "soft groups": plcp.PLCP(plcp.SoftmaxPartition(), 2, cv=2),
+    "soft groups": plcp.PLCP(plcp.SoftmaxPartition(), 2, cv=3),
     "density": plcp.Rectified(ColorfulQuantile(LinearQuantile())),
     "split": plcp.SplitConformal(),
     "mondrian": plcp.Mondrian(0),
@@ -207,7 +207,7 @@ def test_the_manifest_describes_the_model():
         name: {"bytes": len(part), "sha256": hashlib.sha256(part).hexdigest()}
         for name, part in parts.items()
     }
-    manifest = json.loads(opened(fitted(plcp.PLCP(cv=2, random_state=0), frame))["manifest.json"])
+    manifest = json.loads(opened(fitted(plcp.PLCP(cv=3, random_state=0), frame))["manifest.json"])
     assert manifest["features"]["names"] == list(frame.columns)
     assert manifest["features"]["types"] == ["numbers", "categories", "dates", "categories"]
 

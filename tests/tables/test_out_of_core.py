@@ -21,12 +21,11 @@ from pyarrow import ipc
 from tabular_worlds import make_table, roles_of
 
 from plcp.out_of_core import Held
-from plcp.quantiles import conformal_quantile, conformal_rank, excess_over
+from plcp.quantiles import conformal_quantile, conformal_rank, excess_over, shared_confidence
 from plcp.tables import Applier, calibrate, calibrate_file, choose_roles
 from plcp.tables.columns import Framer
 from plcp.tables.io import open_table
 from plcp.tables.out_of_core import Stored
-from plcp.thresholds.plcp import learn_without_thresholds
 
 N, MOST = 900, 200
 
@@ -88,9 +87,10 @@ def same(one, other):
     most=st.integers(1, 60),
     rows=st.integers(1, 61),
     alpha=st.sampled_from([0.1, 0.5]),
+    confidence=st.sampled_from([None, 0.5]),
 )
 def test_split_and_mondrian_learn_what_they_learn_from_all_rows_in_memory(
-    task, by, n, cuts, gaps, most, rows, alpha
+    task, by, n, cuts, gaps, most, rows, alpha, confidence
 ):
     table = make_table(task, n)
     outcome = {"classes": "label", "scores": "s"}.get(task, "y")
@@ -98,7 +98,8 @@ def test_split_and_mondrian_learn_what_they_learn_from_all_rows_in_memory(
     if task == "classes":  # some of whose probabilities do not add up to one
         table = doubled(table, ["p_maybe", "p_no", "p_yes"], rows=gaps)
     roles = roles_of(table, task)
-    options = {"method": "mondrian" if by else "split", "by": by, "alpha": alpha}
+    method = "mondrian" if by else "split"
+    options = {"method": method, "by": by, "alpha": alpha, "confidence": confidence}
     with tempfile.TemporaryDirectory() as folder:
         file = stored(table, cuts, Path(folder), rows)
         found = calibrate_file(file, roles, most=most, **options)
@@ -134,33 +135,25 @@ def rows_of(file, table, model, most=MOST):
     return [(frame[rows & known], scores[rows & known]) for rows in (drawn, ~drawn)]
 
 
-def test_the_sample_learns_and_all_rows_give_thresholds(file, table):
+def test_the_sample_learns_and_the_other_rows_give_the_threshold(file, table):
     model = learned(file, table, "plcp", groups=3)
     rule, (drawn, others) = model.rule, rows_of(file, table, model)
-    assert rule.group_sizes_.sum() == N - 3
+    assert rule.group_sizes_.sum() == len(drawn[1])
     assert model.about["rows"] == N - 3
     assert model.about["rows_left_out"] == 3
     assert model.about["rows_learned_from"] == len(drawn[1])
     message, = (note for note in model.notes if "learned" in note)  # fmt: skip
     assert f"{len(drawn[1])} rows" in message
-    assert f"all {N - 3} rows" in message
+    assert f"the other {len(others[1])} rows" in message
     # words are about the groups of the final rule, Split about all rows
     assert [group["group"] for group in model.explanation["groups"]] == [0, 1, 2]
     assert (np.diff(rule.thresholds_) >= 0).all()
     scores = np.concatenate([drawn[1], others[1]])
     assert model.split.threshold_ == conformal_quantile(scores, rule.alpha)
-    # thresholds leave exactly as many rows below as the conformal rank says
-    fitted, regressor = learn_without_thresholds(rule, *drawn)
-    assert np.array_equal(
-        fitted.partition_.predict_quantile(others[0]), rule.partition_.predict_quantile(others[0])
-    )
-    groups = rule._group_of[np.searchsorted(rule.partition_.cuts_, regressor)]
-    below = drawn[1] <= regressor + rule.corrections_[groups]
-    hits = below.sum() + (others[1] <= rule.assign(others[0]).thresholds).sum()
-    assert hits == conformal_rank(N - 3, rule.alpha)
-    assert f"{conformal_rank(N - 3, rule.alpha)} of the {N - 3} calibration scores" in (
-        rule.guarantee_.note
-    )
+    # exactly as many of the other rows lie below as the conformal rank says
+    assert (rule.guarantee_.kind, rule.guarantee_.n) == ("exact", len(others[1]))
+    hits = (others[1] <= rule.assign(others[0]).thresholds).sum()
+    assert hits == conformal_rank(len(others[1]), rule.alpha)
 
 
 def test_rows_learned_from_have_no_states_in_exact_thresholds(file, table):
@@ -212,6 +205,17 @@ def test_what_must_be_in_memory_stays_with_the_sample_with_a_note(file, table, o
     assert model.about["rows"] == in_memory.about["rows"] <= MOST
 
 
+def test_thresholds_of_labels_are_those_of_the_sample_with_a_note(tmp_path):
+    file = stored(make_table("classes", N), (100, 640), tmp_path / "parts", rows=64)
+    roles = choose_roles(file.schema.names, target="label", probabilities="p_*")
+    options = {"method": "split", "label_conditional": True}
+    model = calibrate_file(file, roles, most=MOST, **options)
+    assert "the rows of label-conditional thresholds must be in memory" in model.notes[0]
+    in_memory = calibrate(file.read(most=MOST), roles, **options)
+    assert np.array_equal(model.rule.thresholds_, in_memory.rule.thresholds_)
+    assert model.about["rows"] == MOST
+
+
 def test_values_that_the_sample_never_had_are_reported(tmp_path):
     table = make_table("scores", N)
     rare = ["rare" if row == 100 else "often" for row in range(N)]
@@ -225,6 +229,16 @@ def test_values_that_the_sample_never_had_are_reported(tmp_path):
     assert model.features[1].categories == ("often",)
     mondrian = calibrate_file(file, roles, most=MOST, seed=seed, method="mondrian", by=["kind"])
     assert mondrian.features[0].categories == ("often", "rare")
+
+
+def test_rows_that_a_sample_left_out_keep_a_confidence_in_its_groups(file, table):
+    model = learned(file, table, "plcp-split", groups=2, confidence=0.9)
+    rule, (_, (others, scores)) = model.rule, rows_of(file, table, model)
+    assert rule.guarantee_.kind == "pac"
+    groups, thresholds = rule.assign(others)
+    for group, n in enumerate(rule.group_sizes_.astype(int)):
+        below = (scores <= thresholds)[groups == group].sum()
+        assert below == conformal_rank(n, rule.alpha, shared_confidence(0.9, rule.n_groups_))
 
 
 @pytest.mark.parametrize("method", ["plcp", "plcp-split", "split", "mondrian"])

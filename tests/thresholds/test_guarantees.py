@@ -7,7 +7,7 @@ import pytest
 
 import plcp
 from plcp import PLCP, Guarantee, Mondrian, SplitConformal
-from plcp.thresholds.guarantees import EXCHANGEABLE, KINDS, set_guarantee
+from plcp.thresholds.guarantees import EXCHANGEABLE, KINDS, labels_guarantee, set_guarantee
 
 
 def one(kind="exact", scope="marginal", **others):
@@ -25,6 +25,11 @@ def one(kind="exact", scope="marginal", **others):
             "tends to 0.95 for each of the 3 learned",
         ),
         (one("approximate", "given groups", n_groups=1), "about 0.95 for the one given group"),
+        (
+            one(scope="labels", n_groups=3),
+            "P(covered | label) >= 0.95 for each of the 3 labels, in",
+        ),
+        (one(scope="labels", n_groups=1), "for the one label, in finite samples"),
         (one("pac", confidence=0.9), "With confidence 0.9 over calibration sets, P(covered) >= "),
         (one("pac", "given groups", n_groups=2, confidence=0.9), "and for all of them at once, if"),
         (one(assumptions=()), "P(covered) >= 0.95 on average over all inputs, in finite samples."),
@@ -56,6 +61,9 @@ def test_a_set_promises_no_more_than_the_weakest_of_its_tails(kind):
     found = set_guarantee([strong, weak], 0.1, None)
     assert (found.kind, found.scope, found.alpha, found.n) == (kind, "marginal", 0.1, 50)
     assert found.assumptions == (EXCHANGEABLE, "it rains")
+    given_labels = labels_guarantee([strong, weak], 0.05, 149, 3)
+    assert (given_labels.kind, given_labels.scope) == (kind, "labels")
+    assert given_labels.assumptions == found.assumptions
 
 
 def test_the_errors_of_two_confidences_add_up():

@@ -36,7 +36,7 @@ PARTITIONS = {
     "classifier": ClassifierPartition(LogisticRegression(), n_rounds=2),
 }
 every_partition = pytest.mark.parametrize("partition", PARTITIONS.values(), ids=PARTITIONS)
-CALIBRATIONS = ["joint", "split", "cross"]
+CALIBRATIONS = ["joint", "split", "cross", "held-out", "rotate"]
 
 
 class Column(RegressorMixin, BaseEstimator):
@@ -109,7 +109,7 @@ def test_a_known_regressor_is_mondrian_on_its_cuts(rng, halves, calibration, sig
 def test_a_constant_regressor_followed_is_split(rng):
     X, scores = draw(rng)
     regressor = FrozenEstimator(DummyRegressor().fit(X, scores))
-    rule = PLCP(OrderedPartition(regressor)).fit(X, scores)
+    rule = PLCP(OrderedPartition(regressor), calibration="cross").fit(X, scores)
     assert_allclose(rule.predict(X), SplitConformal().fit(X, scores).threshold_, rtol=1e-14)
 
 
@@ -121,7 +121,7 @@ def test_a_constant_regressor_followed_is_split(rng):
 def test_cross_fitting_covers_exactly_the_rank_out_of_fold(rng, partition, signed):
     X, scores = draw(rng, n=450)
     scores = scores - 2.0 * signed
-    rule = PLCP(partition, random_state=0).fit(X, scores)
+    rule = PLCP(partition, calibration="cross", random_state=0).fit(X, scores)
     regressor = rule.partition_.regressor_.out_of_fold_
     groups = rule._group_of[np.searchsorted(rule.partition_.cuts_, regressor)]
     threshold = regressor + rule.corrections_[groups]
@@ -135,6 +135,47 @@ SPLIT_RULES = {
     "sample": PLCP(SOFTMAX, 2, assignment="sample", calibration="split"),
     "mode": PLCP(SOFTMAX, 2, assignment="mode", calibration="split"),
 }
+
+
+HELD_OUT_RULES = {
+    "regressor": PLCP(PARTITIONS["linear"], 2),
+    "constant": PLCP(PARTITIONS["linear"], 2, within="constant"),
+    "tied": PLCP(OrderedPartition(Column()), 2),
+    "mode": PLCP(SOFTMAX, 2),
+    "mean": PLCP(SOFTMAX, 2, assignment="mean"),
+}
+
+
+def left_out_once(X, scores, held):
+    """Each of the held rows in turn as the new row, and the last of all rows in its place."""
+    for row in held:
+        order = np.arange(len(scores))
+        order[row], order[-1] = len(scores) - 1, row
+        yield X[order], scores[order]
+
+
+@quietly
+@pytest.mark.parametrize("rule", HELD_OUT_RULES.values(), ids=HELD_OUT_RULES)
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_each_held_out_part_covers_its_rank_exactly(rng, halves, rule, blocks):
+    """Of m + 1 rows, each left out in turn and the others held out, ⌈0.8 (m + 1)⌉ are covered."""
+    X, scores = draw(rng, n=61)
+    rule = clone(rule).set_params(alpha=0.2, random_state=0)
+    if blocks == 1:
+        rule.set_params(calibration="held-out", calibration_size=0.3).fit(X[:60], scores[:60])
+        held = [np.flatnonzero(np.isin(scores, halves[0][1].scores))]
+    else:
+        held = [np.arange(k, 60, blocks) for k in range(blocks)]
+        cv = [(np.setdiff1d(np.arange(60), rows), rows) for rows in held]
+        rule.set_params(calibration="rotate", cv=cv)
+    for k, rows in enumerate(held):
+        covered = []
+        for Z, s in left_out_once(X, scores, [*rows, 60]):
+            fitted = rule.fit(Z[:60], s[:60])
+            part = fitted.rotation_[k] if blocks > 1 else fitted
+            assert part.guarantee_.n == len(rows)
+            covered.append(s[60] <= part.predict(Z[60:])[0])
+        assert sum(covered) == conformal_rank(len(rows), 0.2)
 
 
 @quietly
@@ -236,7 +277,8 @@ def test_row_order_does_not_matter_jointly(rng):
 
 def test_units_of_the_features_do_not_matter_to_a_line(rng):
     X, scores = draw(rng)
-    rule = PLCP(OrderedPartition(LinearQuantile(tol=1e-9)), 3, random_state=0)
+    linear = OrderedPartition(LinearQuantile(tol=1e-9))
+    rule = PLCP(linear, 3, calibration="held-out", random_state=0)
     base = clone(rule).fit(X, scores).predict(X)
     units = np.array([2.0**10, -(2.0**-10)])  # in which rows are divided alike
     assert_allclose(clone(rule).fit(X * units, scores).predict(X * units), base, rtol=1e-6)
@@ -265,7 +307,8 @@ def test_groups_in_order_and_complete(rng, partition, calibration, assignment, w
         assert (np.diff(rule.thresholds_) >= 0).all()
         assert within == "regressor" or (np.diff(rule.thresholds_) > 0).all()
     assert rule.n_groups_ == len(rule.thresholds_) == len(rule.group_sizes_) <= 3
-    assert rule.group_sizes_.sum() == (120 if calibration == "split" else 240)
+    used = {"split": 120, "held-out": 240 - rule.guarantee_.n}  # the rest learns, or calibrates
+    assert rule.group_sizes_.sum() == used.get(calibration, 240)
     assert memberships.shape == (240, rule.n_groups_)
     assert_allclose(memberships.sum(axis=1), 1)
     assert groups.min() >= 0
@@ -279,23 +322,24 @@ def test_groups_in_order_and_complete(rng, partition, calibration, assignment, w
     assert_array_equal(assigned.thresholds, thresholds)
     assert thresholds.shape == (240,)
     assert np.isfinite(thresholds).all()
-    if within == "constant" and assignment != "mean":
-        assert_array_equal(thresholds, rule.thresholds_[groups])
-    if within == "constant" and assignment == "mean":
-        assert_allclose(thresholds, memberships @ rule.thresholds_)
+    if within == "constant" and calibration != "rotate":  # where groups are of several partitions
+        mean = memberships @ rule.thresholds_
+        assert_allclose(thresholds, mean if assignment == "mean" else rule.thresholds_[groups])
     assert isinstance(rule.history_, list)
     assert len(str(rule.guarantee_)) > 40
 
 
-def test_groups_and_thresholds_are_found_in_one_pass(rng, monkeypatch):
+@pytest.mark.parametrize("calibration", ["rotate", "held-out", "cross"])
+def test_groups_and_thresholds_are_found_in_one_pass(rng, monkeypatch, calibration):
     X, scores = draw(rng)
-    rule = PLCP(OrderedPartition(Column()), 3, random_state=0).fit(X, scores)
+    rule = PLCP(OrderedPartition(Column()), 3, calibration=calibration, random_state=0)
+    rule.fit(X, scores)
     asked, ask = [], OrderedPartition.predict_quantile
     monkeypatch.setattr(
         OrderedPartition, "predict_quantile", lambda self, X: asked.append(len(X)) or ask(self, X)
     )
     assert len(set(rule.assign(X).groups)) == rule.n_groups_
-    assert asked == [len(X)]
+    assert sum(asked) == len(X)
 
 
 @pytest.mark.parametrize("calibration", ["split", "cross"])
@@ -402,13 +446,17 @@ def test_too_few_held_out_points_are_warned_of(rng):
         ({"calibration": "joint"}, "none", "Thresholds were read off the training rows"),
         ({"calibration": "split"}, "exact", r"P\(covered \| group\) >= 0.9 for each of the 2"),
         ({"calibration": "cross"}, "asymptotic", "tends to 0.9 for each of the 2 learned groups"),
-        ({"within": "constant"}, "asymptotic", "converge to the same partition"),
+        ({"calibration": "cross", "within": "constant"}, "asymptotic", "to the same partition"),
+        ({"calibration": "held-out"}, "exact", "on average over all inputs, in finite samples"),
+        ({}, "exact", "Each row draws one of 6 rules"),
+        ({"assignment": "mean"}, "approximate", "the density of the score given x falls"),
     ],
 )
 def test_guarantee_says_what_holds(rng, options, kind, sentence):
     X, scores = draw(rng, n=400)
     rule = PLCP(PARTITIONS["linear"], 2, random_state=0, **options).fit(X, scores)
-    assert (rule.guarantee_.kind, rule.guarantee_.n_groups) == (kind, 2)
+    of_groups = options.get("calibration") in ("joint", "split", "cross")
+    assert (rule.guarantee_.kind, rule.guarantee_.n_groups) == (kind, 2 if of_groups else None)
     assert re.search(sentence, str(rule.guarantee_))
 
 
@@ -456,8 +504,9 @@ def test_nonnegative_scores_never_get_a_negative_threshold(rng, calibration):
     scores = np.abs(rng.normal(size=400)) * np.where(X[:, 0] > 0, 5.0, 1e-3)
     partition = OrderedPartition(LinearQuantile())
     rule = PLCP(partition, 2, calibration=calibration, within="regressor", random_state=0)
-    regressor = rule.fit(X, scores).partition_.predict_quantile(X)
-    assert regressor.min() < 0  # the line itself goes below
+    rule.fit(X, scores)
+    for part in getattr(rule, "rotation_", [rule]):
+        assert part.partition_.predict_quantile(X).min() < 0  # the line itself goes below
     assert rule.predict(X).min() >= 0
 
 
@@ -465,11 +514,14 @@ def test_default_shows_what_it_mixed_and_passes_its_folds_on(rng):
     X, scores = draw(rng, n=300)
     for calibration in CALIBRATIONS:
         rule = PLCP(calibration=calibration, cv=4, n_jobs=2, random_state=0).fit(X, scores)
-        regressor = rule.partition_.regressor_
-        assert (regressor.cv, regressor.n_jobs) == (4, 2)
+        rules = getattr(rule, "rotation_", [rule])
+        for part in rules:
+            regressor = part.partition_.regressor_
+            folds = regressor.cv if calibration != "rotate" else len(rules)
+            assert (folds, regressor.n_jobs) == (4, 2)
         mixed = [step for step in rule.history_ if "member" in step]
         assert mixed[-1]["member"] == "constant"
-        assert sum(step["weight"] for step in mixed) == pytest.approx(1)
+        assert sum(step["weight"] for step in mixed) == pytest.approx(len(rules))
 
 
 def test_verbose_shows_a_bar(rng, capsys):

@@ -19,7 +19,6 @@ from plcp.quantiles import (
     weighted_quantiles,
 )
 from plcp.thresholds._plcp_calibration import (
-    SAFETY,
     GroupedBlocks,
     GroupedRows,
     calibrate,
@@ -32,7 +31,13 @@ from plcp.thresholds._plcp_calibration import (
     scatter_of,
     shrunken_corrections,
 )
-from plcp.thresholds._plcp_learning import Learned, Pairs, RowsInPartition, place_predicted
+from plcp.thresholds._plcp_learning import (
+    SAFETY,
+    Learned,
+    Pairs,
+    RowsInPartition,
+    place_predicted,
+)
 from plcp.thresholds.plcp import calibrate_blocks
 from strategies import alphas, few, finite
 

@@ -124,6 +124,17 @@ def test_auto_divides_where_no_score_is_negative(rng):
     assert Rectified(LinearQuantile()).fit(X, np.abs(scores)).adjustment_ == "ratio"
 
 
+def test_rows_that_calibrate_do_not_choose_the_adjustment(rng):
+    """Else a confidence would be lost; a negative score has a ratio as any other."""
+    X, scores = rng.normal(size=(80, 1)), rng.uniform(1, 2, 80)
+    rule = Rectified(LinearQuantile(), random_state=0)
+    held = halves(rule, X, np.arange(80.0))[1].scores.astype(int)
+    scores[held] -= 1.5
+    rule.fit(X, scores)
+    assert rule.adjustment_ == "ratio"
+    assert (scores[held] <= rule.predict(X[held])).sum() == conformal_rank(40, 0.1)
+
+
 def test_shift_and_scale(rng):
     """Powers of two, so that nothing is rounded on the way; neighbours average exactly alike."""
     X, scores = rng.normal(size=(60, 1)), rng.integers(1, 64, 60).astype(float)

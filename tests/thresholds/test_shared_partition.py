@@ -17,14 +17,15 @@ ALPHAS = [0.2, 0.05, 0.5]
 LINEAR = OrderedPartition(LinearQuantile())
 SOFT = SoftmaxPartition(n_starts=1, max_rounds=3)
 KINDS = {
-    "cross": PLCP(LINEAR, 4),
+    "cross": PLCP(LINEAR, 4, calibration="cross"),
     "split": PLCP(LINEAR, 4, calibration="split"),
-    "constant": PLCP(LINEAR, 4, within="constant"),
-    "automatic": PLCP(LINEAR, within="constant"),
-    "tree": PLCP(TreePartition(min_samples_leaf=20), 3),
-    "drawn": PLCP(SOFT, 2, assignment="sample"),
+    "held-out": PLCP(LINEAR, 4, calibration="held-out"),
+    "constant": PLCP(LINEAR, 4, within="constant", calibration="cross"),
+    "automatic": PLCP(LINEAR, within="constant", calibration="cross"),
+    "tree": PLCP(TreePartition(min_samples_leaf=20), 3, calibration="cross"),
+    "drawn": PLCP(SOFT, 2, assignment="sample", calibration="cross"),
     "mean": PLCP(SOFT, 2, assignment="mean", calibration="split"),
-    "soft regressor": PLCP(SOFT, 2, within="regressor"),
+    "soft regressor": PLCP(SOFT, 2, within="regressor", calibration="cross"),
 }
 over_kinds = pytest.mark.parametrize("name", KINDS)
 
@@ -64,7 +65,7 @@ def test_groups_are_those_of_every_alpha(rng, name):
         assert_array_equal(rows, np.flatnonzero(groups == i))
 
 
-@pytest.mark.parametrize("name", ["cross", "split", "constant", "drawn"])
+@pytest.mark.parametrize("name", ["cross", "split", "held-out", "constant", "drawn"])
 def test_the_alpha_in_the_middle_learns_and_has_the_thresholds_it_would_have_alone(rng, name):
     """Groups are large enough for every alpha, so that none of them joins another."""
     X, scores = draw(rng)
@@ -191,10 +192,11 @@ def test_groups_are_large_enough_for_the_smallest_alpha(rng):
     assert np.isfinite(rule.thresholds_).all()
 
 
-def test_joint_calibration_is_refused_in_words(rng):
-    with pytest.raises(ValueError, match='choose "cross" or "split"'):
-        make("cross", calibration="joint").fit(*draw(rng))
-    alone = make("cross", alpha=0.1, calibration="joint").fit(*draw(rng))
+@pytest.mark.parametrize("calibration", ["joint", "rotate"])
+def test_calibration_that_has_no_one_partition_is_refused(rng, calibration):
+    with pytest.raises(ValueError, match='choose "held-out", "split" or "cross"'):
+        make("cross", calibration=calibration).fit(*draw(rng))
+    alone = make("cross", alpha=0.1, calibration=calibration).fit(*draw(rng))
     assert alone.thresholds_.ndim == 1
 
 
@@ -207,12 +209,12 @@ def test_a_word_is_neither_true_nor_false(rng, alpha):
 def test_a_rule_of_one_alpha_can_be_fitted_again_alone(rng):
     X, scores = draw(rng)
     rule = make("cross").fit(X, scores).rules_[2]
-    alone = PLCP(LINEAR, 4, alpha=0.5, random_state=0).fit(X, scores)
+    alone = PLCP(LINEAR, 4, alpha=0.5, calibration="cross", random_state=0).fit(X, scores)
     assert_array_equal(rule.fit(X, scores).predict(X), alone.predict(X))
 
 
 def test_one_alpha_is_not_touched(rng):
     X, scores = draw(rng)
     shared = make("cross", alpha=0.1).fit(X, scores)
-    own = PLCP(LINEAR, 4, alpha=0.1, random_state=0).fit(X, scores)
+    own = PLCP(LINEAR, 4, alpha=0.1, calibration="cross", random_state=0).fit(X, scores)
     assert_array_equal(shared.predict(X), own.predict(X))
