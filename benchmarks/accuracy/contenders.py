@@ -139,7 +139,7 @@ def contenders(seed: int) -> dict[str, tuple[Any, str]]:
             "numbers",
         ),
         "PLCP, split": (PLCP(calibration="split", **same), "X"),
-        "PLCP, default": (PLCP(**same), "X"),
+        "PLCP, cross": (PLCP(calibration="cross", **same), "X"),
     }
 
 

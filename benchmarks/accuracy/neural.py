@@ -99,7 +99,7 @@ def methods(network: Callable[[], Any], seed: int) -> dict[str, Method]:
 
 def neural_default(network: Callable[[], Any], seed: int) -> PLCP:
     regressor = TorchQuantile(network())
-    return PLCP(OrderedPartition(regressor), alpha=ALPHA, random_state=seed)
+    return PLCP(OrderedPartition(regressor), alpha=ALPHA, calibration="cross", random_state=seed)
 
 
 def algorithm_1(network: Callable[[], Any], seed: int, **options: Any) -> PLCP:
@@ -114,7 +114,7 @@ def trees_on_statistics(seed: int) -> Method:
     trees = HistGradientBoostingRegressor(
         loss="quantile", max_leaf_nodes=15, min_samples_leaf=40, random_state=seed
     )
-    rule = PLCP(OrderedPartition(trees), alpha=ALPHA, random_state=seed)
+    rule = PLCP(OrderedPartition(trees), alpha=ALPHA, calibration="cross", random_state=seed)
     return Method(rule, statistics)
 
 
@@ -210,7 +210,9 @@ def run_digits(corrupt: Corruption, seeds: int, data_dir: Path) -> Iterator[dict
 def run_gas(seeds: int, data_dir: Path) -> Iterator[dict[str, Any]]:
     for seed in range(seeds):
         rules = methods(paper_mlp, seed)
-        rules["PLCP, default"] = Method(PLCP(alpha=ALPHA, random_state=seed), inputs)
+        rules["PLCP, cross"] = Method(
+            PLCP(alpha=ALPHA, calibration="cross", random_state=seed), inputs
+        )
         yield from run_task(seed, make_gas(data_dir, seed), rules)
 
 

@@ -48,7 +48,7 @@ def models(quick: bool) -> dict[str, Callable[[], Any]]:
     ordered = plcp.OrderedPartition(LinearQuantile())
     network = TorchPartition(mlp(200, 100), epochs=2)
     return {
-        "PLCP, default, 2,000 × 100": lambda: plcp.PLCP(random_state=0).fit(small.X, small.scores),
+        "PLCP, cross, 2,000 × 100": lambda: plcp.PLCP(random_state=0).fit(small.X, small.scores),
         "PLCP, 5 folds, 50,000 × 20": lambda: plcp.PLCP(cv=5, random_state=0).fit(
             large.X, large.scores
         ),
@@ -95,7 +95,7 @@ def by_skops(model: Any) -> dict[str, float] | None:
 def growth(quick: bool, folder: Path) -> dict[str, dict[str, int]]:
     """Bytes of files of rules that learned from more and more rows."""
     rules: dict[str, Callable[[], Any]] = {
-        "PLCP, default": lambda: plcp.PLCP(n_groups=4, random_state=0),
+        "PLCP, cross": lambda: plcp.PLCP(n_groups=4, random_state=0),
         "PLCP, linear": lambda: plcp.PLCP(
             plcp.OrderedPartition(LinearQuantile()), 4, random_state=0
         ),

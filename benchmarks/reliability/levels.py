@@ -90,8 +90,8 @@ def results_of(trial: Trial, seed: int) -> Iterator[dict[str, Any]]:
     """Yield what each way costs and gives, beside Split."""
     rules = {
         "split": SplitConformal(LEVELS),
-        "own": PLCP(alpha=LEVELS, random_state=seed),
-        "shared": PLCP(alpha=LEVELS, share_partition=True, random_state=seed),
+        "own": PLCP(alpha=LEVELS, calibration="cross", random_state=seed),
+        "shared": PLCP(alpha=LEVELS, calibration="cross", share_partition=True, random_state=seed),
     }
     for name, rule in rules.items():
         _, fit_seconds = timed(lambda rule=rule: rule.fit(trial.X, trial.scores))

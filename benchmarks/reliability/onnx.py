@@ -28,17 +28,19 @@ SECONDS, LEAST_CALLS = 3.0, 3  # of each rate
 
 
 def rules(n: int) -> dict[str, Any]:
-    task = make_nonlinear(n, random_state=0)
-    boosted = HistGradientBoostingRegressor(loss="quantile", random_state=0)
+    task = make_nonlinear(n, calibration="held-out", random_state=0)
+    boosted = HistGradientBoostingRegressor(loss="quantile", calibration="held-out", random_state=0)
     found = {
-        "default": PLCP(random_state=0),
-        "boosted": PLCP(OrderedPartition(boosted), random_state=0),
-        "linear": PLCP(OrderedPartition(LinearQuantile()), random_state=0),
-        "torch": PLCP(TorchPartition(), random_state=0),
+        "default": PLCP(calibration="held-out", random_state=0),
+        "boosted": PLCP(OrderedPartition(boosted), calibration="held-out", random_state=0),
+        "linear": PLCP(OrderedPartition(LinearQuantile()), calibration="held-out", random_state=0),
+        "torch": PLCP(TorchPartition(), calibration="held-out", random_state=0),
     }
     fitted = {name: rule.fit(task.X, task.scores) for name, rule in found.items()}
     model = FrozenEstimator(LinearRegression().fit(task.X, task.y))
-    intervals = ConformalRegressor(model, threshold=PLCP(random_state=0)).fit(task.X, task.y)
+    intervals = ConformalRegressor(
+        model, threshold=PLCP(calibration="held-out", random_state=0)
+    ).fit(task.X, task.y)
     return {**fitted, "intervals, default": intervals}
 
 

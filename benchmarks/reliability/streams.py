@@ -65,13 +65,15 @@ RULES: dict[str, Callable[[int], Any]] = {
         OrderedPartition(LinearQuantile()), calibration="split", random_state=seed
     ),
     "Rectified, linear": lambda seed: Rectified(LinearQuantile(), random_state=seed),
-    "PLCP, cross, linear": lambda seed: PLCP(OrderedPartition(LinearQuantile()), random_state=seed),
-    "PLCP, default": lambda seed: PLCP(random_state=seed),
+    "PLCP, cross, linear": lambda seed: PLCP(
+        OrderedPartition(LinearQuantile()), calibration="cross", random_state=seed
+    ),
+    "PLCP, cross": lambda seed: PLCP(calibration="cross", random_state=seed),
     "BatchGCP, 3 groups": lambda seed: BatchGCP(GROUPS),
     "BatchMVP, 3 groups": lambda seed: BatchMVP(GROUPS),
     "ConditionalCalibration, 3 groups": lambda seed: ConditionalCalibration(groups=GROUPS),
 }
-SLOW = {"PLCP, default"}
+SLOW = {"PLCP, cross"}
 
 
 def odds(p: float) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 from benchmarks.shared import table
 
 Results = dict[str, Any]
-DEFAULT, FIVE_FOLDS = "PLCP, default, 2,000 × 100", "PLCP, 5 folds, 50,000 × 20"
+DEFAULT, FIVE_FOLDS = "PLCP, cross, 2,000 × 100", "PLCP, 5 folds, 50,000 × 20"
 
 
 def files(found: Results) -> str:

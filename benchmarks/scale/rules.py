@@ -60,15 +60,15 @@ def _lightgbm_in_memory() -> PLCP:
     from lightgbm import LGBMRegressor
 
     regressor = LGBMRegressor(objective="quantile", alpha=1 - ALPHA, verbosity=-1)
-    return PLCP(OrderedPartition(regressor), random_state=0)
+    return PLCP(OrderedPartition(regressor), calibration="cross", random_state=0)
 
 
 RULES = {
-    "default": Rule("PLCP, default", _default, lambda: PLCP(random_state=0)),
+    "default": Rule("PLCP, cross", _default, lambda: PLCP(calibration="cross", random_state=0)),
     "linear": Rule(
         "PLCP, linear regressor",
         _linear,
-        lambda: PLCP(OrderedPartition(LinearQuantile()), random_state=0),
+        lambda: PLCP(OrderedPartition(LinearQuantile()), calibration="cross", random_state=0),
         other_folds=True,
     ),
     "lightgbm": Rule("PLCP, LightGBM regressor", _lightgbm, _lightgbm_in_memory),
