@@ -8,12 +8,14 @@ from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
+from sklearn.neighbors import KNeighborsRegressor
 
 from bands import beta_binomial_band
 from plcp import (
     PLCP,
     ConformalClassifier,
     ConformalRegressor,
+    CumulativeProbability,
     LinearQuantile,
     OrderedPartition,
     SignedResidual,
@@ -165,6 +167,27 @@ def test_a_class_of_one_row_is_held_out_of_no_fold(rng):
 
 def test_classes_of_one_row_each_make_no_folds():
     assert _folds_of_classes(np.arange(42), np.arange(42), 5, np.random.RandomState(0)) == []
+
+
+def test_a_model_that_folds_are_too_small_for_names_the_remedy(rng):
+    X, y = rng.normal(size=(34, 2)), rng.normal(size=34)
+    model = KNeighborsRegressor(20)
+    with pytest.raises(ValueError, match=r"cv=5 trains the model on 18 rows.*give cv=None"):
+        ConformalRegressor(model, random_state=0).fit(X, y)
+    ConformalRegressor(model, cv=None, random_state=0).fit(X, y)
+
+
+def test_draws_of_teachers_are_not_those_of_calibration_rows(rng, monkeypatch):
+    X, y = rng.normal(size=(400, 2)), rng.integers(3, size=400)
+    seeds, fit = [], CumulativeProbability.fit
+    monkeypatch.setattr(
+        CumulativeProbability,
+        "fit",
+        lambda self, *given: seeds.append(self.random_state) or fit(self, *given),
+    )
+    score = CumulativeProbability("random", random_state=3)
+    ConformalClassifier(Few(), score, PLCP(LINEAR, 2), cv=2, random_state=0).fit(X, y)
+    assert len({*seeds}) == len(seeds) == 2
 
 
 def test_copies_stay_in_one_fold(rng):

@@ -267,7 +267,10 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         predictions = in_threads(jobs, None, self.verbose, label)
         held = np.concatenate([hold for _, hold in folds])
         prediction, codes = np.concatenate(predictions), self._encode(y[held])
-        own = clone(score).fit(prediction, codes)
+        own = clone(score)
+        if "random_state" in own.get_params(deep=False):  # not the draws of calibration rows
+            own.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
+        own.fit(prediction, codes)
         scores = _one_column_per_tail(own(prediction, codes))
         given = () if weights is None else (weights[held],)
         return _Teachers(self._select(take(X, held)), scores, given)
@@ -284,9 +287,14 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model itself has warned
             params = training_params(self, {"estimator": model}, own)["estimator"]
-        with model_errors(model, X):
+        try:
             model.fit(take(X, learn), y[learn], **params)
             return self._read(score, model, take(X, hold))
+        except ValueError as error:
+            raise ValueError(
+                f"cv={self.cv} trains the model on {len(learn)} rows, too, which failed: {error}; "
+                "give cv=None for a rule that learns from calibration rows alone"
+            ) from error
 
     def _read(self, score: Score, model: Any, X: Any) -> NDArray[Any]:
         return np.asarray(score.predictions(model, X))
@@ -548,8 +556,8 @@ class ConformalRegressor(RegressorMixin, Conformal):
         For a model that is not frozen, and a rule that learns (``PLCP``, not calibrated by "cross"
         or "joint"): folds of the training rows. The model is fitted once more for each, and the
         scores of the rows it has not seen teach the rule, so that all calibration rows calibrate:
-        exact in each learned group. Two folds are cheapest. None: the rule learns from the
-        calibration rows.
+        exact in each learned group, but for ``calibration="held-out"``. Two folds are cheapest.
+        None: the rule learns from the calibration rows.
     random_state : int, RandomState or None
         Seed of that split, of the folds, and of each ``random_state`` of the model, the score and
         the rule that is None. None: these are left as they are.
@@ -664,8 +672,9 @@ class ConformalClassifier(ClassifierMixin, Conformal):
 
     Notes
     -----
-    With an accurate classifier and few calibration rows the default rule covers slightly more than
-    1 - alpha, and its sets are larger than Split's by a few per cent: see the notes of ``PLCP``.
+    With an accurate classifier and few calibration rows ``PLCP(calibration="cross")`` covers
+    slightly more than 1 - alpha, and its sets are larger than Split's by a few per cent: see the
+    notes of ``PLCP``.
 
     Examples
     --------
@@ -699,7 +708,9 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         features: Features = None,
         calibration_size: float = 0.3,
         label_conditional: bool = False,
+        cv: Any = 5,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         super().__init__(
             estimator,
@@ -708,7 +719,9 @@ class ConformalClassifier(ClassifierMixin, Conformal):
             alpha=alpha,
             features=features,
             calibration_size=calibration_size,
+            cv=cv,
             random_state=random_state,
+            verbose=verbose,
         )
         self.label_conditional = label_conditional
 

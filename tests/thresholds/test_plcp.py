@@ -23,7 +23,8 @@ from plcp import (
 )
 from plcp.exceptions import InfiniteThresholdWarning
 from plcp.quantiles import conformal_rank
-from plcp.thresholds._plcp_learning import Pairs
+from plcp.thresholds._plcp_calibration import chosen_cells
+from plcp.thresholds._plcp_learning import Pairs, RowsInPartition
 
 quietly = pytest.mark.filterwarnings(
     "ignore::plcp.exceptions.InfiniteThresholdWarning",
@@ -72,6 +73,61 @@ def halves(monkeypatch):
 
     monkeypatch.setattr(Pairs, "cut", spy)
     return parts
+
+
+# what fresh rows and odd options must not break
+
+
+@pytest.mark.parametrize("within", ["constant", "regressor"])
+def test_learning_rows_too_few_for_a_threshold_leave_a_finite_one(rng, within):
+    X, scores = draw(rng, n=700)
+    rule = PLCP(PARTITIONS["linear"], alpha=0.005, calibration="held-out", within=within)
+    rule.set_params(random_state=0).fit(X, scores)
+    assert rule.guarantee_.n < 700
+    assert np.isfinite(rule.predict(X)).all()
+    held_out = PLCP(PARTITIONS["linear"], calibration="held-out", calibration_size=0.95)
+    assert not np.isnan(held_out.fit(X[:100], scores[:100]).predict(X)).any()
+
+
+def test_the_least_of_several_alphas_has_rows_enough_held_out(rng):
+    X, scores = draw(rng, n=700)
+    rule = PLCP(PARTITIONS["linear"], alpha=[0.005, 0.1, 0.2], calibration="held-out")
+    rule.set_params(share_partition=True, random_state=0).fit(X, scores)
+    assert np.isfinite(rule.thresholds_).all()
+
+
+@pytest.mark.parametrize("calibration", ["rotate", "held-out", "split"])
+def test_copies_that_stay_together_leave_nothing_exact(rng, calibration):
+    X, scores = draw(rng, n=400)
+    rule = PLCP(PARTITIONS["linear"], 1, calibration=calibration, random_state=0)
+    assert clone(rule).fit(X, scores).guarantee_.kind == "exact"
+    X[:100], scores[:100] = X[100:200], scores[100:200]
+    promise = clone(rule).fit(X, scores).guarantee_
+    assert promise.kind == "approximate"
+    assert "About 25 % of the rows are taken for copies" in promise.note
+
+
+def test_folds_that_purge_rows_cannot_rotate(rng):
+    X, scores = draw(rng, n=120)
+    blocks = np.arange(120) // 40
+    cv = [(np.flatnonzero(blocks != k)[1:], np.flatnonzero(blocks == k)) for k in range(3)]
+    with pytest.raises(ValueError, match=r'learned from otherwise.*calibration="cross" takes'):
+        PLCP(PARTITIONS["linear"], cv=cv).fit(X, scores)
+
+
+def test_more_blocks_than_rows_can_fill_leave_one_threshold(rng):
+    X, scores = draw(rng, n=60)
+    rule = PLCP(PARTITIONS["linear"], cv=10, random_state=0).fit(X, scores)
+    assert_array_equal(rule.predict(X), SplitConformal().fit(X, scores).threshold_)
+
+
+def test_draws_of_learning_and_held_out_rows_are_independent():
+    rule = PLCP(SOFTMAX, assignment="sample")
+    rule._seeds = np.array([3, 4])
+    even = RowsInPartition(np.zeros(200, int), np.full((200, 2), 0.5), np.zeros(200), np.zeros(200))
+    first, second = (chosen_cells(rule, even, purpose) for purpose in (0, 1))
+    low, high = binomial_band(200, 0.5)
+    assert low <= (first == second).sum() <= high
 
 
 # reductions

@@ -179,7 +179,11 @@ class Counting:
         if counts.used == n:  # no other row is of use
             return replace(fit_in_memory(task), counts=counts)
         if counts.used - n < n * held_out_share(n, rule.alpha, rule.confidence):
-            return fit_in_memory(task)  # too few to calibrate on
+            left = (
+                f"the other {counts.used - n:,} rows are too few to calibrate on, and were left out"
+            )
+            found = fit_in_memory(task)
+            return replace(found, notes=(*found.notes, left))
         drawn = predicted, task.pairs.scores
         rows = others.beside(drawn)
         warned = warnings_of(

@@ -53,6 +53,10 @@ class GroupedRows:
             values, self.groups, m, alpha, weights, confidence=confidence
         )
 
+    def largest(self, follow: bool) -> float:
+        """Largest of all scores, or of their excess over the prediction."""
+        return float(self.rows.values(follow).max())
+
     def common(self, quantile: float) -> float:
         """Quantile of what all scores exceed the prediction by."""
         return quantile_at(self.rows.values(follow=True), self.rows.weights, quantile)
@@ -178,11 +182,14 @@ def scatter_of(shares: FloatArray, sizes: FloatArray) -> float:
     return float(sizes @ (shares - sizes @ shares / sizes.sum()) ** 2)
 
 
-def chosen_cells(rule: Any, placed: RowsInPartition) -> IntArray:
-    """Cell of each row: the likeliest, or one drawn, independently of the rows' content."""
+def chosen_cells(rule: Any, placed: RowsInPartition, purpose: int = 0) -> IntArray:
+    """Cell of each row: the likeliest, or one drawn, independently of the rows' content.
+
+    Draws of another ``purpose`` are independent: learning rows, and rows held out from them.
+    """
     if rule.assignment != "sample":
         return placed.cells
-    n, rng = len(placed.cells), np.random.RandomState(rule._seeds[0])
+    n, rng = len(placed.cells), np.random.RandomState([rule._seeds[0], purpose])
     return placed.drawn(lambda: rng.uniform(size=n)).cells
 
 
@@ -210,8 +217,9 @@ def join_small_groups(rule: Any, learned: Learned, alpha: float) -> IntArray:
     # with "held-out" one threshold for all is read off the held-out rows, none of a group
     split_off = rule._mode == "split"
     share = len(learned.calibration.scores) / len(training.scores) if split_off else 1.0
+    of_training = int(learned.calibration is not training)
     while True:
-        groups, m = chosen_cells(rule, training.merged(joined)), joined.max() + 1
+        groups, m = chosen_cells(rule, training.merged(joined), of_training), joined.max() + 1
         sizes = group_masses(groups, training.weights, m)
         if training.weights is not None:  # few rows of large weight are few
             sizes = np.minimum(sizes, effective_sizes(groups, training.weights, m))
@@ -227,7 +235,7 @@ def calibrate(
     """Return the corrections of the groups that the cells of a partition joined."""
     split_off = rule._mode == "split"
     rows = (learned.calibration if split_off else learned.training).merged(joined)
-    cells = chosen_cells(rule, rows)
+    cells = chosen_cells(rule, rows, int(rule._mode == "held-out"))
     if reads_descent(rule):
         thresholds = learned.partition.thresholds_
         masses = group_masses(cells, rows.weights, len(thresholds))
@@ -267,7 +275,10 @@ def group_corrections(rule: Any, grouped: "Grouped", keep_numbers: bool) -> Corr
     if follow and not held_out:
         values = shrunken_corrections(grouped, rule.alpha)
     else:
-        values = grouped.conformal(rule.alpha, follow, rule.confidence)
+        own = rule.confidence if held_out else None
+        values = grouped.conformal(rule.alpha, follow, own)
+    if rule._mode == "held-out":  # few learning rows may have none; the shift settles what holds
+        values = np.where(np.isinf(values), grouped.largest(follow), values)
     if not follow and not held_out and not keep_numbers:
         return merge_equal(values, grouped.masses)
     thresholds = values + (grouped.medians() if follow else 0.0)
@@ -308,6 +319,13 @@ class GroupedBlocks:
         """Conformal quantile of each group: of scores, or of their excess over the prediction."""
         ranks = self._values(follow)
         return ranks.at(group_ranks(ranks.sizes, alpha, confidence) - 1)
+
+    def largest(self, follow: bool) -> float:
+        """Largest of all scores, or of their excess over the prediction."""
+        ranks = self._values(follow)
+        return float(
+            ranks.at(np.maximum(ranks.sizes - 1, 0)).max(where=ranks.sizes > 0, initial=-np.inf)
+        )
 
     def common(self, quantile: float) -> float:
         """Quantile of what all scores exceed the prediction by."""

@@ -36,6 +36,11 @@ class Pairs:
         """Number of rows, of weighted ones the effective number (Kish)."""
         return int(effective_rows(len(self.scores), self.weights))
 
+    @property
+    def share_of_copies(self) -> float:
+        """Share of the rows that are copies of others, which no division separates."""
+        return 1 - (int(copy_ids(self.X, self.scores).max()) + 1) / len(self.scores)
+
     def take(self, rows: Any, folds: list[Fold] | None = None) -> "Pairs":
         """Return the pairs of some rows."""
         weights = None if self.weights is None else self.weights[rows]
@@ -337,17 +342,21 @@ def too_few_to_learn(rule: Any, alpha: float, pairs: Pairs) -> bool:
     if rule._mode == "rotate" and rule.cv == "auto":
         blocks = block_count(n, alpha, max(BLOCKS))
         return blocks < min(BLOCKS) or n * (1 - 1 / blocks) < LEAST_TO_LEARN
-    return False
+    # blocks of a number that was given must each have a finite threshold
+    whole = rule._mode == "rotate" and pairs.folds is None
+    return whole and n // rule.cv < least_points(alpha)
 
 
-def held_out_part(rule: Any, pairs: Pairs, rng: np.random.RandomState) -> tuple[Pairs, Pairs]:
-    """Rows to learn from, and rows to calibrate on."""
+def held_out_part(
+    rule: Any, alpha: float, pairs: Pairs, rng: np.random.RandomState
+) -> tuple[Pairs, Pairs]:
+    """Rows to learn from, and rows to calibrate on at alpha and larger ones."""
     share = rule.calibration_size
     if share == "auto":
         share = (
             SHARE_OF_SPLIT
             if rule._mode == "split"
-            else held_out_share(pairs.size, rule.alpha, rule.confidence)
+            else held_out_share(pairs.size, alpha, rule.confidence)
         )
     return pairs.cut(share, rng)
 
@@ -357,15 +366,17 @@ def rotated_blocks(
 ) -> list[Fold]:
     """Divide rows into blocks: for each, the rows outside and those inside."""
     if pairs.folds is not None:
-        held = np.sort(np.concatenate([hold for _, hold in pairs.folds]))
-        if not np.array_equal(held, np.arange(len(pairs.scores))) or len(pairs.folds) < min(BLOCKS):
+        n, held = len(pairs.scores), np.concatenate([hold for _, hold in pairs.folds])
+        once = np.array_equal(np.sort(held), np.arange(n)) and len(pairs.folds) >= min(BLOCKS)
+        if not once or any(len(learn) + len(hold) < n for learn, hold in pairs.folds):
             raise ValueError(
-                'calibration="rotate" needs at least three folds in cv, each row held out once: '
-                "give a splitter such as KFold(6) or GroupKFold(6), or a number"
+                'calibration="rotate" needs at least three folds in cv, each row held out once and '
+                "learned from otherwise: give a splitter such as KFold(6) or GroupKFold(6), or a "
+                'number; calibration="cross" takes other folds'
             )
         return pairs.folds
     n = pairs.size
-    blocks = block_count(n, alpha, repeats_of(partition, n)) if cv == "auto" else min(cv, n)
+    blocks = block_count(n, alpha, repeats_of(partition, n)) if cv == "auto" else cv
     return shuffled_folds(copy_ids(pairs.X, pairs.scores), blocks, seed)
 
 

@@ -270,7 +270,7 @@ def _rotated_guarantee(rule: Any, base: Mapping[str, Any], weighted: bool) -> Gu
     """Return what holds for a rule of the rotation that is drawn, or for the mean of all."""
     rules = f"{len(rule.rotation_)} rules, each calibrated on a block of rows it has not seen"
     if rule.assignment != "mean":
-        note = f"Each row draws one of {rules}: by its content, so that it always draws the same."
+        note = f"Each row draws one of {rules}, by its content: it always draws the same."
         return Guarantee(**base, **weighted_or_exact(weighted), scope="marginal", note=note)
     assumption = RATIOS if weighted else EXCHANGEABLE
     note = f"Thresholds are the mean of {rules}. A rule drawn for each row would be exact."
@@ -291,6 +291,21 @@ def copies_guarantee(exact: Guarantee, share: float) -> Guarantee:
         "copies out, or put all copies of a row into one part, to be exact."
     )
     return replace(exact, kind="approximate", note=note)
+
+
+def despite_copies(promise: Guarantee, share: float) -> Guarantee:
+    """Return what holds where copies of rows stayed on one side of a division.
+
+    A new row has no side, and may be a copy of rows on either: then it is not exchangeable with
+    those that calibrate. ``share`` is that of the rows which are copies.
+    """
+    if share == 0 or not promise.is_finite_sample:
+        return promise
+    note = (
+        f"{promise.note} About {100 * share:.2g} % of the rows are taken for copies of others, and "
+        "copies were kept together: leave them out to be exact."
+    )
+    return replace(promise, kind="approximate", confidence=None, note=note.strip())
 
 
 def _in_the_sample(alpha: float, n: int) -> str:

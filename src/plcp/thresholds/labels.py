@@ -14,7 +14,7 @@ from plcp._options import caller_stacklevel, shortened, warn_infinite
 from plcp._rows import count, take
 from plcp._validation import check_features, check_lengths, effective_sizes
 from plcp.exceptions import InfiniteThresholdWarning
-from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles
+from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles, shared_confidence
 from plcp.thresholds.base import (
     Assigned,
     GivenGroupsRule,
@@ -103,9 +103,15 @@ class LabelConditional(GivenGroupsRule):
     ) -> IntArray:
         """Fit the rule of each label to its rows, and return the codes of the rows."""
         codes, k = self._codes(groups, len(scores)), len(self.labels)
-        infinite = np.empty((len(self._alphas), k), dtype=bool)
+        infinite, rule = np.empty((len(self._alphas), k), dtype=bool), clone(self.rule)
+        confidence = shared_confidence(getattr(rule, "confidence", None), k)
+        if confidence is not None:  # which all labels share
+            rule.set_params(confidence=confidence)
         for i, alpha in enumerate(self._alphas):
-            infinite[i] = np.isinf(group_conformal_quantiles(scores, codes, k, alpha, weights))
+            quantiles = group_conformal_quantiles(
+                scores, codes, k, alpha, weights, confidence=confidence
+            )
+            infinite[i] = np.isinf(quantiles)
             if infinite[i].any():
                 short = np.array(self.labels)[infinite[i]].tolist()
                 warn_infinite(
@@ -121,7 +127,7 @@ class LabelConditional(GivenGroupsRule):
                 warnings.simplefilter("always")
                 if infinite[:, code].any():  # of which there was a warning
                     warnings.simplefilter("ignore", InfiniteThresholdWarning)
-                self.label_rules_[code] = clone(self.rule).fit(take(X, rows), scores[rows], *own)
+                self.label_rules_[code] = clone(rule).fit(take(X, rows), scores[rows], *own)
             for one in caught:
                 text = f"label {self.labels[code]!r}: {one.message}"
                 warnings.warn(text, one.category, stacklevel=caller_stacklevel())

@@ -88,7 +88,12 @@ from plcp.thresholds.base import (
     members_of_codes,
     side_by_side,
 )
-from plcp.thresholds.guarantees import Guarantee, plcp_guarantee, weighted_or_exact
+from plcp.thresholds.guarantees import (
+    Guarantee,
+    despite_copies,
+    plcp_guarantee,
+    weighted_or_exact,
+)
 
 CALIBRATIONS = ("rotate", "held-out", "split", "cross", "joint")
 ASSIGNMENTS = ("sample", "mode", "mean")
@@ -105,7 +110,8 @@ class PLCP(ThresholdRule):
 
     Minimises mean_j Σ_i h_i(x_j) ℓ_α(q_i, s_j) over a class of partitions h and thresholds q
     (Algorithm 1). The default goes beyond the paper: one learned regressor is cut into ordered
-    groups, thresholds follow the regressor within each, and all of it is calibrated out of fold.
+    groups, thresholds follow the regressor within each, and rows that nothing was learned from
+    calibrate them.
     The paper exactly:
     ``PLCP(SoftmaxPartition(), n_groups=25, calibration="joint", assignment="sample")``
     (``SoftmaxPartition(early_stopping=False)`` to descend on all rows until nothing is gained).
@@ -141,7 +147,8 @@ class PLCP(ThresholdRule):
         Thresholds within a group: one constant (the paper), or the partition's regressor plus one
         correction per group. "auto": "regressor" for ordered partitions unless calibrated jointly.
     share_partition : bool, default=False
-        Of several alphas: whether one partition serves all. False: each learns its own, and gives
+        Of several alphas: whether one partition serves all, which needs ``calibration`` other than
+        "rotate" and "joint". False: each learns its own, and gives
         the thresholds it would give alone. True: the partition is learned at the alpha in the
         middle, groups are the same at every alpha, and fit and predict take as long as one does;
         where scores are no law times a scale, alphas far from it are less sharp.
@@ -162,9 +169,9 @@ class PLCP(ThresholdRule):
         Folds fitted at once, in threads; results do not depend on it. None: one, or as many as
         cores are free where the table is large.
     random_state : int, RandomState or None
-        Seed of folds, starts and draws. A fitted rule draws groups (``assignment="sample"``) by the
-        content of a row: alone it is answered as among others, and equal rows share their draw (all
-        rows of a constant X do).
+        Seed of folds, starts and draws. A fitted rule draws rules (``calibration="rotate"``) and
+        groups (``assignment="sample"``) by the content of a row: alone it is answered as among
+        others, and equal rows share their draw (all rows of a constant X do).
     verbose : bool, default=False
         Show a progress bar (needs the extra ``progress``).
 
@@ -297,6 +304,13 @@ class PLCP(ThresholdRule):
             joined = join_small_groups(self, learned, self.alpha)
             self._store(learned, joined, calibrate(self, learned, joined))
             self._warn_if_one_group_serves_all(pairs)
+        self._allow_for_copies(pairs)
+
+    def _allow_for_copies(self, pairs: Pairs) -> None:
+        """Weaken the guarantee where copies of rows were kept on one side of a division."""
+        is_divided = hasattr(self, "rotation_") or self.guarantee_.n < len(pairs.scores)
+        if is_divided and not self._taught and pairs.folds is None:
+            self.guarantee_ = despite_copies(self.guarantee_, pairs.share_of_copies)
 
     def _fit_rules(self, alphas: list[float], *pairs: Any) -> list[Self]:
         if not self.share_partition:
@@ -339,7 +353,8 @@ class PLCP(ThresholdRule):
                 rule._fit_one_threshold(pairs)
         else:
             learner.set_params(alpha=middle_alpha(finite))
-            learned = learner._learn(*((pairs,) if teachers is None else (teachers, pairs)))
+            parts = (pairs,) if teachers is None else (teachers, pairs)
+            learned = learner._learn(*parts, least_alpha=min(finite))
             # the smallest alpha needs the largest groups
             joined = join_small_groups(learner, learned, min(finite))
             rules = [copy(learner).set_params(alpha=alpha) for alpha in alphas]
@@ -352,6 +367,8 @@ class PLCP(ThresholdRule):
                 corrections = calibrate(rule, of_alpha, joined, keep_numbers=True)
                 rule._store(of_alpha, joined, corrections)
             rules[0]._warn_if_one_group_serves_all(pairs)
+            for rule in rules:
+                rule._allow_for_copies(pairs)
         return rules
 
     def _rotate(self, pairs: Pairs) -> None:
@@ -450,18 +467,25 @@ class PLCP(ThresholdRule):
         self._seeds = rng.randint(np.iinfo(np.int32).max, size=2)
         return partition
 
-    def _learn(self, pairs: Pairs, held: Pairs | None = None, hold_out: bool = True) -> Learned:
+    def _learn(
+        self,
+        pairs: Pairs,
+        held: Pairs | None = None,
+        *,
+        hold_out: bool = True,
+        least_alpha: float | None = None,
+    ) -> Learned:
         """Learn the partition of checked pairs, and place those ``held`` out for calibration.
 
-        If none are given, they are as many as ``calibration`` requires, or none without
-        ``hold_out``.
+        If none are given, they are as many as ``calibration`` requires at the least alpha that they
+        serve, or none without ``hold_out``.
         """
         if len(pairs.scores) == 1:
             raise ValueError("n_samples=1: one row is too few for a partition, use SplitConformal")
         rng = check_random_state(self.random_state)
         partition = seeded(self._prepare(rng), rng)
         if held is None and hold_out and self._mode in ("split", "held-out"):
-            pairs, held = held_out_part(self, pairs, rng)
+            pairs, held = held_out_part(self, least_alpha or self.alpha, pairs, rng)
         self._least = least_threshold(pairs.scores.min())
         return learn_apart(self, partition, pairs, held, rng)
 

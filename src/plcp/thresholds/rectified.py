@@ -26,7 +26,7 @@ from plcp.regressors.encoding import warning_of_unseen
 from plcp.regressors.stacking import StackedQuantile
 from plcp.thresholds._plcp_learning import Pairs
 from plcp.thresholds.base import Alpha, ThresholdRule
-from plcp.thresholds.guarantees import Guarantee, weighted_or_exact
+from plcp.thresholds.guarantees import Guarantee, despite_copies, weighted_or_exact
 
 ADJUSTMENTS = ("auto", "ratio", "difference")
 FLOOR = 1e-3  # of a typical score: what a model may say at least where scores are divided by it
@@ -131,14 +131,16 @@ class Rectified(ThresholdRule):
             few = np.isinf(conformal_quantile(np.zeros(n), alpha, **counted))
             beyond = f"more than {alpha:g} of the scores are infinitely many times the regressor"
             warn_infinite(too_few(held.weights, n, alpha, self.confidence) if few else beyond)
+        copied = 0.0 if self._is_frozen() else pairs.share_of_copies
         unseen = ("the frozen regressor has seen none of them",) * self._is_frozen()
-        self.guarantee_ = Guarantee(
+        promise = Guarantee(
             scope="marginal",
             alpha=alpha,
             n=len(held.scores),
             note="For a kind of input it holds as far as the regressor is right there.",
             **weighted_or_exact(held.weights is not None, *unseen, confidence=self.confidence),
         )
+        self.guarantee_ = despite_copies(promise, copied)
 
     def _predict(self, X: Any, *groups: Any) -> FloatArray:
         with warning_of_unseen():
