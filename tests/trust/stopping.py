@@ -35,6 +35,13 @@ def stopped_after(seconds, action):
         signal.setitimer(signal.ITIMER_REAL, 0)
     except KeyboardInterrupt:
         return True
+    except ValueError as error:  # what numpy makes of a signal that comes while it reads a buffer
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, KeyboardInterrupt):
+            cause = cause.__cause__
+        if cause is None:
+            raise
+        return True
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, usual)
