@@ -55,9 +55,7 @@ train, cal, (X, y) = (make_people(n, seed) for seed, n in enumerate((4_000, 6_00
 trees = HistGradientBoostingRegressor(categorical_features="from_dtype", random_state=0)
 model = FrozenEstimator(trees.fit(*train))
 split = ConformalRegressor(model, threshold=SplitConformal()).fit(*cal)
-learned = ConformalRegressor(model, threshold=PLCP(random_state=0)).fit(
-    *cal
-)
+learned = ConformalRegressor(model, threshold=PLCP(random_state=0)).fit(*cal)
 
 # %%
 # Where does Split fail, and what does PLCP do there?
