@@ -28,6 +28,7 @@ from plcp import (
     SignedResidual,
     SplitConformal,
 )
+from plcp.dask import DaskConformalRegressor
 from plcp.scores import Score
 from plcp.sets import Intervals
 
@@ -190,11 +191,10 @@ class TwoSides(Rounded):
 
 
 def test_columns_of_a_score_are_those_it_names(data):
-    dask = pytest.importorskip("plcp.dask")
     model = LinearRegression().fit(*data)
     for conformal in (
         ConformalRegressor(FrozenEstimator(model), TwoSides()),
-        dask.DaskConformalRegressor(model, TwoSides()),
+        DaskConformalRegressor(model, TwoSides()),
     ):
         with pytest.raises(ValueError, match=r"TwoSides\(\) gives 2 scores per row.* n_tails as 2"):
             conformal.fit(*data)
