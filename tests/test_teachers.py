@@ -99,15 +99,16 @@ def test_teachers_are_scored_by_models_that_have_not_seen_them(rng, monkeypatch,
     taught = []
     fit = PLCP.fit
 
-    def spy(self, X, y, *args, teachers=None):
-        taught.append((X, teachers))
-        return fit(self, X, y, *args, teachers=teachers)
+    def spy(self, X, y, *args, **options):
+        taught.append((X, options["teachers"]))
+        return fit(self, X, y, *args, **options)
 
     monkeypatch.setattr(PLCP, "fit", spy)
     weights = rng.integers(1, 3, size=300).astype(float)
     model = ConformalRegressor(Recorder(), threshold=PLCP(LINEAR, 2), cv=cv, random_state=0)
     model.fit(X, y, weights)
-    [(calibration, (features, scores, given))] = taught
+    [(calibration, (features, scores, given, clusters))] = taught
+    assert clusters is None
     whole, *folds = Recorder.seen
     assert len(folds) == 3
     assert {*whole[0]} | {*calibration[:, 0]} == {*X[:, 0]}
@@ -209,7 +210,8 @@ def test_probabilities_of_a_taught_classifier(rng):
         (([[1.0]], [1.0]), "teachers: X has 1 features, but PLCP is expecting 2"),
         (([[1.0, 2.0]], [1.0, 2.0]), "teachers: .*inconsistent numbers of samples"),
         (([[1.0, 2.0]], [np.nan]), "teachers: scores must be finite"),
-        ([[1.0, 2.0]], "teachers must be a pair of features and scores"),
+        ([[1.0, 2.0]], "teachers must be a tuple of features and scores"),
+        (([[1.0, 2.0]] * 2, [1.0, 2.0], None, ["a"]), "teachers: groups must give the group"),
     ],
 )
 def test_teachers_that_mean_nothing_are_refused(rng, teachers, message):

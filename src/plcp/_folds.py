@@ -127,11 +127,16 @@ def is_splitter(cv: Any) -> bool:
 
 
 def given_folds(
-    cv: Any, X: Any, y: ArrayLike, weights: ArrayLike | None = None
+    cv: Any,
+    X: Any,
+    y: ArrayLike,
+    weights: ArrayLike | None = None,
+    groups: IntArray | None = None,
 ) -> list[Fold] | None:
     """Folds of a splitter, or those that ``cv`` lists; None where it is a number of folds.
 
-    With weights, rows of weight zero are dropped and the others are renumbered.
+    With weights, rows of weight zero are dropped and the others are renumbered. ``groups`` are for
+    splitters that ask for them.
 
     Examples
     --------
@@ -140,7 +145,7 @@ def given_folds(
     """
     if is_number_of_folds(cv):
         return None
-    folds = [_fold(pair, count(X)) for pair in (cv.split(X, y) if is_splitter(cv) else cv)]
+    folds = [_fold(pair, count(X)) for pair in (cv.split(X, y, groups) if is_splitter(cv) else cv)]
     if not folds:
         raise ValueError("cv gives no folds: give a number, or a splitter such as KFold(3)")
     held = np.bincount(np.concatenate([hold for _, hold in folds]), minlength=count(X))

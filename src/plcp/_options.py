@@ -17,7 +17,7 @@ from plcp.exceptions import (
     SmallGroupWarning,
     UnseenCategoryWarning,
 )
-from plcp.quantiles import FloatArray, least_points, shared_confidence
+from plcp.quantiles import FloatArray, IntArray, least_points, shared_confidence
 
 INSIDE = ("plcp.", "contextlib.", "sklearn.")  # which wrap methods of ours, or call them
 NAMED = 3  # values of a column that a warning names
@@ -130,11 +130,16 @@ def shown(value: Any) -> str:
 
 
 def too_few(
-    weights: FloatArray | None, n: int, alpha: float, confidence: float | None = None
+    weights: FloatArray | None,
+    n: int,
+    alpha: float,
+    confidence: float | None = None,
+    clusters: IntArray | None = None,
 ) -> str:
     """Message that n points, or what they weigh, are too few for this alpha and confidence."""
-    points = n if weights is None else weights.sum()
-    return f"{points:g} calibration points are fewer than {_needed(alpha, confidence, 1)}"
+    number = f"{n if weights is None else weights.sum():g}"
+    points = f"{number} {'calibration points' if clusters is None else 'groups of rows'}"
+    return f"{points} are fewer than {_needed(alpha, confidence, 1)}"
 
 
 def too_few_in(groups: str, n_groups: int, alpha: float, confidence: float | None) -> str:

@@ -55,6 +55,7 @@ from plcp._validation import (
     reorder_columns,
     with_columns_of_fit,
 )
+from plcp.groups.clusters import check_enough, check_whole, cluster_numbers
 from plcp.groups.groups import label_text
 from plcp.models import MeanScalePair, QuantilePair
 from plcp.quantiles import FloatArray, IntArray, shared_confidence
@@ -75,6 +76,7 @@ from plcp.thresholds.base import (
     check_alphas,
     check_confidence,
     check_listed,
+    fit_rule,
     fitted_at_several,
     lists_alphas,
 )
@@ -113,16 +115,40 @@ class _Inputs(NamedTuple):
     thresholds: FloatArray
 
 
+class _Rows(NamedTuple):
+    """Labelled rows, with weights, if any, and the cluster of each, if rows belong together."""
+
+    X: Any
+    y: NDArray[Any]
+    weights: FloatArray | None
+    clusters: IntArray | None
+
+    def take(self, rows: IntArray) -> "_Rows":
+        """Return some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        clusters = None if self.clusters is None else self.clusters[rows]
+        return _Rows(take(self.X, rows), self.y[rows], weights, clusters)
+
+    def ids(self) -> IntArray:
+        """Return an id for each row, of its cluster or its copies, which no division separates."""
+        if self.clusters is None:
+            return copy_ids(self.X, self.y)
+        return np.unique(self.clusters, return_inverse=True)[1]
+
+
 class _Teachers(NamedTuple):
-    """Features, scores (one column per tail) and weights, if any, of rows that teach the rules."""
+    """Features, scores (one column per tail), weights and clusters of rows that teach the rules."""
 
     X: Any
     scores: FloatArray
-    weights: tuple[FloatArray, ...]
+    weights: FloatArray | None
+    clusters: IntArray | None
 
     def of_tails(self) -> list[dict[str, Any]]:
         """Return what the rule of each tail is given."""
-        return [{"teachers": (self.X, column, *self.weights)} for column in self.scores.T]
+        return [
+            {"teachers": (self.X, column, self.weights, self.clusters)} for column in self.scores.T
+        ]
 
 
 OTHER_NAMES = {"score": "conformity", "rule": "threshold", "model": "estimator"}
@@ -176,7 +202,9 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
+    def _fit(
+        self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None, groups: ArrayLike | None
+    ) -> None:
         """Fit the model on one part of the rows (none, if frozen) and calibrate on the rest."""
         check_at_hand(X=X, sample_weight=sample_weight)
         X = to_plain_array(X)
@@ -184,26 +212,30 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         check_lengths(X, y)
         X, y, weights = indexable(X, y, check_weights(sample_weight, X))
         X, y, weights = drop_weightless(X, y, weights)
+        clusters = cluster_numbers(groups, X, sample_weight)
         model, score, rule, rng = self._parts()
+        if clusters is not None:
+            check_takes_clusters(rule)
         self.estimator_, teachers = model, None
         if is_frozen(model):
-            X = reorder_columns(model, X)
+            rows = _Rows(reorder_columns(model, X), y, weights, clusters)
             if not isinstance(model, FrozenEstimator):
-                model.fit(X, y)  # trains nothing: a pair of frozen models sets its attributes
+                model.fit(rows.X, y)  # trains nothing: a pair of frozen models sets its attributes
         else:
             warn_if_trained(self.estimator)
-            train, hold = self._split(X, y, rng)
-            train_weights, weights = (
-                (None, None) if weights is None else (weights[train], weights[hold])
-            )
-            params = training_params(self, {"estimator": model}, train_weights)["estimator"]
+            rows = _Rows(X, y, weights, clusters)
+            train, hold = self._split(rows, rng)
+            training, rows = rows.take(train), rows.take(hold)
+            is_taught = self._is_taught(rule) and len(train) > 1
+            if is_taught and clusters is not None and is_number_of_folds(self.cv):
+                check_enough(training.ids().max() + 1, self.cv)
+            params = self._training_params(model, training)
             with model_errors(model, X):
-                model.fit(take(X, train), y[train], **params)
-            if self._is_taught(rule) and len(train) > 1:
-                teachers = self._teachers(score, take(X, train), y[train], train_weights, rng)
-            X, y = take(X, hold), y[hold]
-        self._calibrate(score, rule, X, y, weights, teachers)
-        remember_columns(self, X)
+                model.fit(training.X, training.y, **params)
+            if is_taught:
+                teachers = self._teachers(score, training, rng)
+        self._calibrate(score, rule, rows, teachers)
+        remember_columns(self, rows.X)
         for name in ("n_features_in_", "feature_names_in_"):
             for part in (columns_source(self), self.estimator_):
                 if hasattr(part, name):
@@ -230,66 +262,59 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
             return clone(self.estimator), clone(score), clone(rule), rng
         return seeded(self.estimator, rng), seeded(score, rng), seeded(rule, rng), rng
 
-    def _split(
-        self, X: Any, y: NDArray[Any], rng: np.random.RandomState
-    ) -> tuple[IntArray, IntArray]:
+    def _training_params(self, model: Any, rows: _Rows) -> dict[str, Any]:
+        """Return what the model is given with the rows it is trained on."""
+        found = training_params(self, {"estimator": model}, rows.weights, rows.clusters)
+        return found["estimator"]
+
+    def _split(self, rows: _Rows, rng: np.random.RandomState) -> tuple[IntArray, IntArray]:
         """Return the rows to fit the model on, and the rows to calibrate on."""
-        if len(y) == 1:
+        if len(rows.y) == 1:
             raise ValueError(
                 "n_samples=1: one row cannot both train and calibrate; give more, or a model in "
                 "FrozenEstimator"
             )
-        ids = copy_ids(X, y)
         if isinstance(self, ClassifierMixin):
-            return _split_classes(ids, y, self.calibration_size, rng)
-        return split_rows(ids, self.calibration_size, rng)
+            return _split_classes(rows.ids(), rows.y, self.calibration_size, rng)
+        return split_rows(rows.ids(), self.calibration_size, rng)
 
     def _is_taught(self, rule: ThresholdRule) -> bool:
         """Whether rows that trained the model teach the rule."""
         return self.cv is not None and rule._takes_teachers
 
-    def _teachers(
-        self,
-        score: Score,
-        X: Any,
-        y: NDArray[Any],
-        weights: FloatArray | None,
-        rng: np.random.RandomState,
-    ) -> _Teachers | None:
+    def _teachers(self, score: Score, rows: _Rows, rng: np.random.RandomState) -> _Teachers | None:
         """Score the rows that trained the model by models that did not see them, if any can be."""
-        folds = given_folds(self.cv, X, y)
+        folds = given_folds(self.cv, rows.X, rows.y, groups=rows.clusters)
         if folds is None:
-            folds = self._folds(copy_ids(X, y), y, rng)
+            folds = self._folds(rows.ids(), rows.y, rng)
+        check_whole(rows.clusters, folds)
         if not folds:  # each class has a single row
             return None
-        jobs = [partial(self._out_of_fold, score, X, y, weights, fold) for fold in folds]
+        jobs = [partial(self._out_of_fold, score, rows, fold) for fold in folds]
         label = f"{type(self.estimator).__name__} out of fold"
         predictions = in_threads(jobs, None, self.verbose, label)
-        held = np.concatenate([hold for _, hold in folds])
-        prediction, codes = np.concatenate(predictions), self._encode(y[held])
+        held = rows.take(np.concatenate([hold for _, hold in folds]))
+        prediction, codes = np.concatenate(predictions), self._encode(held.y)
         own = clone(score)
         if "random_state" in own.get_params(deep=False):  # not the draws of calibration rows
             own.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
         own.fit(prediction, codes)
         scores = _one_column_per_tail(own(prediction, codes))
-        given = () if weights is None else (weights[held],)
-        return _Teachers(self._select(take(X, held)), scores, given)
+        return _Teachers(self._select(held.X), scores, held.weights, held.clusters)
 
     def _folds(self, ids: IntArray, y: NDArray[Any], rng: np.random.RandomState) -> list[Fold]:
         return shuffled_folds(ids, self.cv, rng)
 
-    def _out_of_fold(
-        self, score: Score, X: Any, y: NDArray[Any], weights: FloatArray | None, fold: Fold
-    ) -> NDArray[Any]:
+    def _out_of_fold(self, score: Score, rows: _Rows, fold: Fold) -> NDArray[Any]:
         """What the score reads of a model that was trained without the held rows, for these."""
         learn, hold = fold
-        model, own = clone(self.estimator_), None if weights is None else weights[learn]
+        model, learning = clone(self.estimator_), rows.take(learn)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model itself has warned
-            params = training_params(self, {"estimator": model}, own)["estimator"]
+            params = self._training_params(model, learning)
         try:
-            model.fit(take(X, learn), y[learn], **params)
-            return self._read(score, model, take(X, hold))
+            model.fit(learning.X, learning.y, **params)
+            return self._read(score, model, take(rows.X, hold))
         except ValueError as error:
             raise ValueError(
                 f"cv={self.cv} trains the model on {len(learn)} rows, too, which failed: {error}; "
@@ -303,26 +328,22 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         self,
         score: Score,
         rule: ThresholdRule,
-        X: Any,
-        y: NDArray[Any],
-        weights: ArrayLike | None,
+        rows: _Rows,
         teachers: _Teachers | None,
     ) -> None:
         """Score the rows and fit one rule per tail, each at its share of alpha."""
-        with model_errors(self.estimator_, X):
-            prediction = score.predictions(self.estimator_, X)
-        codes = self._encode(y)
+        with model_errors(self.estimator_, rows.X):
+            prediction = score.predictions(self.estimator_, rows.X)
+        codes, weights = self._encode(rows.y), rows.weights
         weighted = weights is not None and has_fit_parameter(score, "sample_weight")
         self.conformity_ = score.fit(prediction, codes, *([weights] if weighted else []))
         columns = self._scores(prediction, codes)
-        rows = self._select(X)
-        fit_weights = () if weights is None else (weights,)
-        given = self._given_to_rule(rule, codes)
+        features, given = self._select(rows.X), self._given_to_rule(rule, codes)
         rules = rules_of_tails(rule, columns.shape[1])
         taught = [{}] * len(rules) if teachers is None else teachers.of_tails()
         self._set_rules(
             [
-                tail.fit(rows, column, *fit_weights, **given, **options)
+                fit_rule(tail, features, column, weights, rows.clusters, **given, **options)
                 for tail, column, options in zip(rules, columns.T, taught, strict=True)
             ],
             rule.alpha,
@@ -585,15 +606,27 @@ class ConformalRegressor(RegressorMixin, Conformal):
 
     _task = "regression"
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Train (unless frozen) and calibrate.
 
         ``sample_weight`` counts rows, in training and in calibration: weight 2 stands for two rows,
         weight 0 for none. A model that takes no weights is trained without, with a warning. Where
         scikit-learn's metadata routing is on, the model is given weights if it requests them.
+
+        ``groups`` tells which rows belong together, such as the patient of each: no division parts
+        them, each group counts as one, and coverage holds for any one row of a new group. A search
+        over parameters is given them for its own folds, another model if it requests them. Rules:
+        ``PLCP``, ``SplitConformal``, ``Mondrian`` and ``Rectified``.
         """
         check_same_rows(X, y=y, sample_weight=sample_weight)
-        self._fit(X, self._check_labels(y), sample_weight)
+        self._fit(X, self._check_labels(y), sample_weight, groups)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -725,17 +758,26 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         )
         self.label_conditional = label_conditional
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Train (unless frozen) and calibrate.
 
         ``sample_weight`` counts rows, in training and in calibration: weight 2 stands for two rows,
         weight 0 for none. A model that takes no weights is trained without, with a warning. Where
         scikit-learn's metadata routing is on, the model is given weights if it requests them.
+
+        ``groups`` tells which rows belong together, as in ``ConformalRegressor``.
         """
         check_same_rows(X, y=y, sample_weight=sample_weight)
         labels = self._check_labels(y)
         check_classes(labels)
-        self._fit(X, labels, sample_weight)
+        self._fit(X, labels, sample_weight, groups)
         return self
 
     @property
@@ -789,14 +831,12 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         self,
         score: Score,
         rule: ThresholdRule,
-        X: Any,
-        y: NDArray[Any],
-        weights: ArrayLike | None,
+        rows: _Rows,
         teachers: _Teachers | None,
     ) -> None:
         if self.label_conditional:
             rule = LabelConditional(rule, [label_text(label) for label in self.classes_])
-        super()._calibrate(score, rule, X, y, weights, teachers)
+        super()._calibrate(score, rule, rows, teachers)
 
     def _is_taught(self, rule: ThresholdRule) -> bool:
         # the rule of a label learns from calibration rows of that label
@@ -971,6 +1011,15 @@ def check_one_alpha(estimator: Any) -> None:
         )
 
 
+def check_takes_clusters(rule: ThresholdRule) -> None:
+    """Raise for a rule that cannot be told which rows belong together."""
+    if not rule._takes_clusters:
+        raise TypeError(
+            f"{type(rule).__name__} counts every row as one, and takes no groups of rows: choose "
+            "PLCP, SplitConformal, Mondrian or Rectified, or leave groups out"
+        )
+
+
 def check_is_rule(rule: Any) -> None:
     """Raise for what is no threshold rule, and name some."""
     if isinstance(rule, ThresholdRule):
@@ -1093,5 +1142,10 @@ def _split_classes(ids: IntArray, y: NDArray[Any], size: float, rng: np.random.R
         wanted = size * len(own) + beyond
         held.append(own[: min(max(0, round(wanted)), len(own) - 1)])
         beyond = wanted - len(held[-1])
-    hold = rows_of(np.concatenate(held), places)
+    out = np.unique(np.concatenate(held))
+    for code in range(codes.max() + 1):  # a row's id may have rows of other classes, held for them
+        own = np.unique(places[codes == code])
+        if np.isin(own, out).all():
+            out = np.setdiff1d(out, own[-1:])
+    hold = rows_of(out, places)
     return np.setdiff1d(np.arange(len(y)), hold), hold

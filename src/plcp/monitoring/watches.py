@@ -125,6 +125,7 @@ def _watch_of(rule: Any, title: str) -> Watch:
         exact=rule._reads_ranks
         and rule.guarantee_.is_finite_sample
         and not rule.draws
+        and not rule._clustered
         and (rule.guarantee_.scope != "marginal" or len(names) < 2),
         digest=_digest(rule),
     )

@@ -244,19 +244,29 @@ def weight_params(estimator: Any, weights: FloatArray) -> dict[str, FloatArray] 
 
 
 def training_params(
-    owner: Any, members: dict[str, Any], weights: FloatArray | None
+    owner: Any,
+    members: dict[str, Any],
+    weights: FloatArray | None,
+    groups: IntArray | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Return what to give to ``fit`` of each member of a meta-estimator, by the member's name.
 
     Members are routed to as they request, where metadata routing is on; otherwise those that can
-    take weights get them. One that cannot is trained without, and a warning says so.
+    take weights get them, and a search that divides rows gets their groups. One that cannot take
+    weights is trained without, and a warning says so.
     """
-    if weights is None:
-        return {name: {} for name in members}
-    routed = process_routing(owner, "fit", sample_weight=weights) if is_routing() else None
+    both = {"sample_weight": weights, "groups": groups}
+    metadata = {name: values for name, values in both.items() if values is not None}
+    routed = process_routing(owner, "fit", **metadata) if metadata and is_routing() else None
+    if weights is None and routed is None:
+        own = {} if groups is None else {"groups": groups}
+        return {
+            name: own if isinstance(member, GridSearchCV | RandomizedSearchCV) else {}
+            for name, member in members.items()
+        }
     given = {}
     for name, member in members.items():
-        params = weight_params(member, weights)
+        params = {} if weights is None else weight_params(member, weights)
         if params is None:
             warnings.warn(
                 f"{type(member).__name__} takes no sample_weight, so it is trained as if all rows "

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plcp._validation import effective_sizes
+from plcp.groups.clusters import independent_sizes
 from plcp.out_of_core import Passes, Ranks
 from plcp.out_of_core.passes import Block
 from plcp.partitions.base import group_masses, order_groups
@@ -35,16 +35,16 @@ class GroupedRows:
     masses : ndarray of shape (m,)
         Number of rows in each group, or what they weigh.
     sizes : ndarray of shape (m,)
-        Number of rows in each group, of weighted ones the effective number (Kish).
+        Number of rows in each group, of weighted ones the effective number (Kish), of rows that
+        belong together that of their clusters.
     """
 
     def __init__(self, rows: RowsInPartition, groups: IntArray, n_groups: int) -> None:
         self.rows = rows
         self.groups = groups
         self.masses = group_masses(groups, rows.weights, n_groups)
-        self.sizes = (
-            self.masses if rows.weights is None else effective_sizes(groups, rows.weights, n_groups)
-        )
+        sizes = independent_sizes(groups, n_groups, rows.weights, rows.clusters)
+        self.sizes = self.masses if sizes is None else sizes
 
     def conformal(self, alpha: float, follow: bool, confidence: float | None = None) -> FloatArray:
         """Conformal quantile of each group: of scores, or of their excess over the prediction."""
@@ -216,17 +216,26 @@ def join_small_groups(rule: Any, learned: Learned, alpha: float) -> IntArray:
         return joined
     # with "held-out" one threshold for all is read off the held-out rows, none of a group
     split_off = rule._mode == "split"
-    share = len(learned.calibration.scores) / len(training.scores) if split_off else 1.0
-    of_training = int(learned.calibration is not training)
+    held = learned.calibration
+    share = _share_held(held, training) if split_off else 1.0
+    of_training = int(held is not training)
     while True:
         groups, m = chosen_cells(rule, training.merged(joined), of_training), joined.max() + 1
         sizes = group_masses(groups, training.weights, m)
-        if training.weights is not None:  # few rows of large weight are few
-            sizes = np.minimum(sizes, effective_sizes(groups, training.weights, m))
+        effective = independent_sizes(groups, m, training.weights, training.clusters)
+        if effective is not None:  # few rows of large weight are few
+            sizes = np.minimum(sizes, effective)
         fewer = merge_small(sizes * share, alpha, rule.confidence if split_off else None)[joined]
         if fewer.max() == joined.max():
             return joined
         joined = fewer  # of joined soft groups, others are likeliest
+
+
+def _share_held(held: RowsInPartition, training: RowsInPartition) -> float:
+    """Number of rows, or clusters of them, that were held out for each that was learned from."""
+    if held.clusters is not None:
+        return held.independent / training.independent
+    return len(held.scores) / len(training.scores)
 
 
 def calibrate(

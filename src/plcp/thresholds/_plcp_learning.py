@@ -9,10 +9,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import clone
 
-from plcp._folds import Fold, copy_ids, shuffled_folds, split_rows
+from plcp._folds import Fold, copy_ids, given_folds, shuffled_folds, split_rows
 from plcp._rows import take
 from plcp._validation import effective_rows
 from plcp.exceptions import CollapseWarning
+from plcp.groups.clusters import check_enough, check_whole, independent_rows
 from plcp.partitions.base import Partition, likeliest, merge_columns
 from plcp.partitions.crossfit import CrossFittedPartition
 from plcp.partitions.ordered import OrderedPartition, interval_of
@@ -24,12 +25,16 @@ from plcp.regressors.stacking import StackedQuantile
 
 @dataclass(frozen=True)
 class Pairs:
-    """Calibration pairs (x, s) with their weights, and the folds listed for them, if any."""
+    """Calibration pairs (x, s) with their weights, and the folds listed for them, if any.
+
+    ``clusters``: number of the group of each row, where rows belong together.
+    """
 
     X: Any
     scores: FloatArray
     weights: FloatArray | None
     folds: list[Fold] | None = None
+    clusters: IntArray | None = None
 
     @property
     def size(self) -> int:
@@ -37,18 +42,37 @@ class Pairs:
         return int(effective_rows(len(self.scores), self.weights))
 
     @property
+    def independent(self) -> float:
+        """Number of rows that may be exchangeable: one of each cluster."""
+        return independent_rows(len(self.scores), self.weights, self.clusters)
+
+    @property
+    def ids(self) -> IntArray:
+        """An id for each row; no division separates those of one id: a cluster, or copies."""
+        if self.clusters is not None:
+            return np.unique(self.clusters, return_inverse=True)[1]
+        return copy_ids(self.X, self.scores)
+
+    @property
     def share_of_copies(self) -> float:
-        """Share of the rows that are copies of others, which no division separates."""
-        return 1 - (int(copy_ids(self.X, self.scores).max()) + 1) / len(self.scores)
+        """Share of the rows that are copies of others, which no division separates.
+
+        None of them where clusters are divided, which do not ask for copies.
+        """
+        if self.clusters is not None:
+            return 0.0
+        return 1 - (int(self.ids.max()) + 1) / len(self.scores)
 
     def take(self, rows: Any, folds: list[Fold] | None = None) -> "Pairs":
         """Return the pairs of some rows."""
-        weights = None if self.weights is None else self.weights[rows]
-        return Pairs(take(self.X, rows), self.scores[rows], weights, folds)
+        weights, clusters = (
+            None if of_rows is None else of_rows[rows] for of_rows in (self.weights, self.clusters)
+        )
+        return Pairs(take(self.X, rows), self.scores[rows], weights, folds, clusters)
 
     def cut(self, share: float, rng: np.random.RandomState) -> tuple["Pairs", "Pairs"]:
-        """Return two parts at random, ``share`` of the rows in the second, copies together."""
-        first, second = split_rows(copy_ids(self.X, self.scores), share, rng)
+        """Return two parts at random, ``share`` of the rows in the second, one id in one part."""
+        first, second = split_rows(self.ids, share, rng)
         return self.take(first), self.take(second)
 
 
@@ -66,6 +90,12 @@ class RowsInPartition:
     predicted: FloatArray
     scores: FloatArray
     weights: FloatArray | None = None
+    clusters: IntArray | None = None
+
+    @property
+    def independent(self) -> float:
+        """Number of rows that may be exchangeable: one of each cluster."""
+        return independent_rows(len(self.scores), self.weights, self.clusters)
 
     def values(self, follow: bool) -> FloatArray:
         """What corrections are quantiles of: scores, or what they exceed the prediction by."""
@@ -126,8 +156,10 @@ def place_soft(
     return RowsInPartition(likeliest(memberships), memberships, predicted, *_scores_of(pairs))
 
 
-def _scores_of(pairs: Pairs | None) -> tuple[FloatArray, FloatArray | None]:
-    return (NO_SCORES, None) if pairs is None else (pairs.scores, pairs.weights)
+def _scores_of(pairs: Pairs | None) -> tuple[FloatArray, FloatArray | None, IntArray | None]:
+    if pairs is None:
+        return NO_SCORES, None, None
+    return pairs.scores, pairs.weights, pairs.clusters
 
 
 HELD_OUT = 0.2
@@ -250,7 +282,7 @@ ROWS_OF_EXACT_GROUP = 500
 MOST_EXACT = 5
 
 
-def exact_groups(n: int) -> int:
+def exact_groups(n: float) -> int:
     """Number of groups that n held-out rows calibrate one by one: each is as noisy as few rows are.
 
     Examples
@@ -283,13 +315,14 @@ def learn_apart(
     if held is None:
         return learn(rule, partition, pairs, rng, most_groups(pairs.size))
     split_off = rule._mode == "split"
-    m = exact_groups(held.size) if split_off else most_groups(pairs.size)
+    m = exact_groups(held.independent) if split_off else most_groups(pairs.size)
     learned = learn(rule, partition, pairs, rng, m)
     return learned._replace(calibration=place(learned.partition, held.X, held))
 
 
 SAFETY = 3  # times the least number of points a finite threshold needs, so that chance keeps it
 LEAST_TO_LEARN = 100  # rows: from fewer, the default regressor learns a constant
+LEAST_CLUSTERS = 20  # of rows that belong together: what fewer have in common is chance
 SHARE_OF_SPLIT = 0.5
 BLOCKS = range(3, 7)  # that rows may be divided into
 MOST_WORK = 1.5  # of rotation, relative to cross-fitting all rows
@@ -306,7 +339,7 @@ def points_needed(alpha: float, confidence: float | None = None) -> float:
     return float(SAFETY * least_points(alpha, confidence))
 
 
-def held_out_share(n: int, alpha: float, confidence: float | None = None) -> float:
+def held_out_share(n: float, alpha: float, confidence: float | None = None) -> float:
     """Share of n rows that one threshold is calibrated on: n^(4/5) of them, if they suffice.
 
     Examples
@@ -317,7 +350,7 @@ def held_out_share(n: int, alpha: float, confidence: float | None = None) -> flo
     return min(max(n**0.8, points_needed(alpha, confidence)) / n, 1.0)
 
 
-def block_count(n: int, alpha: float, n_repeats: int) -> int:
+def block_count(n: float, alpha: float, n_repeats: int) -> int:
     """Number of blocks to rotate: six, or as many as the rows and the time allow.
 
     Rotation fits a model for each two of M blocks on the rows of the others: (M - 1)(M - 2)n/2 rows
@@ -334,17 +367,26 @@ def block_count(n: int, alpha: float, n_repeats: int) -> int:
 
 def too_few_to_learn(rule: Any, alpha: float, pairs: Pairs) -> bool:
     """Whether rows held out would be too few, or leave too few to learn a partition from."""
-    n = pairs.size
+    n = pairs.independent
     if rule._taught:
         return False
     if rule._mode == "held-out" and rule.calibration_size == "auto":
-        return n * (1 - held_out_share(n, alpha, rule.confidence)) < LEAST_TO_LEARN
+        return _too_few_left(pairs, 1 - held_out_share(n, alpha, rule.confidence))
     if rule._mode == "rotate" and rule.cv == "auto":
         blocks = block_count(n, alpha, max(BLOCKS))
-        return blocks < min(BLOCKS) or n * (1 - 1 / blocks) < LEAST_TO_LEARN
+        return blocks < min(BLOCKS) or _too_few_left(pairs, 1 - 1 / blocks)
     # blocks of a number that was given must each have a finite threshold
     whole = rule._mode == "rotate" and pairs.folds is None
     return whole and n // rule.cv < least_points(alpha)
+
+
+def _too_few_left(pairs: Pairs, share: float) -> bool:
+    """Whether a share of the rows, or of their clusters, is too few to learn from.
+
+    How many rows clusters have says nothing here: the new one's number of rows would belong to it.
+    """
+    least = LEAST_TO_LEARN if pairs.clusters is None else LEAST_CLUSTERS
+    return share * pairs.independent < least
 
 
 def held_out_part(
@@ -356,7 +398,7 @@ def held_out_part(
         share = (
             SHARE_OF_SPLIT
             if rule._mode == "split"
-            else held_out_share(pairs.size, alpha, rule.confidence)
+            else held_out_share(pairs.independent, alpha, rule.confidence)
         )
     return pairs.cut(share, rng)
 
@@ -375,9 +417,30 @@ def rotated_blocks(
                 'number; calibration="cross" takes other folds'
             )
         return pairs.folds
-    n = pairs.size
-    blocks = block_count(n, alpha, repeats_of(partition, n)) if cv == "auto" else cv
-    return shuffled_folds(copy_ids(pairs.X, pairs.scores), blocks, seed)
+    if cv == "auto":
+        n = int(pairs.independent)
+        cv = block_count(n, alpha, repeats_of(partition, n))
+    return divide(pairs, cv, seed)
+
+
+def divide(pairs: Pairs, n_folds: int, seed: Any) -> list[Fold]:
+    """Folds of the pairs, drawn at random, in which rows of one id stay together."""
+    if pairs.clusters is not None:
+        check_enough(int(pairs.independent), n_folds)
+    return shuffled_folds(pairs.ids, n_folds, seed)
+
+
+def folds_of_clusters(
+    partition: Partition, pairs: Pairs, cv: Any, rng: np.random.RandomState
+) -> list[Fold]:
+    """Folds of the pairs that keep clusters whole, as often repeated as those of rows would be."""
+    folds = None if cv == "auto" else given_folds(cv, pairs.X, pairs.scores, groups=pairs.clusters)
+    if folds is not None:
+        check_whole(pairs.clusters, folds)
+        return folds
+    times = range(repeats_of(partition, pairs.size))
+    seeds = [rng.randint(np.iinfo(np.int32).max) for _ in times]
+    return [fold for seed in seeds for fold in divide(pairs, FOLDS if cv == "auto" else cv, seed)]
 
 
 def repeats_of(partition: Partition, n: int) -> int:
@@ -419,7 +482,9 @@ def learn(
     elif rule.n_groups == "auto":
         partition.set_params(n_groups=n_groups)
     cv: Any = pairs.folds
-    if cv is None:
+    if cv is None and pairs.clusters is not None:
+        cv = folds_of_clusters(partition, pairs, rule.cv, rng)
+    elif cv is None:
         cv = FOLDS if rule.cv == "auto" else rule.cv
     folding = {"cv": cv, "n_jobs": rule.n_jobs, "verbose": rule.verbose}
     if cross:
@@ -429,8 +494,7 @@ def learn(
         partition.fit(pairs.X, pairs.scores, pairs.weights)
         training = place(partition, pairs.X, pairs)
     if search and isinstance(partition, OrderedPartition) and cut_later:
-        ids = copy_ids(pairs.X, pairs.scores)
-        partition, history = choose_by_cutting(partition, training, ids, rng)
+        partition, history = choose_by_cutting(partition, training, pairs.ids, rng)
         training = place_predicted(partition, training.predicted, pairs)
     return Learned(partition, history + partition.history_, training, training)
 

@@ -20,6 +20,7 @@ from plcp._validation import (
     check_weights,
     takes_nan,
 )
+from plcp.groups.clusters import cluster_numbers, cluster_weights
 from plcp.groups.groups import label_text
 from plcp.out_of_core import RowDraws
 from plcp.quantiles import FloatArray, IntArray, pinball_loss, smoothed_quantiles
@@ -152,7 +153,7 @@ def check_confidence(confidence: Any) -> float:
     return check_share("confidence", confidence, ": 0.95 asks for 95 % of calibration sets")
 
 
-def check_ranks(rule: Any, sample_weight: Any = None) -> None:
+def check_ranks(rule: Any, sample_weight: Any = None, clusters: Any = None) -> None:
     """Refuse a confidence or randomised ranks that mean nothing, together or with weights."""
     confidence, randomize = getattr(rule, "confidence", None), getattr(rule, "randomize", False)
     if not isinstance(randomize, bool):
@@ -163,10 +164,12 @@ def check_ranks(rule: Any, sample_weight: Any = None) -> None:
             raise ValueError(
                 "confidence is kept by ranks that randomize=True would draw: leave one of them out"
             )
-    if sample_weight is not None and (randomize or confidence is not None):
+    given = {"sample_weight": sample_weight, "groups=": clusters}
+    unequal = next((name for name, value in given.items() if value is not None), None)
+    if unequal and (randomize or confidence is not None):
         name = "randomize" if randomize else "confidence"
         raise ValueError(
-            f"sample_weight is not supported with {name}, whose ranks count every row once: leave "
+            f"{unequal} is not supported with {name}, whose ranks count every row once: leave "
             "one of them out"
         )
 
@@ -247,6 +250,7 @@ class ThresholdRule(RegressorMixin, Estimator):
     _weighted: bool = False  # whether any of them count as more or less than one
     _drawn_ranks: DrawnRanks | None = None  # of the fit, if ranks are drawn
     _group_rows: FloatArray | None = None  # the effective number in each group, if weighted
+    _clustered: bool = False  # whether it was
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn thresholds from features ``X`` and scores ``y``.
@@ -274,7 +278,11 @@ class ThresholdRule(RegressorMixin, Estimator):
         return self._members_of(X)
 
     def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *groups: Any) -> None:
-        """Learn thresholds at a single alpha from checked rows."""
+        """Learn thresholds at a single alpha from checked rows.
+
+        A rule with ``_takes_clusters`` takes ``clusters``, too: the number of each row's group, of
+        those that belong together. Rows then weigh 1 / (rows of their group).
+        """
         raise NotImplementedError(f"{type(self).__name__} needs a method _fit, or fit")
 
     def _predict(self, X: Any, *groups: Any) -> FloatArray:
@@ -296,32 +304,43 @@ class ThresholdRule(RegressorMixin, Estimator):
         """Whether X may have missing values, or another part of the rule refuses them."""
         return takes_nan(self)
 
-    def _fit_alphas(self, X: Any, y: ArrayLike, sample_weight: Any, *groups: Any) -> Self:
+    def _fit_alphas(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: Any,
+        *groups: Any,
+        clusters: IntArray | None = None,
+    ) -> Self:
         """Check options and rows once, then fit the single alpha, or one rule for each."""
         alphas = [check_alpha(alpha) for alpha in check_alphas(self.alpha)]
-        check_ranks(self, sample_weight)
+        check_ranks(self, sample_weight, clusters)
         self._check_options()
         check_random_state(getattr(self, "random_state", None))
         if lists_alphas(self.alpha) or fitted_at_several(self):
             self._forget()
         nan = self._allows_nan(*groups)
-        pairs = check_pairs(self, X, y, sample_weight, allow_nan=nan)
-        self._alphas = alphas
+        X, scores, weights = check_pairs(self, X, y, sample_weight, allow_nan=nan)
+        self._alphas, self._clustered = alphas, clusters is not None
+        given: dict[str, Any] = {}
+        if clusters is not None:
+            self._n_calibration, self._weighted = float(len(np.unique(clusters))), True
+            weights, given = cluster_weights(clusters), {"clusters": clusters}
         if not lists_alphas(self.alpha):
-            self._fit(*pairs, *groups)
+            self._fit(X, scores, weights, *groups, **given)
             return self
-        self.rules_ = self._fit_rules(alphas, *pairs, *groups)
+        self.rules_ = self._fit_rules(alphas, X, scores, weights, *groups, **given)
         self.guarantee_ = Guarantees(tuple(rule.guarantee_ for rule in self.rules_))
         return self
 
-    def _fit_rules(self, alphas: list[float], *pairs: Any) -> list[Self]:
+    def _fit_rules(self, alphas: list[float], *pairs: Any, **given: Any) -> list[Self]:
         """Fit one rule per alpha to checked rows, all with the same draws."""
         rules = [self._rule_at(alpha) for alpha in alphas]
         if "random_state" in self.get_params(deep=False):
             seed = one_seed(self.random_state)
             rules = [rule.set_params(random_state=seed) for rule in rules]
         for rule in rules:
-            rule._fit(*pairs)
+            rule._fit(*pairs, **given)
         return rules
 
     def _rule_at(self, alpha: float) -> Self:
@@ -392,9 +411,14 @@ class ThresholdRule(RegressorMixin, Estimator):
 
     def _count_blocks(self, n: float) -> None:
         """Note how many rows calibrated in blocks, of weight one each."""
-        self._n_calibration, self._weighted = float(n), False
+        self._n_calibration, self._weighted, self._clustered = float(n), False, False
         self._alphas, self._drawn_ranks = check_alphas(self.alpha), None
         self.__dict__.pop("_group_rows", None)  # of an earlier fit, with weights
+
+    @property
+    def _takes_clusters(self) -> bool:
+        """Whether it can be told which rows belong together."""
+        return False
 
     @property
     def _takes_teachers(self) -> bool:
@@ -450,6 +474,35 @@ class ThresholdRule(RegressorMixin, Estimator):
         return tags
 
 
+class ClusteredRule(ThresholdRule):
+    """A rule that can be told which rows belong together."""
+
+    @property
+    def _takes_clusters(self) -> bool:
+        return True
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn thresholds from features ``X`` and scores ``y``.
+
+        ``sample_weight`` counts rows: weight 2 stands for two rows, weight 0 for none, and a test
+        point has weight one. For covariate shift, give likelihood ratios relative to a typical
+        test point; coverage then holds approximately under the shifted law.
+
+        ``groups`` tells which rows belong together, such as the patient of each: they stay on one
+        side of every division, each group counts as one, and coverage holds for any one row of a
+        new group. Not for groups that are to be covered one by one: see ``Mondrian``.
+        """
+        clusters = cluster_numbers(groups, X, sample_weight)
+        return self._fit_alphas(X, y, sample_weight, clusters=clusters)
+
+
 class GivenGroupsRule(ThresholdRule):
     """A rule for groups that the user gives: in ``groups=`` of the rule, or of every call."""
 
@@ -484,6 +537,20 @@ class GivenGroupsRule(ThresholdRule):
         tags.input_tags.allow_nan = True
         tags.input_tags.three_d_array = True
         return tags
+
+
+def fit_rule(
+    rule: Any,
+    X: Any,
+    scores: FloatArray,
+    weights: FloatArray | None,
+    clusters: IntArray | None,
+    **given: Any,
+) -> Any:
+    """Fit a rule to rows that weigh something, or belong together, or neither."""
+    if clusters is None:
+        return rule.fit(X, scores, *(() if weights is None else (weights,)), **given)
+    return rule._fit_alphas(X, scores, None, *given.values(), clusters=clusters)
 
 
 def side_by_side(rules: list[Any], thresholds: list[FloatArray]) -> FloatArray:

@@ -4,14 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
+import numpy as np
+
 from plcp.partitions.ordered import OrderedPartition
-from plcp.quantiles import conformal_rank
+from plcp.quantiles import IntArray, conformal_rank
 
 EXCHANGEABLE = "calibration and test points are exchangeable"
 ONE_LAW = "calibration and test points are independent draws from one distribution"
 RATIOS = (
     "the weights are likelihood ratios of test to calibration points, as each test point is given "
     "weight one"
+)
+CLUSTERS = (
+    "groups of rows are exchangeable, that of a new row included, and the new row is any one of "
+    "its group, each as likely"
 )
 FALLING = (
     "the density of the score given x falls over the range of the thresholds that are averaged"
@@ -51,6 +57,9 @@ class Guarantee:
         Probability over calibration sets, where kind is "pac".
     note : str
         What else holds, or why nothing does.
+    n_clusters : int or None
+        Number of groups that the n rows belong to, if rows were said to belong together: each of
+        them counts as one.
 
     Examples
     --------
@@ -71,6 +80,7 @@ points are exchangeable. Nothing holds for a kind of input.
     n_groups: int | None = None
     confidence: float | None = None
     note: str = ""
+    n_clusters: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse a kind or a scope that means nothing."""
@@ -92,6 +102,8 @@ points are exchangeable. Nothing holds for a kind of input.
             return "No finite-sample guarantee."
         covered, target, where = SCOPES[self.scope], f"{1 - self.alpha:g}", self._where()
         sure = "" if self.confidence is None else f"{self.confidence:g}"
+        if self.n_clusters is not None:
+            where += f", from {self.n_clusters} groups of rows"
         claim = {
             "exact": f"{covered} >= {target} {where}, in finite samples",
             "pac": f"With confidence {sure} over calibration sets, {covered} >= "
@@ -115,12 +127,15 @@ points are exchangeable. Nothing holds for a kind of input.
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attributes and the sentence, as values of JSON."""
-        return {**asdict(self), "assumptions": [*self.assumptions], "text": str(self)}
+        values = {**asdict(self), "assumptions": [*self.assumptions], "text": str(self)}
+        if self.n_clusters is None:
+            del values["n_clusters"]
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the guarantee of a dict that `to_dict` made."""
-        given = {field.name: values[field.name] for field in fields(cls)}
+        given = {field.name: values[field.name] for field in fields(cls) if field.name in values}
         return cls(**{**given, "assumptions": tuple(given["assumptions"])})
 
 
@@ -156,14 +171,22 @@ class Guarantees:
 
 
 def weighted_or_exact(
-    weighted: bool, *others: str, confidence: float | None = None
+    weighted: bool,
+    *others: str,
+    confidence: float | None = None,
+    clusters: IntArray | None = None,
 ) -> dict[str, Any]:
     """Kind and assumptions of a promise that is exact unless rows are weighted.
 
     One with a confidence, which no weighted rows have, is kept by calibration sets one by one.
+    ``clusters``: number of the group that each calibration row belongs to, if rows are exchangeable
+    only in groups.
     """
     if confidence is not None:
         return {"kind": "pac", "assumptions": (ONE_LAW, *others), "confidence": confidence}
+    if clusters is not None:
+        n_clusters = len(np.unique(clusters))
+        return {"kind": "exact", "assumptions": (CLUSTERS, *others), "n_clusters": n_clusters}
     kind, assumption = ("approximate", RATIOS) if weighted else ("exact", EXCHANGEABLE)
     return {"kind": kind, "assumptions": (assumption, *others)}
 
@@ -229,18 +252,23 @@ def _together(promises: Sequence[Guarantee]) -> dict[str, Any]:
         "kind": max((one.kind for one in promises), key=KINDS.index, default="exact"),
         "assumptions": tuple(dict.fromkeys(each for one in promises for each in one.assumptions)),
         "confidence": 1 - sum(missing) if missing else None,
+        "n_clusters": min(
+            (one.n_clusters for one in promises if one.n_clusters is not None), default=None
+        ),
     }
 
 
-def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> Guarantee:
+def plcp_guarantee(
+    rule: Any, follow: bool, n: int, weighted: bool, clusters: IntArray | None = None
+) -> Guarantee:
     """Return what holds for a PLCP calibrated on n rows, and when."""
     base = {"alpha": rule.alpha, "n": n}
     in_groups = {**base, "scope": "learned groups", "n_groups": rule.n_groups_}
     if rule._mode == "rotate":
-        return _rotated_guarantee(rule, base, weighted)
+        return _rotated_guarantee(rule, base, weighted, clusters)
     if rule._mode == "held-out":
         note = "Groups were learned from other rows; nothing exact holds for each of them."
-        promise = weighted_or_exact(weighted, confidence=rule.confidence)
+        promise = weighted_or_exact(weighted, confidence=rule.confidence, clusters=clusters)
         return Guarantee(**base, **promise, scope="marginal", note=note)
     if rule._mode == "joint":
         note = (
@@ -255,9 +283,11 @@ def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> Guarantee
         )
         return Guarantee("none", **in_groups, note=note)
     if rule._mode == "split":
-        return Guarantee(**in_groups, **weighted_or_exact(weighted, confidence=rule.confidence))
+        promise = weighted_or_exact(weighted, confidence=rule.confidence, clusters=clusters)
+        return Guarantee(**in_groups, **promise)
     learned = "regressor" if follow else "partition"
-    converging = f"fold models and their average converge to the same {learned} as n grows"
+    growing = "n grows" if clusters is None else "the number of groups of rows grows"
+    converging = f"fold models and their average converge to the same {learned} as {growing}"
     return Guarantee(
         "asymptotic",
         **in_groups,
@@ -266,16 +296,25 @@ def plcp_guarantee(rule: Any, follow: bool, n: int, weighted: bool) -> Guarantee
     )
 
 
-def _rotated_guarantee(rule: Any, base: Mapping[str, Any], weighted: bool) -> Guarantee:
+def _rotated_guarantee(
+    rule: Any, base: Mapping[str, Any], weighted: bool, clusters: IntArray | None
+) -> Guarantee:
     """Return what holds for a rule of the rotation that is drawn, or for the mean of all."""
     rules = f"{len(rule.rotation_)} rules, each calibrated on a block of rows it has not seen"
+    promise = weighted_or_exact(weighted, clusters=clusters)
     if rule.assignment != "mean":
         note = f"Each row draws one of {rules}, by its content: it always draws the same."
-        return Guarantee(**base, **weighted_or_exact(weighted), scope="marginal", note=note)
-    assumption = RATIOS if weighted else EXCHANGEABLE
+        return Guarantee(**base, **promise, scope="marginal", note=note)
     note = f"Thresholds are the mean of {rules}. A rule drawn for each row would be exact."
     return Guarantee(
-        "approximate", **base, assumptions=(assumption, FALLING), scope="marginal", note=note
+        **base,
+        **{
+            **promise,
+            "kind": "approximate",
+            "assumptions": (*promise["assumptions"], FALLING),
+        },
+        scope="marginal",
+        note=note,
     )
 
 

@@ -12,14 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp._options import caller_stacklevel, shortened, warn_infinite
 from plcp._rows import count, take
-from plcp._validation import check_features, check_lengths, effective_sizes
+from plcp._validation import check_features, check_lengths
 from plcp.exceptions import InfiniteThresholdWarning
+from plcp.groups.clusters import cluster_weights, independent_sizes
 from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles, shared_confidence
 from plcp.thresholds.base import (
     Assigned,
     GivenGroupsRule,
     Members,
     ThresholdRule,
+    fit_rule,
     lists_alphas,
     members_of_codes,
 )
@@ -81,15 +83,26 @@ class LabelConditional(GivenGroupsRule):
         """Miscoverage rate of the rule, or several."""
         return self.rule.alpha
 
-    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *groups: Any) -> None:
-        codes = self._fit_labels(X, scores, weights, *groups)
-        self._settle(codes, weights)
+    @property
+    def _takes_clusters(self) -> bool:
+        return self.rule._takes_clusters
 
-    def _fit_rules(self, alphas: list[float], *pairs: Any) -> list[Self]:
-        codes, weights = self._fit_labels(*pairs), pairs[2]
+    def _fit(
+        self,
+        X: Any,
+        scores: FloatArray,
+        weights: FloatArray | None,
+        *groups: Any,
+        clusters: IntArray | None = None,
+    ) -> None:
+        codes = self._fit_labels(X, scores, weights, *groups, clusters=clusters)
+        self._settle(codes, weights, clusters)
+
+    def _fit_rules(self, alphas: list[float], *pairs: Any, **given: Any) -> list[Self]:
+        codes, weights = self._fit_labels(*pairs, **given), pairs[2]
         rules = [self._rule_at(alpha) for alpha in alphas]
         for rule in rules:
-            rule._settle(codes, weights)
+            rule._settle(codes, weights, **given)
         return rules
 
     def _rule_at(self, alpha: float) -> Self:
@@ -99,10 +112,18 @@ class LabelConditional(GivenGroupsRule):
         return one
 
     def _fit_labels(
-        self, X: Any, scores: FloatArray, weights: FloatArray | None, groups: Any
+        self,
+        X: Any,
+        scores: FloatArray,
+        weights: FloatArray | None,
+        groups: Any = None,
+        *,
+        clusters: IntArray | None = None,
     ) -> IntArray:
         """Fit the rule of each label to its rows, and return the codes of the rows."""
         codes, k = self._codes(groups, len(scores)), len(self.labels)
+        if clusters is not None:  # given the label, a row is any one of its group with this label
+            weights = cluster_weights(clusters * k + codes)
         infinite, rule = np.empty((len(self._alphas), k), dtype=bool), clone(self.rule)
         confidence = shared_confidence(getattr(rule, "confidence", None), k)
         if confidence is not None:  # which all labels share
@@ -122,22 +143,28 @@ class LabelConditional(GivenGroupsRule):
         self.label_rules_: list[Any] = [None] * k
         for code in np.flatnonzero(~infinite.all(axis=0)).tolist():
             rows = np.flatnonzero(codes == code)
-            own = () if weights is None else (weights[rows],)
+            own = None if weights is None else weights[rows]
+            together = None if clusters is None else clusters[rows]
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 if infinite[:, code].any():  # of which there was a warning
                     warnings.simplefilter("ignore", InfiniteThresholdWarning)
-                self.label_rules_[code] = clone(rule).fit(take(X, rows), scores[rows], *own)
+                self.label_rules_[code] = fit_rule(
+                    clone(rule), take(X, rows), scores[rows], own, together
+                )
             for one in caught:
                 text = f"label {self.labels[code]!r}: {one.message}"
                 warnings.warn(text, one.category, stacklevel=caller_stacklevel())
         return codes
 
-    def _settle(self, codes: IntArray, weights: FloatArray | None) -> None:
+    def _settle(
+        self, codes: IntArray, weights: FloatArray | None, clusters: IntArray | None = None
+    ) -> None:
         """Name the groups, those within labels if there are any, and state what holds."""
         k, fitted = len(self.labels), [rule for rule in self.label_rules_ if rule is not None]
         own_sizes = np.bincount(codes, weights, k)
-        own_rows = own_sizes if weights is None else effective_sizes(codes, weights, k)
+        counted = independent_sizes(codes, k, weights, clusters)
+        own_rows = own_sizes if counted is None else counted
         cells: list[tuple[Any, ...]] = []  # name, threshold, rows, and their effective number
         self._first_group: list[int] = []
         for code, (label, rule) in enumerate(zip(self.labels, self.label_rules_, strict=True)):
@@ -151,7 +178,7 @@ class LabelConditional(GivenGroupsRule):
                 cells.append((label, threshold, own_sizes[code], own_rows[code]))
         columns = [np.array(column) for column in zip(*cells, strict=True)]
         self.groups_, self.thresholds_, self.group_sizes_, effective = columns
-        self._group_rows = None if weights is None else effective
+        self._group_rows = None if weights is None and clusters is None else effective
         self._reads_ranks = all(rule._reads_ranks for rule in fitted)
         promises = [rule.guarantee_ for rule in fitted]
         self.guarantee_ = labels_guarantee(promises, float(self.alpha), len(codes), k)

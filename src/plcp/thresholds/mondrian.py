@@ -18,8 +18,8 @@ from plcp._rows import count, is_frame, to_plain_array
 from plcp._validation import (
     check_some,
     drop_weightless,
-    effective_sizes,
 )
+from plcp.groups.clusters import independent_sizes
 from plcp.groups.groups import (
     check_indicators,
     check_kind,
@@ -213,7 +213,12 @@ class Mondrian(GivenGroupsRule):
         self.random_state = random_state
 
     def _fit(
-        self, X: Any, scores: FloatArray, weights: FloatArray | None, groups: Any = None
+        self,
+        X: Any,
+        scores: FloatArray,
+        weights: FloatArray | None,
+        groups: Any = None,
+        clusters: IntArray | None = None,
     ) -> None:
         labels, scores, weights = drop_weightless(
             labels_of(self.groups, X, groups), scores, weights
@@ -227,8 +232,9 @@ class Mondrian(GivenGroupsRule):
         if self.randomize:
             self._drawn_ranks = DrawnRanks.of(scores, codes, m, alpha, self.random_state)
         sizes = np.bincount(codes, weights, minlength=m)
-        self._group_rows = None if weights is None else effective_sizes(codes, weights, m)
-        self._settle(thresholds, sizes, len(scores), weighted=weights is not None)
+        self._group_rows = independent_sizes(codes, m, weights, clusters)
+        weighted = weights is not None
+        self._settle(thresholds, sizes, len(scores), weighted=weighted, clusters=clusters)
 
     def fit_blocks(self, blocks: Passes) -> Self:
         """Take the conformal quantile of each group, of blocks of labels and finite scores."""
@@ -244,7 +250,15 @@ class Mondrian(GivenGroupsRule):
         self._settle(thresholds, ranks.sizes, int(ranks.sizes.sum()), weighted=False)
         return self
 
-    def _settle(self, thresholds: FloatArray, sizes: NDArray[Any], n: int, weighted: bool) -> None:
+    def _settle(
+        self,
+        thresholds: FloatArray,
+        sizes: NDArray[Any],
+        n: int,
+        *,
+        weighted: bool,
+        clusters: IntArray | None = None,
+    ) -> None:
         alpha, m = check_rate(self.alpha), len(self.groups_)
         self.thresholds_, self.group_sizes_ = thresholds, sizes
         small = self.groups_[np.isinf(thresholds)].tolist()
@@ -256,8 +270,12 @@ class Mondrian(GivenGroupsRule):
             n=n,
             n_groups=m,
             note=EQUATION if self.randomize else "",
-            **weighted_or_exact(weighted, confidence=self.confidence),
+            **weighted_or_exact(weighted, confidence=self.confidence, clusters=clusters),
         )
+
+    @property
+    def _takes_clusters(self) -> bool:
+        return True
 
     def assign(self, X: Any, groups: ArrayLike | None = None) -> Assigned:
         """Group of each row, as in ``groups_``, and its threshold; -1 and infinite if not there."""

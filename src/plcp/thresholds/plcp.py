@@ -29,10 +29,16 @@ from plcp._validation import (
     check_scores,
     check_weights,
     drop_weightless,
-    effective_rows,
-    effective_sizes,
     takes_images,
     takes_nan,
+)
+from plcp.groups.clusters import (
+    check_enough,
+    check_whole,
+    cluster_numbers,
+    cluster_weights,
+    independent_rows,
+    independent_sizes,
 )
 from plcp.out_of_core import Passes, RowDraws
 from plcp.partitions.base import (
@@ -82,8 +88,8 @@ from plcp.thresholds._plcp_learning import (
 from plcp.thresholds.base import (
     Alpha,
     Assigned,
+    ClusteredRule,
     Members,
-    ThresholdRule,
     check_ranks,
     members_of_codes,
     side_by_side,
@@ -105,7 +111,7 @@ def given_partition(rule: Any) -> Partition:
     return OrderedPartition() if rule.partition is None else rule.partition
 
 
-class PLCP(ThresholdRule):
+class PLCP(ClusteredRule):
     """Learn groups of inputs that are alike in uncertainty, and a threshold for each.
 
     Minimises mean_j Σ_i h_i(x_j) ℓ_α(q_i, s_j) over a class of partitions h and thresholds q
@@ -278,23 +284,35 @@ class PLCP(ThresholdRule):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         teachers: tuple[Any, ...] | None = None,
     ) -> Self:
         """Learn groups and thresholds from features ``X`` and scores ``y``.
 
-        ``sample_weight`` counts rows, as in ``SplitConformal``. ``teachers`` are other rows, a pair
-        of features and scores, or with weights a triple, such as out-of-fold scores of the rows
-        that trained the model. They teach the partition, and all rows of ``X`` calibrate: each
-        group on its own with "rotate" and "split", of which there are then at most five; one number
-        for all with "held-out".
-        """
-        given = () if teachers is None else (teachers,)
-        return self._fit_alphas(X, y, sample_weight, *given)
+        ``sample_weight`` and ``groups``, which tell the rows that belong together, are those of
+        ``SplitConformal``. Not the groups that are learned: rows of one patient, say, are folded
+        and held out together, and coverage holds for any one row of a new patient.
 
-    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *given: Any) -> None:
+        ``teachers`` are other rows, a tuple of features and scores, and weights and groups if they
+        have them, such as out-of-fold scores of the rows that trained the model. They teach the
+        partition, and all rows of ``X`` calibrate: each group on its own with "rotate" and "split",
+        of which there are then at most five; one number for all with "held-out".
+        """
+        clusters = cluster_numbers(groups, X, sample_weight)
+        given = () if teachers is None else (teachers,)
+        return self._fit_alphas(X, y, sample_weight, *given, clusters=clusters)
+
+    def _fit(
+        self,
+        X: Any,
+        scores: FloatArray,
+        weights: FloatArray | None,
+        *given: Any,
+        clusters: IntArray | None = None,
+    ) -> None:
         for name in ("partition_", "rotation_", "corrections_", "shift_"):
             self.__dict__.pop(name, None)  # of an earlier fit, with another calibration perhaps
-        pairs, teachers = self._pairs(X, scores, weights), self._taught_by(*given)
+        pairs, teachers = self._pairs(X, scores, weights, clusters), self._taught_by(*given)
         if not self._has_finite(self.alpha, pairs) or too_few_to_learn(self, self.alpha, pairs):
             self._fit_one_threshold(pairs)
         elif self._mode == "rotate":
@@ -312,10 +330,10 @@ class PLCP(ThresholdRule):
         if is_divided and not self._taught and pairs.folds is None:
             self.guarantee_ = despite_copies(self.guarantee_, pairs.share_of_copies)
 
-    def _fit_rules(self, alphas: list[float], *pairs: Any) -> list[Self]:
+    def _fit_rules(self, alphas: list[float], *pairs: Any, **given: Any) -> list[Self]:
         if not self.share_partition:
-            return super()._fit_rules(alphas, *pairs)
-        rules: list[Self] = self._fit_shared(alphas, *pairs)
+            return super()._fit_rules(alphas, *pairs, **given)
+        rules: list[Self] = self._fit_shared(alphas, *pairs, **given)
         first = rules[0]
         self.partition_, self.history_ = first.partition_, first.history_
         self.group_sizes_ = first.group_sizes_
@@ -329,6 +347,7 @@ class PLCP(ThresholdRule):
         scores: FloatArray,
         weights: FloatArray | None,
         *given: Any,
+        clusters: IntArray | None = None,
     ) -> list[Any]:
         """Fit one rule per alpha, all with the partition that was learned at the middle one.
 
@@ -336,7 +355,8 @@ class PLCP(ThresholdRule):
         has a finite threshold at all.
         """
         learner = self._rule_at(alphas[0]).set_params(random_state=one_seed(self.random_state))
-        pairs, teachers = learner._pairs(X, scores, weights), learner._taught_by(*given)
+        pairs = learner._pairs(X, scores, weights, clusters)
+        teachers = learner._taught_by(*given)
         reasons = {
             "joint": "reads thresholds off the descent itself, which is at one alpha",
             "rotate": "learns a partition for each block of rows",
@@ -402,20 +422,28 @@ class PLCP(ThresholdRule):
         )
         groups, m = interval_of(own, self._cuts), len(self._cuts) + 1
         self.thresholds_ = np.array([np.median(own[groups == group]) for group in range(m)])
-        self.group_sizes_, self._group_rows = group_masses(groups, pairs.weights, m), None
-        if pairs.weights is not None:
-            self._group_rows = effective_sizes(groups, pairs.weights, m)
+        self.group_sizes_ = group_masses(groups, pairs.weights, m)
+        self._group_rows = independent_sizes(groups, m, pairs.weights, pairs.clusters)
         self.history_ = [
             {"block": k, **step} for k, rule in enumerate(rotation) for step in rule.history_
         ]
         weighted = pairs.weights is not None
-        self.guarantee_ = plcp_guarantee(self, False, len(own), weighted)
+        self.guarantee_ = plcp_guarantee(self, False, len(own), weighted, pairs.clusters)
 
-    def _pairs(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Pairs:
+    def _pairs(
+        self,
+        X: Any,
+        scores: FloatArray,
+        weights: FloatArray | None,
+        clusters: IntArray | None = None,
+    ) -> Pairs:
         """Return the rows that count, of checked ones, and their folds if ``cv`` lists any."""
         later = self.cv == "auto" or (is_splitter(self.cv) and self.calibration != "rotate")
-        folds = None if later else given_folds(self.cv, X, scores, weights)
-        pairs = Pairs(*drop_weightless(X, scores, weights), folds)
+        folds = None if later else given_folds(self.cv, X, scores, weights, clusters)
+        check_whole(clusters, folds)
+        pairs = Pairs(*drop_weightless(X, scores, weights), folds, clusters)
+        if clusters is not None and isinstance(self.cv, Integral):
+            check_enough(int(pairs.independent), int(self.cv))
         if self.n_groups != "auto":
             check_group_count(self.n_groups, len(pairs.scores))
         return pairs
@@ -430,19 +458,21 @@ class PLCP(ThresholdRule):
                 f'calibration="{self.calibration}" learns from the rows it calibrates, and has no '
                 'use for teachers: choose "rotate", "held-out" or "split"'
             )
-        if not isinstance(teachers, tuple) or len(teachers) not in (2, 3):
+        if not isinstance(teachers, tuple) or len(teachers) not in (2, 3, 4):
             raise ValueError(
-                "teachers must be a pair of features and scores, or a triple with weights, got "
-                f"{shown(teachers)}"
+                "teachers must be a tuple of features and scores, and weights and groups if they "
+                f"have them, got {shown(teachers)}"
             )
+        X, scores, weights, groups = (*teachers, None, None)[:4]
         try:
-            X = check_features(self, teachers[0], reset=False)
-            scores = check_scores(teachers[1])
+            X, scores = check_features(self, X, reset=False), check_scores(scores)
             check_lengths(X, scores)
-            weights = check_weights(teachers[2] if len(teachers) == 3 else None, X)
+            clusters, weights = cluster_numbers(groups, X, weights), check_weights(weights, X)
         except ValueError as error:
             raise ValueError(f"teachers: {error}") from error
-        return Pairs(*drop_weightless(X, scores, weights))
+        if clusters is not None:
+            weights = cluster_weights(clusters)
+        return Pairs(*drop_weightless(X, scores, weights), clusters=clusters)
 
     @property
     def _mode(self) -> str:
@@ -509,13 +539,13 @@ class PLCP(ThresholdRule):
             warn_infinite(too_few_in(f"learned groups {few}", m, alpha, self.confidence))
         rows = learned.calibration
         weighted = rows.weights is not None
-        if rows.weights is not None:
-            groups = found.rank[chosen_cells(self, rows.merged(joined))]
-            self._group_rows = effective_sizes(groups, rows.weights, len(self.group_sizes_))
+        if weighted or rows.clusters is not None:
+            groups, m = found.rank[chosen_cells(self, rows.merged(joined))], len(self.group_sizes_)
+            self._group_rows = independent_sizes(groups, m, rows.weights, rows.clusters)
         n = n or len(rows.scores)
         if self._mode == "held-out":
-            self._n_calibration = effective_rows(n, rows.weights)
-        self.guarantee_ = plcp_guarantee(self, self._follow, n, weighted)
+            self._n_calibration = independent_rows(n, rows.weights, rows.clusters)
+        self.guarantee_ = plcp_guarantee(self, self._follow, n, weighted, rows.clusters)
 
     def _fit_one_threshold(self, pairs: Pairs) -> None:
         """Make one group, with Split's threshold: so few rows allow no other that is valid."""
@@ -523,7 +553,7 @@ class PLCP(ThresholdRule):
         threshold = conformal_quantile(pairs.scores, self.alpha, weights, confidence=confidence)
         note = "There are too few rows to learn groups: one threshold serves all, as Split's does."
         if np.isinf(threshold):
-            warn_infinite(too_few(weights, n, self.alpha, confidence))
+            warn_infinite(too_few(weights, n, self.alpha, confidence, pairs.clusters))
             note = "Every set holds every outcome: too few calibration points for this alpha."
         self._prepare(check_random_state(self.random_state))
         self._least = least_threshold(pairs.scores.min())
@@ -533,9 +563,9 @@ class PLCP(ThresholdRule):
         self.corrections_ = self.thresholds_ = np.array([threshold])
         self.shift_, self.history_ = 0.0, []
         self.group_sizes_ = self.partition_.group_sizes_
-        self._group_rows = np.array([effective_rows(len(pairs.scores), pairs.weights)])
+        self._group_rows = np.array([pairs.independent])
         weighted = pairs.weights is not None and bool(np.isfinite(threshold))
-        exact = weighted_or_exact(weighted, confidence=confidence)
+        exact = weighted_or_exact(weighted, confidence=confidence, clusters=pairs.clusters)
         if np.isinf(threshold):
             exact["assumptions"] = ()
         self.guarantee_ = Guarantee(scope="marginal", alpha=self.alpha, n=n, note=note, **exact)

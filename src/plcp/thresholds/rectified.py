@@ -15,17 +15,16 @@ from plcp._validation import (
     check_features,
     check_predictions,
     drop_weightless,
-    effective_rows,
     feature_errors,
     takes_images,
     takes_nan,
 )
-from plcp.quantiles import FloatArray, conformal_quantile, excess_over
+from plcp.quantiles import FloatArray, IntArray, conformal_quantile, excess_over
 from plcp.regressors.base import at_quantile, fit_weighted, seeded
 from plcp.regressors.encoding import warning_of_unseen
 from plcp.regressors.stacking import StackedQuantile
 from plcp.thresholds._plcp_learning import Pairs
-from plcp.thresholds.base import Alpha, ThresholdRule
+from plcp.thresholds.base import Alpha, ClusteredRule
 from plcp.thresholds.guarantees import Guarantee, despite_copies, weighted_or_exact
 
 ADJUSTMENTS = ("auto", "ratio", "difference")
@@ -33,7 +32,7 @@ FLOOR = 1e-3  # of a typical score: what a model may say at least where scores a
 LEAST = float(np.finfo(float).tiny)  # the same for a frozen model, which is not to see these scores
 
 
-class Rectified(ThresholdRule):
+class Rectified(ClusteredRule):
     """q(x) = τ(x) c or τ(x) + c: a learned quantile of the score, times or plus a constant.
 
     One part of the rows trains a model τ(x) of the (1 - alpha)-quantile of the score, the other
@@ -119,18 +118,26 @@ class Rectified(ThresholdRule):
                 'adjustment="ratio", or "difference" if scores may be negative'
             )
 
-    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *groups: Any) -> None:
+    def _fit(
+        self,
+        X: Any,
+        scores: FloatArray,
+        weights: FloatArray | None,
+        *groups: Any,
+        clusters: IntArray | None = None,
+    ) -> None:
         alpha = check_rate(self.alpha)
-        pairs = Pairs(*drop_weightless(X, scores, weights))
+        pairs = Pairs(*drop_weightless(X, scores, weights), clusters=clusters)
         held = self._learn(pairs, alpha)
         counted: dict[str, Any] = {"sample_weight": held.weights, "confidence": self.confidence}
-        self._n_calibration = effective_rows(len(held.scores), held.weights)
+        self._n_calibration = held.independent
         self.level_ = conformal_quantile(self._adjusted(held), alpha, **counted)
         if np.isinf(self.level_):
             n = len(held.scores)
             few = np.isinf(conformal_quantile(np.zeros(n), alpha, **counted))
             beyond = f"more than {alpha:g} of the scores are infinitely many times the regressor"
-            warn_infinite(too_few(held.weights, n, alpha, self.confidence) if few else beyond)
+            several = too_few(held.weights, n, alpha, self.confidence, clusters)
+            warn_infinite(several if few else beyond)
         copied = 0.0 if self._is_frozen() else pairs.share_of_copies
         unseen = ("the frozen regressor has seen none of them",) * self._is_frozen()
         promise = Guarantee(
@@ -138,7 +145,12 @@ class Rectified(ThresholdRule):
             alpha=alpha,
             n=len(held.scores),
             note="For a kind of input it holds as far as the regressor is right there.",
-            **weighted_or_exact(held.weights is not None, *unseen, confidence=self.confidence),
+            **weighted_or_exact(
+                held.weights is not None,
+                *unseen,
+                confidence=self.confidence,
+                clusters=held.clusters,
+            ),
         )
         self.guarantee_ = despite_copies(promise, copied)
 

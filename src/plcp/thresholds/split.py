@@ -9,18 +9,18 @@ from plcp._rows import count
 from plcp._validation import check_some, drop_weightless
 from plcp.out_of_core import Passes, Ranks
 from plcp.out_of_core.passes import Block
-from plcp.quantiles import FloatArray, conformal_quantile, conformal_rank
+from plcp.quantiles import FloatArray, IntArray, conformal_quantile, conformal_rank
 from plcp.thresholds.base import (
     Alpha,
+    ClusteredRule,
     DrawnRanks,
-    ThresholdRule,
     check_blocks,
     fitted_at_several,
 )
 from plcp.thresholds.guarantees import EQUATION, Guarantee, weighted_or_exact
 
 
-class SplitConformal(ThresholdRule):
+class SplitConformal(ClusteredRule):
     """One threshold for all x: the conformal quantile of the calibration scores.
 
     q = the score of rank ⌈(1 - alpha)(n + 1)⌉. If calibration and test points are exchangeable,
@@ -97,14 +97,21 @@ class SplitConformal(ThresholdRule):
         self.randomize = randomize
         self.random_state = random_state
 
-    def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None, *groups: Any) -> None:
+    def _fit(
+        self,
+        X: Any,
+        scores: FloatArray,
+        weights: FloatArray | None,
+        *groups: Any,
+        clusters: IntArray | None = None,
+    ) -> None:
         _, scores, weights = drop_weightless(X, scores, weights)
         alpha, one_group = check_rate(self.alpha), np.zeros(len(scores), dtype=np.intp)
         threshold = conformal_quantile(scores, alpha, weights, confidence=self.confidence)
         self._drawn_ranks = None
         if self.randomize:
             self._drawn_ranks = DrawnRanks.of(scores, one_group, 1, alpha, self.random_state)
-        self._settle(threshold, len(scores), weights)
+        self._settle(threshold, len(scores), weights, clusters)
 
     def fit_blocks(self, scores: Passes) -> Self:
         """Take the conformal quantile of finite scores that lie in blocks, one column each."""
@@ -120,18 +127,24 @@ class SplitConformal(ThresholdRule):
         self._settle(float(ranks.at([rank - 1])[0]), n, None)
         return self
 
-    def _settle(self, threshold: float, n: int, weights: FloatArray | None) -> None:
+    def _settle(
+        self,
+        threshold: float,
+        n: int,
+        weights: FloatArray | None,
+        clusters: IntArray | None = None,
+    ) -> None:
         alpha = check_rate(self.alpha)
         self.threshold_ = threshold
         if np.isinf(threshold) and not self.randomize:
-            warn_infinite(too_few(weights, n, alpha, self.confidence))
+            warn_infinite(too_few(weights, n, alpha, self.confidence, clusters))
         note = "Nothing holds for a kind of input."
         self.guarantee_ = Guarantee(
             scope="marginal",
             alpha=alpha,
             n=n,
             note=f"{EQUATION} {note}" if self.randomize else note,
-            **weighted_or_exact(weights is not None, confidence=self.confidence),
+            **weighted_or_exact(weights is not None, confidence=self.confidence, clusters=clusters),
         )
 
     def _predict(self, X: Any, *groups: Any) -> FloatArray:
