@@ -13,16 +13,24 @@ REAL_SETS = {
     "bike_train": ("regression/bike_train.parquet", "count", ["casual", "registered"]),
     "california_housing": ("regression/california_housing.parquet", "median_house_value", []),
 }
+MORE_SETS = {  # smaller, or with less to learn about the scores
+    "power_ccpp": ("regression/power_ccpp.parquet", "PE", []),
+    "bike_hour": ("regression/bike_hour.parquet", "cnt", ["dteday", "casual", "registered"]),
+    "parkinsons": ("regression/uci_parkinsons_centred.parquet", "y", []),
+    "keggdirected": ("regression/uci_keggdirected_centred.parquet", "y", []),
+    "communities": ("regression/communities.parquet", "ViolentCrimesPerPop", ["communityname"]),
+    "concrete": ("regression/concrete.parquet", "", []),
+}
 
 
 def load_real(name: str, data_dir: Path) -> tuple[Any, np.ndarray]:
     """Features and target of a set; strings become categories, dates become days and hours."""
-    file, target, drop = REAL_SETS[name]
+    file, target, drop = {**REAL_SETS, **MORE_SETS}[name]
     path = data_dir / file
     if not path.exists():
         raise SystemExit(f"{path} is not there: name the data directory by --data-dir or PLCP_DATA")
     frame = pd.read_parquet(path)
-    y = frame.pop(target).to_numpy(dtype=float)
+    y = frame.pop(target or frame.columns[-1]).to_numpy(dtype=float)
     return _with_types(frame.drop(columns=drop)), y
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from benchmarks.accuracy.conditional import ERT_FOLDINGS, boosted_quantile, predictor
 from benchmarks.accuracy.contenders import Split
-from benchmarks.accuracy.data import REAL_SETS, load_real
+from benchmarks.accuracy.data import MORE_SETS, REAL_SETS, load_real
 from benchmarks.shared import save
 from joblib import Parallel, delayed
 from scipy import stats
@@ -275,7 +275,9 @@ def main() -> None:
         fits = {"line": given.fits, "least squares": given.fits, "default": given.default_fits}
         save("accuracy/modes", "coverage", coverage(fits))
     if "taught" in given.parts:
-        cells = product(REAL_SETS, given.shares, range(given.real_seeds), [given.data_dir])
+        cells = product(
+            [*REAL_SETS, *MORE_SETS], given.shares, range(given.real_seeds), [given.data_dir]
+        )
         save("accuracy/modes", "taught", together(run(of_taught, cells)))
 
 
