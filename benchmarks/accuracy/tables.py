@@ -1,4 +1,4 @@
-"""Draw docs/benchmarks.md and the tables of README.md from the JSON of accuracy and speed.
+"""Draw the page of benchmarks and the tables of README.md from the JSON of accuracy and speed.
 
 python -m benchmarks.accuracy.tables
 """
@@ -93,7 +93,7 @@ def facts(results: Any) -> str:
 
 
 def rivals_section(rivals: dict[str, Any]) -> str:
-    """Return the section of docs/benchmarks.md about every method under one roof."""
+    """Return the section of docs/explanation/benchmarks.md about every method under one roof."""
     records = rivals["table"]["results"]
     text = "\n## Every method under one roof\n\n"
     text += f"Commit {rivals['table']['provenance']['commit']}. "
@@ -335,7 +335,7 @@ def readme_neural(records: Records) -> str:
 
 
 def modes_section(modes: dict[str, Any]) -> str:
-    """Return the section of docs/benchmarks.md about the ways to calibrate."""
+    """Return the section of docs/explanation/benchmarks.md about the ways to calibrate."""
     sentences = {
         "msce": "MSCE relative to that of `cross` on the same rows, on average over the rule "
         "that a row draws, ± standard error over seeds; in brackets the time of the fit "
@@ -503,7 +503,9 @@ FILES = {
 
 def main() -> None:
     results = {name: load(f"{folder}/{name}") for folder, names in FILES.items() for name in names}
-    (ROOT / "docs" / "benchmarks.md").write_text(results_page(**results), encoding="utf-8")
+    (ROOT / "docs" / "explanation" / "benchmarks.md").write_text(
+        results_page(**results), encoding="utf-8"
+    )
     readme = ROOT / "README.md"
     drawn = {name: results[name] for name in ("conditional", "neural", "rivals", "modes", "cli")}
     text = readme_with_tables(readme.read_text(encoding="utf-8"), **drawn)

@@ -1,4 +1,4 @@
-"""The tables of docs/reliability.md, from results/reliability.json alone.
+"""The tables of docs/explanation/reliability.md, from results/reliability.json alone.
 
 python -m benchmarks.reliability.page
 """
@@ -20,7 +20,7 @@ from benchmarks.reliability.tables import (
 )
 from benchmarks.shared import ROOT, fill, load, table
 
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "explanation" / "reliability.md"
 NOT_YET = "Not measured yet.\n"
 Results = dict[str, Any]
 TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
@@ -78,7 +78,7 @@ def surroundings(results: Results) -> str:
 
 
 def page(text: str, results: Results) -> str:
-    """docs/reliability.md with what lies between <!-- name --> and <!-- /name --> drawn again."""
+    """The page of reliability with what lies between its marks drawn again."""
     drawn = {"targets": targets(results), "measured": surroundings(results)}
     for name, (part, draw_part) in TABLES.items():
         drawn[name] = draw_part(results[part]["results"]) if part in results else NOT_YET

@@ -1,7 +1,7 @@
 """How fast models are kept and served, and what faults and streams do to them.
 
 Parts, each kept in results/reliability.json with its commit: ``files``, ``onnx``,
-``faults``, ``streams``, ``levels``. The tables of docs/reliability.md are drawn at the end.
+``faults``, ``streams``, ``levels``. The tables of its page are drawn at the end.
 
     pip install -e '.[dev]' -c constraints.txt
     python -m benchmarks.reliability.run [--part files --part onnx …] [--quick]

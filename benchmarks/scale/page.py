@@ -1,4 +1,4 @@
-"""Draw docs/results/scale.md, its plot and the numbers of docs/scale.md from results/scale.json.
+"""Draw docs/results/scale.md, its plot and the numbers of its page from results/scale.json.
 
 python -m benchmarks.scale.page
 """
@@ -70,7 +70,7 @@ def _in_memory(time: Any, memory: Any, runs: Records, color: str) -> None:
 
 FOLDER = ROOT / "docs" / "results"
 RESULTS = ROOT / "benchmarks" / "scale" / "results"
-PAGE = ROOT / "docs" / "scale.md"
+PAGE = ROOT / "docs" / "explanation" / "scale.md"
 NOT_YET = "Not measured yet.\n"
 PICTURE = "![Time and memory against the number of rows](scale.png)\n\n"
 
@@ -128,7 +128,7 @@ def results_page(results: Results) -> str:
 
 
 def guide(text: str, results: Results) -> str:
-    """docs/scale.md with the blocks between <!-- name --> and <!-- /name --> drawn again."""
+    """The page of scale with the blocks between <!-- name --> and <!-- /name --> drawn again."""
     drawn = {
         "targets": targets(results),
         "tasks": section(results, "fit", tasks),

@@ -3,7 +3,7 @@
 Parts, each kept in results/scale.json with the commit it was measured on: ``fit`` (four rules
 on Dask, from 10^5 to 3·10^7 rows), ``memory`` (the same rules in memory, in turns with Dask),
 ``predict`` (rows a second) and ``rivals``. Every measurement is a process of its own. The table
-and the plot beside it, and the numbers in docs/scale.md, are drawn at the end.
+and the plot beside it, and the numbers in docs/explanation/scale.md, are drawn at the end.
 
     pip install -e '.[bench,rivals]' -c constraints.txt
     python -m benchmarks.scale.run [--part fit --part memory …] [--quick] [--out FOLDER]

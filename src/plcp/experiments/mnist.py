@@ -307,7 +307,8 @@ def notes(summary: Summary, records: list[Record]) -> list[str]:
         "standard deviations, so wide that 100 images count; where too few are near, the set holds "
         f"every label (here {summary.overall[LOCAL]['infinite'].mean():.3f} of the sets). The "
         "paper leaves open what its kernel uses; of probabilities, their logarithms, logits and "
-        "pixels, the first suited LocalCP best on test images of two trials (docs/research.md).",
+        "pixels, the first suited LocalCP best on test images of two trials (see the "
+        "research log).",
         "“No set empty” calibrates all methods again on scores where the likeliest label has zero, "
         "so that every set holds it.",
     ]
