@@ -732,3 +732,18 @@ def test_an_array_after_a_fit_to_a_frame_gives_one_warning(rng, kind, polars):
         assert f"but {type(model).__name__} was fitted with feature names" in message
         with warnings.catch_warnings(action="ignore"):
             assert_array_equal(np.asarray(predict(rows)), np.asarray(predict(frame)))
+
+
+def test_copies_kept_together_are_said_to_make_the_guarantee_approximate(rng):
+    X, y = rng.normal(size=(100, 2)), rng.normal(size=100)
+    copies = np.r_[np.arange(100), np.arange(10)]
+    model = ConformalRegressor(LinearRegression(), threshold=SplitConformal(), random_state=0)
+    assert model.fit(X, y).guarantee_.kind == "exact"
+    promise = model.fit(X[copies], y[copies]).guarantee_
+    assert promise.kind == "approximate"
+    assert "About 9.1 % of the rows are taken for copies" in str(promise)
+    frozen = ConformalRegressor(FrozenEstimator(model.estimator_), threshold=SplitConformal())
+    assert frozen.fit(X[copies], y[copies]).guarantee_.kind == "exact"  # divides no rows
+    rules = SplitConformal([0.1, 0.2])
+    several = clone(model).set_params(threshold=rules).fit(X[copies], y[copies])
+    assert several.at(0.2).guarantee_.kind == "approximate"

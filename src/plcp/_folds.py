@@ -55,6 +55,17 @@ def copy_ids(X: Any, y: ArrayLike) -> IntArray:
     return np.unique(first, return_inverse=True)[1].astype(np.intp)
 
 
+def share_of_copies(ids: IntArray) -> float:
+    """Share of the rows that are copies of others, by the id of each row.
+
+    Examples
+    --------
+    >>> share_of_copies(np.array([0, 1, 0, 2]))
+    0.25
+    """
+    return 1 - (int(ids.max()) + 1) / len(ids)
+
+
 def _first_copies(X: Any, y: NDArray[Any]) -> IntArray:
     """Return the first of each row's copies."""
     alone = np.arange(len(y))

@@ -28,6 +28,7 @@ from plcp._folds import (
     is_number_of_folds,
     is_splitter,
     rows_of,
+    share_of_copies,
     shuffled_folds,
     split_rows,
 )
@@ -80,7 +81,7 @@ from plcp.thresholds.base import (
     fitted_at_several,
     lists_alphas,
 )
-from plcp.thresholds.guarantees import Guarantee, Guarantees, set_guarantee
+from plcp.thresholds.guarantees import Guarantee, Guarantees, despite_copies, set_guarantee
 from plcp.thresholds.labels import LabelConditional
 
 if TYPE_CHECKING:
@@ -177,6 +178,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
     """Base of both tasks: fit a model, score held-out rows, fit one threshold rule per tail."""
 
     _task: ClassVar[str]
+    _share_of_copies: float = 0.0  # among rows that were divided into training and calibration
 
     @suggests_parameters
     def __init__(
@@ -216,7 +218,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         model, score, rule, rng = self._parts()
         if clusters is not None:
             check_takes_clusters(rule)
-        self.estimator_, teachers = model, None
+        self.estimator_, self._share_of_copies, teachers = model, 0.0, None
         if is_frozen(model):
             rows = _Rows(reorder_columns(model, X), y, weights, clusters)
             if not isinstance(model, FrozenEstimator):
@@ -224,7 +226,9 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         else:
             warn_if_trained(self.estimator)
             rows = _Rows(X, y, weights, clusters)
-            train, hold = self._split(rows, rng)
+            ids = rows.ids()
+            self._share_of_copies = 0.0 if clusters is not None else share_of_copies(ids)
+            train, hold = self._split(ids, y, rng)
             training, rows = rows.take(train), rows.take(hold)
             is_taught = self._is_taught(rule) and len(train) > 1
             if is_taught and clusters is not None and is_number_of_folds(self.cv):
@@ -267,16 +271,18 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         found = training_params(self, {"estimator": model}, rows.weights, rows.clusters)
         return found["estimator"]
 
-    def _split(self, rows: _Rows, rng: np.random.RandomState) -> tuple[IntArray, IntArray]:
+    def _split(
+        self, ids: IntArray, y: NDArray[Any], rng: np.random.RandomState
+    ) -> tuple[IntArray, IntArray]:
         """Return the rows to fit the model on, and the rows to calibrate on."""
-        if len(rows.y) == 1:
+        if len(y) == 1:
             raise ValueError(
                 "n_samples=1: one row cannot both train and calibrate; give more, or a model in "
                 "FrozenEstimator"
             )
         if isinstance(self, ClassifierMixin):
-            return _split_classes(rows.ids(), rows.y, self.calibration_size, rng)
-        return split_rows(rows.ids(), self.calibration_size, rng)
+            return _split_classes(ids, y, self.calibration_size, rng)
+        return split_rows(ids, self.calibration_size, rng)
 
     def _is_taught(self, rule: ThresholdRule) -> bool:
         """Whether rows that trained the model teach the rule."""
@@ -373,7 +379,8 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
 
     def _guarantee(self, rules: Iterable[ThresholdRule], alpha: float) -> Guarantee:
         promises = [rule.guarantee_ for rule in rules]
-        return set_guarantee(promises, alpha, self.conformity_.learned)
+        promise = set_guarantee(promises, alpha, self.conformity_.learned)
+        return despite_copies(promise, self._share_of_copies)
 
     def at(self, alpha: float) -> Self:
         """Return this model at one of the alphas it was fitted at, without another fit.
@@ -711,17 +718,21 @@ class ConformalClassifier(ClassifierMixin, Conformal):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.datasets import load_wine
     >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from plcp import SplitConformal
-    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = load_wine(return_X_y=True)
     >>> model = ConformalClassifier(
-    ...     LogisticRegression(max_iter=1000), threshold=SplitConformal(), random_state=0
+    ...     make_pipeline(StandardScaler(), LogisticRegression()),
+    ...     threshold=SplitConformal(),
+    ...     random_state=0,
     ... )
     >>> model.fit(X, y).predict_set(X[:1]).to_lists()
     [[0]]
 
-    At least 90 % of each kind of iris:
+    At least 90 % of each kind of wine:
 
     >>> each = model.set_params(label_conditional=True).fit(X, y)
     >>> each.guarantee_.scope, each.guarantee_.kind

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import clone
 
-from plcp._folds import Fold, copy_ids, given_folds, shuffled_folds, split_rows
+from plcp._folds import (
+    Fold,
+    copy_ids,
+    given_folds,
+    share_of_copies,
+    shuffled_folds,
+    split_rows,
+)
 from plcp._rows import take
 from plcp._validation import effective_rows
 from plcp.exceptions import CollapseWarning
@@ -61,7 +68,7 @@ class Pairs:
         """
         if self.clusters is not None:
             return 0.0
-        return 1 - (int(self.ids.max()) + 1) / len(self.scores)
+        return share_of_copies(self.ids)
 
     def take(self, rows: Any, folds: list[Fold] | None = None) -> "Pairs":
         """Return the pairs of some rows."""
