@@ -5,14 +5,13 @@ copied rows are those of a model that has seen them.
 """
 
 from collections.abc import Iterable, Mapping
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import KFold, train_test_split
 
-from plcp._options import check_count
+from plcp._options import check_count, is_whole
 from plcp._rows import count, hash_content, is_dataset
 from plcp.quantiles import IntArray
 
@@ -125,7 +124,7 @@ def rows_of(chosen: IntArray, ids: IntArray) -> IntArray:
 
 def is_number_of_folds(cv: Any) -> bool:
     """Whether ``cv`` is a number of folds; else it must be a splitter, or list folds."""
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
+    if is_whole(cv):
         return check_count("cv", cv, 2) > 0
     if is_splitter(cv) or (isinstance(cv, Iterable) and not isinstance(cv, str | bytes | Mapping)):
         return False

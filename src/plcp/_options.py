@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from numbers import Integral, Real
 from reprlib import Repr
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -190,9 +190,19 @@ def check_count(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def is_real(value: Any) -> TypeGuard[float]:
+    """Whether it is a real number, which True and False are not."""
+    return False if isinstance(value, bool) else isinstance(value, Real)
+
+
+def is_whole(value: Any) -> TypeGuard[int]:
+    """Whether it is a whole number, which True and False are not."""
+    return False if isinstance(value, bool) else isinstance(value, Integral)
+
+
 def check_share(name: str, value: Any, remedy: str = "") -> float:
     """``value`` if it lies strictly between zero and one."""
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+    number = float(value) if is_real(value) else np.nan
     if not 0 < number < 1:
         raise ValueError(f"{name} must lie in (0, 1), got {shown(value)}{remedy}")
     return number
@@ -200,7 +210,7 @@ def check_share(name: str, value: Any, remedy: str = "") -> float:
 
 def check_positive(name: str, value: Any) -> float:
     """``value`` if it is a finite number above zero."""
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+    number = float(value) if is_real(value) else np.nan
     if not 0 < number < np.inf:
         raise ValueError(f"{name} must be a finite positive number, got {shown(value)}")
     return number

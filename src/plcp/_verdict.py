@@ -173,7 +173,7 @@ def in_words(
     """
     if verdict in (Verdict.ABOVE, Verdict.BELOW):
         return f"{verdict} {target:g}"
-    if bounds == (0, 1):
+    if bounds[0] == 0 and bounds[1] == 1:
         return f"{verdict}, holds no row"
     certain = f"{verdict}, between {down(bounds[0])} and {up(bounds[1])}"
     if needed is None:

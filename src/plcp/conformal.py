@@ -7,7 +7,7 @@ from copy import copy
 from functools import partial, wraps
 from inspect import signature
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -943,14 +943,14 @@ def rule_at(rule: Any, alpha: Any, *, given: bool) -> Any:
     return clone(rule).set_params(alpha=alpha)
 
 
-def select_features(features: Features, X: Any) -> Any:
+def select_features(features: Any, X: Any) -> Any:
     """Return what the threshold rule reads of X: some columns, or a function of it."""
     if features is None:
         return X
     if is_module(features):
         from plcp.partitions.torch import embed
 
-        return embed(cast(Any, features), X)
+        return embed(features, X)
     if callable(features):
         return features(X)
     if isinstance(features, set | frozenset):
@@ -1066,7 +1066,7 @@ _SCORE_OF_PAIR = {QuantilePair: QuantileResidual, MeanScalePair: NormalizedResid
 _RESIDUALS = (AbsoluteResidual, SignedResidual, NormalizedResidual, QuantileResidual)
 
 
-def check_model(estimator: Any, score: Score, task: str) -> None:
+def check_model(estimator: Any, score: Any, task: str) -> None:
     """Raise for a model or a score that does not fit the task."""
     if not isinstance(score, Score):
         remedy = (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from plcp._options import check_count, shown
+from plcp._options import check_count, is_real, shown
 from plcp._rows import is_frame, is_missing
 from plcp.quantiles import FloatArray, IntArray
 
@@ -186,8 +186,7 @@ def check_precision(precision: Any) -> int:
 
 def check_bandwidth(bandwidth: Any) -> float:
     """``bandwidth`` if it is positive; infinite is allowed."""
-    is_number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool)
-    if not is_number or not bandwidth > 0:
+    if not (is_real(bandwidth) and bandwidth > 0):
         raise ValueError(
             f"bandwidth must be a positive number, or infinite to count all points alike, "
             f"got {bandwidth!r}"

@@ -65,7 +65,7 @@ def parse_by(text: str) -> tuple[By, ...]:
     return check_by(_parse(part.strip()) for part in text.split(",") if part.strip())
 
 
-def check_by(columns: Iterable[By | str]) -> tuple[By, ...]:
+def check_by(columns: By | str | Iterable[By | str]) -> tuple[By, ...]:
     """Columns to group by, each named once, with two bins at least where bins are requested."""
     given = tuple(columns) if isinstance(columns, Iterable) else (columns,)
     for item in given:

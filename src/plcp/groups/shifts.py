@@ -1,7 +1,6 @@
 """Shifts that are smooth functions: a reproducing kernel space as the class."""
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy.spatial.distance import pdist
 
 from plcp._base import Estimator
 from plcp._folds import copy_ids, rows_of, shuffled_folds
-from plcp._options import check_option
+from plcp._options import check_option, is_real
 from plcp.kernels import (
     GaussianKernel,
     Space,
@@ -206,7 +205,7 @@ def _divide(
     shifts: KernelShifts, ids: IntArray, rng: np.random.RandomState
 ) -> tuple[IntArray, IntArray]:
     """Rows that settle kernel and penalty, and rows to calibrate on; copies on one side."""
-    size = float(shifts.tuning_size) if isinstance(shifts.tuning_size, Real) else np.nan
+    size = float(shifts.tuning_size) if is_real(shifts.tuning_size) else np.nan
     if not 0 <= size < 1:
         raise ValueError(f"tuning_size must lie in [0, 1), got {shifts.tuning_size!r}")
     if size == 0 or _nothing_to_settle(shifts):

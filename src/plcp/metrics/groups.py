@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from plcp._formatting import text_table
-from plcp._options import check_alpha, check_count, check_same_rows, check_share, shortened
+from plcp._options import (
+    check_alpha,
+    check_count,
+    check_same_rows,
+    check_share,
+    is_whole,
+    shortened,
+)
 from plcp._rows import is_frame, is_missing, to_plain_array
 from plcp._verdict import verdict_of
 from plcp.groups.groups import MAX_LABELS, Groups, check_indicators, check_sortable
@@ -698,7 +704,7 @@ def size_stratified_coverage(
     sizes = check_size(size, len(check_covered(covered)))
     strata = (
         quantile_bins(sizes, bins, sample_weight=sample_weight)
-        if isinstance(bins, Integral)
+        if isinstance(bins, int) or is_whole(bins)
         else cut_bins(sizes, bins)
     )
     return _smallest("size-stratified coverage", covered, strata, confidence, sample_weight)

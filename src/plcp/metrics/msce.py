@@ -1,13 +1,12 @@
 """Mean squared conditional coverage error, known or estimated."""
 
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plcp._options import check_alpha, check_share
+from plcp._options import check_alpha, check_share, is_real
 from plcp._rows import to_plain_array
 from plcp.metrics.ert import ert
 from plcp.metrics.groups import count_quantiles, quantile_bins
@@ -218,7 +217,7 @@ def pinball_excess_bound(
     n = len(s)
     q = check_numbers("thresholds", thresholds, n, source="rule.predict(X)")
     best = check_numbers("best_thresholds", best_thresholds, n, source="the true quantiles")
-    if not (isinstance(lipschitz, Real) and 0 < lipschitz <= LARGEST):
+    if not (is_real(lipschitz) and 0 < lipschitz <= LARGEST):
         raise ValueError(
             f"lipschitz must be positive and finite, got {lipschitz!r}: "
             "give the largest density of the score given x"

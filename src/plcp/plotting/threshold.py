@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
+from plcp._options import is_real, is_whole
 from plcp._rows import count, is_frame, is_missing, to_plain_array
 from plcp._validation import check_names
 from plcp.conformal import Conformal, check_one_alpha
@@ -65,11 +65,7 @@ def feature_of(X: Any, feature: Any) -> tuple[str, NDArray[Any]]:
     titles = [str(name) for name in X.columns] if is_frame(X) else _numbered(X)
     if isinstance(feature, str) and feature in titles:
         place = titles.index(feature)
-    elif (
-        isinstance(feature, Integral)
-        and not isinstance(feature, bool)
-        and -len(titles) <= int(feature) < len(titles)
-    ):
+    elif is_whole(feature) and -len(titles) <= int(feature) < len(titles):
         place = int(feature) % len(titles)
     else:
         near = get_close_matches(str(feature), titles, n=1, cutoff=0.5)
@@ -120,7 +116,7 @@ def _are_numbers(values: NDArray[Any]) -> bool:
     """Whether objects, such as those of a nullable column, are numbers all the same."""
     if values.dtype != object or len(values) == 0:
         return False
-    return all(isinstance(value, Real) and not isinstance(value, bool) for value in values)
+    return all(is_real(value) for value in values)
 
 
 def _cut_numbers(title: str, values: FloatArray, most: int) -> Cells:

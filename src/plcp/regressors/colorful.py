@@ -1,6 +1,5 @@
 """Quantile regression weighted by the density there, as conditional coverage weighs an error."""
 
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +8,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import check_random_state
 
 from plcp._folds import given_folds
-from plcp._options import check_share
+from plcp._options import check_share, is_real
 from plcp._validation import drop_weightless, relative_weights, takes_images, takes_nan
 from plcp.quantiles import FloatArray
 from plcp.regressors.base import ScoreRegressor, fit_weighted, seeded
@@ -100,7 +99,7 @@ class ColorfulQuantile(ScoreRegressor):
     def _fit(self, X: Any, scores: FloatArray, weights: FloatArray | None) -> Self:
         """Estimate the density of the scores at their quantile, then fit with it."""
         level = check_share("quantile", 0.5 if self.quantile is None else self.quantile)
-        if not isinstance(self.mixing, Real) or not 0 <= float(self.mixing) <= 1:
+        if not is_real(self.mixing) or not 0 <= float(self.mixing) <= 1:
             raise ValueError(f"mixing must lie in [0, 1], got {self.mixing!r}")
         folds = given_folds(self.cv, X, scores, weights)  # of the rows that weigh something
         cv = self.cv if folds is None else folds

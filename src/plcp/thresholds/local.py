@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from plcp._folds import copy_ids, rows_of
-from plcp._options import check_option, check_rate, warn_infinite
+from plcp._options import check_option, check_rate, is_real, warn_infinite
 from plcp._parallel import in_threads
 from plcp._validation import drop_weightless
 from plcp.kernels import (
@@ -227,7 +227,7 @@ class LocalRule(WeightedRule):
         return np.inf if too_few else None
 
     def _count_tuning_rows(self, n: int) -> int:
-        size = float(self.tuning_size) if isinstance(self.tuning_size, Real) else np.nan
+        size = float(self.tuning_size) if is_real(self.tuning_size) else np.nan
         if not 0 <= size < 1:
             raise ValueError(f"tuning_size must lie in [0, 1), got {self.tuning_size!r}")
         if size == 0:

@@ -448,7 +448,7 @@ class PLCP(ClusteredRule):
             check_group_count(self.n_groups, len(pairs.scores))
         return pairs
 
-    def _taught_by(self, teachers: tuple[Any, ...] | None = None) -> Pairs | None:
+    def _taught_by(self, teachers: Any = None) -> Pairs | None:
         """Return the pairs that teach the partition, checked against the columns of fit."""
         self._taught = teachers is not None
         if teachers is None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.parameter import is_lazy
 
-from plcp._options import check_option
+from plcp._options import check_option, is_real
 from plcp._validation import check_features
 from plcp.partitions.base import Partition, merge_columns, warn_if_collapsed
 from plcp.partitions.classifier import start_thresholds
@@ -29,7 +29,6 @@ from plcp.partitions.torch.training import (
     find_device,
     hold_out,
     imbalance,
-    is_number,
     make_network,
     membership_loss,
     outputs_of,
@@ -296,7 +295,7 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
         check_option("structure", self.structure, STRUCTURES)
         check_option("descent", self.descent, DESCENTS)
         check_option("start", self.start, STARTS)
-        if not is_number(self.balance) or not 0 <= self.balance < np.inf:
+        if not is_real(self.balance) or not 0 <= self.balance < np.inf:
             raise ValueError(f"balance must be a number, not below zero, got {self.balance!r}")
         check_training(self)
         X, scores, given = self._check_fit(X, y, sample_weight)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from threading import RLock
 from typing import Any, Self
 
@@ -22,7 +21,7 @@ from torch import Tensor, nn
 from torch.utils.data import default_collate
 
 from plcp._folds import copy_ids, split_rows
-from plcp._options import check_count, check_option, check_share
+from plcp._options import check_count, check_option, check_share, is_real
 from plcp._parallel import counted
 from plcp._rows import count, is_dataset, is_frame, take, to_plain_array
 from plcp._validation import feature_errors, first_not_finite
@@ -365,15 +364,10 @@ def check_training(options: Any) -> None:
             raise ValueError(f"{name} must be True or False, got {getattr(options, name)!r}")
     for name in ("learning_rate", "clip_norm"):
         value = getattr(options, name)
-        is_positive = is_number(value) and 0 < value < np.inf
+        is_positive = is_real(value) and 0 < value < np.inf
         if not is_positive and (name, value) != ("clip_norm", None):
             raise ValueError(f"{name} must be a positive number, got {value!r}")
     find_device(options.device)
-
-
-def is_number(value: Any) -> bool:
-    """Whether this is a real number, and no truth value."""
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 LEAST_ROWS = 20  # below which none can be spared
