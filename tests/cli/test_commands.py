@@ -1,5 +1,6 @@
 """From a table on disk to sets, an audit and a page, by the installed command."""
 
+import importlib.metadata
 import json
 import os
 import shutil
@@ -11,15 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+import sklearn
 from people import people, read, write
 from running import INCOME, Output, run
 
 import plcp
-from plcp.cli import main
+from plcp import SplitConformal
+from plcp.cli import _doctor, main
 from plcp.cli._demo import FIFTHS, format_table, plot_demo, run_demo
 
 COMMAND = Path(sys.executable).with_name("plcp")
-COMMANDS = ("calibrate", "apply", "audit", "report", "explain", "demo", "reproduce")
+COMMANDS = ("calibrate", "apply", "audit", "report", "explain", "demo", "reproduce", "doctor")
 N_CAL, N_TEST = 3000, 2000
 
 
@@ -276,3 +279,27 @@ def test_demo_command_saves_its_plot(outcomes, tmp_path, monkeypatch, capsys):
     assert main(["demo", "--out", str(tmp_path / "here.png")]) == 0
     assert "MSCE" in capsys.readouterr().out
     assert (tmp_path / "here.png").exists()
+
+
+def test_doctor_names_versions_and_tests_coverage(tmp_path):
+    shown = run("doctor", folder=tmp_path).stdout
+    assert f"plcp: {plcp.__version__}" in shown
+    assert f"scikit-learn {sklearn.__version__}" in shown
+    assert "plcp[torch]: torch" in shown
+    assert "self-test: passed" in shown
+    found = json.loads(run("doctor", "--json", folder=tmp_path).stdout)
+    assert found["self-test"]["passed"]
+    assert found["core"]["numpy"] == np.__version__
+
+
+def test_doctor_fails_where_coverage_breaks_its_law(tmp_path, monkeypatch):
+    monkeypatch.setattr(SplitConformal, "predict", lambda self, X: np.full(len(X), np.inf))
+    assert "FAILED" in run("doctor", folder=tmp_path, code=1).stdout
+
+
+def test_doctor_says_what_is_not_installed(monkeypatch):
+    def missing(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr("plcp.cli._doctor.version", missing)
+    assert _doctor.installed("torch") is None

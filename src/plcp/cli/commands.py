@@ -646,10 +646,38 @@ def _common(
         print(context.get_help())
 
 
+def doctor(*, as_json: Json = False) -> None:
+    """Print versions, extras, threads and a self-test of coverage, for a report of a bug.
+
+    Example: plcp doctor
+    """
+    from plcp.cli._doctor import examine
+
+    with working("Testing"):
+        found = examine()
+    test = found["self-test"]
+    if as_json:
+        print_json(found)
+    else:
+        print_values({name: found[name] for name in ("plcp", "python", "platform")})
+        print_values({"core": _versions(found["core"])})
+        print_values({f"plcp[{name}]": _versions(own) for name, own in found["extras"].items()})
+        print_values({"threads": ", ".join(f"{k} {n}" for k, n in found["threads"].items())})
+        low, high = test["expected between"]
+        covered = f"coverage {test['coverage']:.4f}, expected between {low:.4f} and {high:.4f}"
+        print_values({"self-test": f"{'passed' if test['passed'] else 'FAILED'}: {covered}"})
+    if not test["passed"]:
+        raise typer.Exit(FAILED)
+
+
+def _versions(packages: dict[str, str | None]) -> str:
+    return ", ".join(f"{name} {own or 'not installed'}" for name, own in packages.items())
+
+
 WORK, MEASURE, TRY = "From a table to sets", "Where sets fail", "See it work"
 PANELS: dict[Callable[..., None], str] = {
     calibrate: WORK, apply: WORK, audit: MEASURE, report: MEASURE, explain: MEASURE, demo: TRY,
-    reproduce: TRY,
+    reproduce: TRY, doctor: TRY,
 }  # fmt: skip
 EXPERIMENTS = "\n\n".join(f"{name}: {what}" for name, what in ABOUT.items())
 RESUMABLE = "stopped; finished trials are kept, the same command goes on"
