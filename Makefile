@@ -2,7 +2,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo test test-slow lint bench docs-results clean
+.PHONY: demo help test test-slow test-oldest lint bench docs-results dist test-dist sbom clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: .venv/demo  ## Split beside PLCP on the paper's synthetic task: a table and a plot
 	$(BIN)/plcp demo
@@ -14,11 +17,34 @@ test: .venv/dev  ## every test but the slow ones, doctests included
 test-slow: .venv/dev  ## stress, interrupts, fuzz, faults, many fits
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto -m slow tests
 
+# Old versions warn of what is new to them, and a few tests are of newer ones.
+OLDEST ?= tests/test_quantiles.py tests/test_sets.py tests/test_conformal.py tests/test_teachers.py \
+	tests/test_groups_of_rows.py tests/partitions tests/regressors
+test-oldest: .venv-oldest/made  ## the core on the oldest supported versions; OLDEST= names the tests
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -q -n auto -m "not slow" \
+		-o filterwarnings=default --ignore tests/partitions/torch \
+		--deselect tests/regressors/test_fast_trees.py::test_lightgbm_stops_at_its_best_tree $(OLDEST)
+
 lint: .venv/dev  ## format, style, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+dist: .venv/dist  ## wheel and sdist, in dist/: the same bytes whenever they are made from the same files
+	rm -rf dist
+	SOURCE_DATE_EPOCH=1577836800 $(BIN)/python -m build --quiet
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python .ci/check_dist.py
+
+test-dist: dist  ## what each extra is for, in an environment with the wheel and this extra alone
+	$(BIN)/python .ci/check_dist.py --extras
+
+sbom: .venv/dist  ## what an environment with all extras holds, in build/sbom.json
+	mkdir -p build
+	$(PYTHON) -m venv build/all
+	build/all/bin/python -m pip install --quiet -c constraints.txt '.[all]'
+	$(BIN)/cyclonedx-py environment build/all/bin/python --output-reproducible -o build/sbom.json
 
 bench: .venv/rivals  ## the measured claims of the docs; needs the data directory in PLCP_DATA
 	$(BIN)/python -m benchmarks.accuracy.run
@@ -45,8 +71,18 @@ docs-results: .venv/dev  ## the pages and tables of results, drawn from the comm
 	$(PIP) -e '.[rivals]'
 	touch $@
 
+.venv/dist: .venv/dev
+	$(PIP) build cyclonedx-bom twine
+	touch $@
+
+.venv-oldest/made: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt -e '.[boosting,frames]' \
+		hypothesis pytest pytest-xdist
+	touch $@
+
 .venv:
 	$(PYTHON) -m venv $@
 
 clean:
-	rm -rf .venv dist build
+	rm -rf .venv .venv-oldest dist build
