@@ -6,10 +6,13 @@ rules could go wrong), ``taught`` (rules taught by the rows that trained the mod
 reads the data directory).
 
     python -m benchmarks.accuracy.modes [msce coverage taught] [--data-dir DIR]
+
+A run that was stopped goes on: finished cells are kept in build/, by the code of the package.
 """
 
 import argparse
 import os
+import subprocess
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -21,8 +24,8 @@ import numpy as np
 from benchmarks.accuracy.conditional import ERT_FOLDINGS, boosted_quantile, predictor
 from benchmarks.accuracy.contenders import Split
 from benchmarks.accuracy.data import MORE_SETS, REAL_SETS, load_real
-from benchmarks.shared import save
-from joblib import Parallel, delayed
+from benchmarks.shared import ROOT, save
+from joblib import Memory, Parallel, delayed
 from scipy import stats
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
@@ -166,12 +169,17 @@ def of_case(case: str, n: int, learner: str, seed: int) -> dict[str, float]:
     return found
 
 
+def of_seeds(case: str, n: int, learner: str, seeds: range) -> list[dict[str, float]]:
+    return [of_case(case, n, learner, seed) for seed in seeds]
+
+
 def coverage(fits: dict[str, int]) -> list[dict[str, Any]]:
     records = []
     for learner, case, n in product([k for k in fits if fits[k]], CASES, (100, 300, 1000)):
         if not has_cell(learner, case, n):
             continue
-        runs = run(of_case, [(case, n, learner, seed) for seed in range(fits[learner])])
+        chunks = [range(k, min(k + 10, fits[learner])) for k in range(0, fits[learner], 10)]
+        runs = together(run(of_seeds, [(case, n, learner, seeds) for seeds in chunks]))
         for mode in runs[0]:
             values = np.array([each[mode] for each in runs])
             records.append(
@@ -246,15 +254,19 @@ def of_taught(name: str, share: float, seed: int, data_dir: Path) -> list[dict[s
 
 
 def run(function: Callable[..., Any], cells: Iterable[tuple[Any, ...]]) -> list[Any]:
+    package = ["git", "rev-parse", "HEAD:src/plcp"]
+    code = subprocess.run(package, capture_output=True, text=True, check=True).stdout.strip()
+    kept = Memory(ROOT / "build" / "modes" / code[:12], verbose=0).cache(function)
+
     def alone(*cell: Any) -> Any:
         warnings.simplefilter("ignore")
         with threadpool_limits(1):
-            return function(*cell)
+            return kept(*cell)
 
     return Parallel(n_jobs=2)(delayed(alone)(*cell) for cell in cells)
 
 
-def together(found: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def together(found: list[list[Any]]) -> list[Any]:
     return [record for records in found for record in records]
 
 
