@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo help test test-slow test-oldest lint bench docs-results dist test-dist sbom clean
+.PHONY: demo help test test-slow test-oldest lint bench docs docs-results dist test-dist sbom clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -53,6 +53,9 @@ bench: .venv/rivals  ## the measured claims of the docs; needs the data director
 	$(BIN)/python -m benchmarks.reliability.run
 	$(MAKE) docs-results
 
+docs: .venv/docs  ## the site, in docs/_build/html; warnings are errors
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build --fail-on-warning --keep-going -q docs docs/_build/html
+
 docs-results: .venv/dev  ## the pages and tables of results, drawn from the committed JSON
 	$(BIN)/python -m benchmarks.accuracy.tables
 	$(BIN)/python -m benchmarks.scale.page
@@ -65,6 +68,10 @@ docs-results: .venv/dev  ## the pages and tables of results, drawn from the comm
 
 .venv/dev: pyproject.toml constraints.txt | .venv
 	$(PIP) -e '.[dev,bench]'
+	touch $@
+
+.venv/docs: .venv/dev
+	$(PIP) -e '.[docs]'
 	touch $@
 
 .venv/rivals: .venv/dev

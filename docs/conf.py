@@ -1,0 +1,86 @@
+"""Build of the documentation: `make docs` writes it to docs/_build/html."""
+
+import os
+import warnings
+
+import plcp
+
+os.environ.setdefault("TQDM_DISABLE", "1")  # no progress bars in the output of examples
+warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+
+project = "plcp"
+author = copyright = "The plcp developers"
+version = release = plcp.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.typer",
+]
+exclude_patterns = ["_build", "**/GALLERY_HEADER.rst", "results/*.json*"]
+templates_path = ["_templates"]
+nitpicky = False
+
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "smartquotes"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+numpydoc_xref_param_type = False
+
+# Names of other packages that pages refer to, with the addresses of their pages: no network needed
+intersphinx_mapping = {
+    name: (address, f"inventories/{name}.inv")
+    for name, address in {
+        "sklearn": "https://scikit-learn.org/stable/",
+        "numpy": "https://numpy.org/doc/stable/",
+        "pandas": "https://pandas.pydata.org/docs/",
+        "torch": "https://docs.pytorch.org/docs/stable/",
+    }.items()
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "tutorials",
+    "filename_pattern": r"/plot_",
+    "within_subsection_order": "ExampleTitleSortKey",
+    "backreferences_dir": "reference/generated/backreferences",
+    "doc_module": ("plcp",),
+    "reference_url": {"plcp": None},
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 5,
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"plcp {release}"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": f"plcp {release}"},
+    "github_url": "https://github.com/plcp-developers/plcp",
+    "navbar_align": "left",
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "use_edit_page_button": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+linkcheck_ignore = [r"https?://.*"]  # addresses of the web are checked where there is one
+suppress_warnings = ["config.cache"]
