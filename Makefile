@@ -30,6 +30,8 @@ lint: .venv/dev  ## format, style, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/repo-review .
+	$(BIN)/zizmor --offline --quiet .github
 
 dist: .venv/dist  ## wheel and sdist, in dist/: the same bytes whenever they are made from the same files
 	rm -rf dist
