@@ -1,6 +1,5 @@
 """The examples run as they stand, on data that need no download."""
 
-import gzip
 import os
 import re
 import shutil
@@ -8,14 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 from plcp import Certificate
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-CELL = r"0\.\d{3} \(\d\.\d{2}\)"  # coverage (size)
 
 
 PANDAS_3 = "ignore:PySpark does not yet fully support pandas:FutureWarning"
@@ -37,50 +33,8 @@ def run(name, directory, *arguments, warnings=()):
     return done.stdout
 
 
-def rows_of(label, rules, text):
-    """Rows of a printed table whose label starts so, with one cell a rule."""
-    return re.findall(rf"^{label}.*?0\.\d{{3}}(?: +{CELL}){{{rules}}}$", text, flags=re.M)
-
-
-def write_idx(path, values):
-    """Write small whole numbers in the format of MNIST."""
-    header = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">i4").tobytes()
-    path.write_bytes(gzip.compress(header + values.astype(np.uint8).tobytes()))
-
-
 def is_picture(path):
     return path.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.slow
-def test_images_prints_coverage_by_blur_and_draws_the_groups(tmp_path):
-    text = run("plot_images.py", tmp_path, "--output", str(tmp_path / "figures"))
-    assert "scikit-learn's digits" in text
-    assert len(rows_of("blur", 3, text)) == 5
-    assert len(rows_of("all", 3, text)) == 1
-    assert {path.name for path in tmp_path.iterdir()} == {"figures"}
-    assert is_picture(tmp_path / "figures" / "learned_groups.png")
-    assert is_picture(tmp_path / "figures" / "coverage_by_blur.png")
-
-
-@pytest.mark.slow
-def test_images_reads_mnist_where_it_is(tmp_path):
-    digits = load_digits()
-    (tmp_path / "mnist").mkdir()
-    images = np.pad(15 * digits.images, ((0, 0), (10, 10), (10, 10)))
-    write_idx(tmp_path / "mnist" / "train-images-idx3-ubyte.gz", images)
-    write_idx(tmp_path / "mnist" / "train-labels-idx1-ubyte.gz", digits.target)
-    text = run("plot_images.py", tmp_path, "--data-dir", str(tmp_path), "--images", "900")
-    assert "MNIST: 270 images to train, 450 to calibrate, 180 to test" in text
-    assert is_picture(tmp_path / "learned_groups.png")
-
-
-@pytest.mark.slow
-def test_skorch_predictor_prints_coverage_by_sensor(tmp_path):
-    text = run("skorch_predictor.py", tmp_path, "--rows", "6000")
-    assert len(rows_of("(?:new|worn) sensor", 2, text)) == 2
-    assert len(rows_of("all", 2, text)) == 1
-    assert "true label" in text
 
 
 @pytest.mark.slow
@@ -99,23 +53,7 @@ def test_displays_draw_all_six(tmp_path):
     assert is_picture(tmp_path / "figures" / "displays.png")
 
 
-def test_onnx_serving_covers_as_python_does(tmp_path):
-    text = run("onnx_serving.py", tmp_path, "--rows", "5000")
-    assert len(re.findall(r"^covered 0\.\d{3}$", text, flags=re.M)) == 2
-    assert "site: tensor(string)" in text
-    assert "prediction: tensor(double)" in text
-    assert {path.name for path in tmp_path.iterdir()} == {"machines.onnx", "forest.onnx"}
-
-
 COVERED = r"0\.\d{3} \(\d+\.\d{2}\)$"
-
-
-@pytest.mark.slow
-def test_dask_cluster_prints_coverage_by_noise(tmp_path):
-    text = run("dask_cluster.py", tmp_path, "--rows", "4000")
-    found = re.findall(rf"^(\w+) +(\w+) {COVERED}", text, flags=re.M)
-    assert found == [(rule, kind) for rule in ("Split", "PLCP") for kind in ("quiet", "noisy")]
-    assert len(re.findall(r"^\[? ?\[ ?\S+ +\S+ *\]\]?$", text, flags=re.M)) == 2
 
 
 @pytest.mark.slow
