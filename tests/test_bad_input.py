@@ -77,6 +77,11 @@ def test_an_alpha_that_misses_most_labels_is_warned_of_once(name, data):
     assert about_alpha.filename == __file__
 
 
+def test_a_warning_is_raised_in_code_that_has_no_module():
+    with pytest.warns(InfiniteThresholdWarning):
+        exec("fit([[0.0]] * 3, [1.0, 2.0, 3.0])", {"fit": SplitConformal().fit})
+
+
 NO_GAPS = [name for name in EVERY if name not in ("split", "mondrian", "plcp")]
 FRAMES = {"array": np.asarray, "pandas": pd.DataFrame, "polars": pl.DataFrame}
 

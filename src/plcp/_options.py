@@ -33,7 +33,8 @@ def caller_stacklevel() -> int:
     A warning names the user's line, however many lines of this package lie in between.
     """
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and f"{frame.f_globals['__name__']}.".startswith(INSIDE):
+    # code run by exec may have no __name__
+    while frame.f_back and f"{frame.f_globals.get('__name__')}.".startswith(INSIDE):
         level, frame = level + 1, frame.f_back
     return level
 
