@@ -1,9 +1,22 @@
 """Build of the documentation: `make docs` writes it to docs/_build/html."""
 
+from __future__ import annotations
+
+import importlib
+import inspect
 import os
+import sys
 import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import plcp
+
+if TYPE_CHECKING:
+    from docutils import nodes
+    from sphinx.addnodes import pending_xref
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
 os.environ.setdefault("TQDM_DISABLE", "1")  # no progress bars in the output of examples
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
@@ -12,7 +25,9 @@ project = "plcp"
 author = copyright = "The plcp developers"
 version = release = plcp.__version__
 
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 extensions = [
+    "commands",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -23,7 +38,6 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
-    "sphinxcontrib.typer",
 ]
 exclude_patterns = ["_build", "**/GALLERY_HEADER.rst", "results/*.json*"]
 templates_path = ["_templates"]
@@ -33,6 +47,9 @@ myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "sm
 myst_heading_anchors = 3
 
 autosummary_generate = True
+autosummary_ignore_module_all = False
+default_role = "py:obj"
+python_maximum_signature_line_length = 80
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
@@ -84,3 +101,40 @@ html_theme_options = {
 
 linkcheck_ignore = [r"https?://.*"]  # addresses of the web are checked where there is one
 suppress_warnings = ["config.cache"]
+
+
+def documented_here(
+    _app: Sphinx, _what: str, name: str, member: Any, skip: bool, _options: Any
+) -> bool | None:
+    """Leave out members that plcp inherits from another package, and fields of tuples."""
+    function = getattr(member, "fget", member)
+    function = inspect.unwrap(getattr(function, "__func__", function))
+    module = getattr(function, "__module__", None)
+    if skip or name == "__call__":
+        return None
+    return None if module is not None and module.startswith("plcp") else True
+
+
+def resolve_alias(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, text: nodes.Node
+) -> nodes.Node | None:
+    """Find the page of a name that is written with another of its modules."""
+    target = node.get("reftarget", "")
+    if node.get("refdomain") != "py" or not target.startswith("plcp."):
+        return None
+    module, _, name = target.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        return None
+    canonical = f"{getattr(found, '__module__', None)}.{getattr(found, '__qualname__', None)}"
+    domain = env.get_domain("py")
+    return domain.resolve_xref(
+        env, node["refdoc"], app.builder, node["reftype"], canonical, node, text
+    )
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what is above."""
+    app.connect("autodoc-skip-member", documented_here)
+    app.connect("missing-reference", resolve_alias)

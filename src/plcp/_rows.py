@@ -335,6 +335,8 @@ def hash_rows(X: Any, scores: ArrayLike, seed: int = 0) -> Hashes:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.out_of_core import hash_rows
     >>> a, b, c = hash_rows(np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]]), [0.5, 0.5, 0.5])
     >>> bool(a == c), bool(a == b)
     (True, False)
@@ -369,6 +371,8 @@ def hash_content(X: Any, seed: int = 0) -> Hashes:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.out_of_core import hash_content
     >>> a, b = hash_content(np.array([[1.0, 0.0], [1.0, 2.0]]))
     >>> bool(a == hash_content([[1, -0.0]])[0]), bool(a == b)
     (True, False)

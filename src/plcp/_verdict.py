@@ -15,6 +15,7 @@ class Verdict(StrEnum):
 
     Examples
     --------
+    >>> from plcp.metrics import Verdict
     >>> Verdict.BELOW == "below", Verdict.BELOW.explanation
     (True, 'the upper bound lies below the target')
     >>> print(Verdict.ON_TARGET.signed)

@@ -38,7 +38,23 @@ def check_grouped(rule: Any) -> Any:
 
 @dataclass(frozen=True)
 class Bins:
-    """A function from rows to the number of the group of each."""
+    """A function from rows to the number of the group of each.
+
+    Parameters
+    ----------
+    rule : fitted ThresholdRule
+        Whose groups are the bins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp import Mondrian
+    >>> from plcp.interop import Bins
+    >>> X = np.repeat([[0.0], [1.0]], 20, axis=0)
+    >>> rule = Mondrian(0).fit(X, np.arange(40.0))
+    >>> Bins(rule)([[1.0], [0.0]])
+    array([1, 0])
+    """
 
     rule: Any
 
@@ -82,6 +98,7 @@ def bins(rule: Any) -> Bins:
     --------
     >>> import numpy as np
     >>> from plcp import Mondrian
+    >>> from plcp.interop import bins
     >>> X = np.repeat([[0.0], [1.0]], 20, axis=0)
     >>> rule = Mondrian(0).fit(X, np.arange(40.0))
     >>> bins(rule)([[1.0], [0.0], [1.0]])
@@ -92,7 +109,24 @@ def bins(rule: Any) -> Bins:
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """A function from rows to one column per group."""
+    """A function from rows to one column per group.
+
+    Parameters
+    ----------
+    rule : fitted ThresholdRule
+        Whose groups are the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp import Mondrian
+    >>> from plcp.interop import FeatureMap
+    >>> X = np.repeat([[0.0], [1.0]], 20, axis=0)
+    >>> rule = Mondrian(0).fit(X, np.arange(40.0))
+    >>> FeatureMap(rule)([[1.0], [0.0]])
+    array([[0., 1.],
+           [1., 0.]])
+    """
 
     rule: Any
 
@@ -143,6 +177,7 @@ def as_feature_map(rule: Any) -> FeatureMap:
     --------
     >>> import numpy as np
     >>> from plcp import Mondrian
+    >>> from plcp.interop import as_feature_map
     >>> X = np.repeat([[0.0], [1.0]], 20, axis=0)
     >>> rule = Mondrian(0).fit(X, np.arange(40.0))
     >>> as_feature_map(rule)([[1.0], [0.0]])

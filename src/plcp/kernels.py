@@ -39,6 +39,8 @@ class GaussianKernel:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.kernels import GaussianKernel
     >>> GaussianKernel(1.0)(np.array([[0.0], [2.0]]), np.array([[0.0]])).round(3)
     array([[1.   ],
            [0.135]])
@@ -106,6 +108,8 @@ class BoxKernel:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.kernels import BoxKernel
     >>> BoxKernel(1.0)(np.array([[0.0], [2.0]]), np.array([[0.5]]))
     array([[1.],
            [0.]])

@@ -7,6 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+__all__ = [
+    "conformal_quantile",
+    "conformal_rank",
+    "group_conformal_quantiles",
+    "least_points",
+    "pac_rank",
+    "pinball_loss",
+    "smoothed_quantiles",
+    "weighted_quantiles",
+]
+
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
 
@@ -21,6 +32,7 @@ def pinball_loss(threshold: ArrayLike, scores: ArrayLike, alpha: float) -> Float
 
     Examples
     --------
+    >>> from plcp.quantiles import pinball_loss
     >>> pinball_loss(2.0, [1.0, 3.0], alpha=0.1)
     array([0.1, 0.9])
     """
@@ -37,6 +49,7 @@ def conformal_rank(n: int, alpha: float, confidence: float | None = None) -> int
 
     Examples
     --------
+    >>> from plcp.quantiles import conformal_rank
     >>> conformal_rank(9, 0.1), conformal_rank(99, 0.1), conformal_rank(99, 0.1, confidence=0.95)
     (9, 90, 95)
     >>> conformal_rank(8, 0.1)  # beyond the largest of 8 scores: an infinite threshold
@@ -60,6 +73,7 @@ def pac_rank(n: int, alpha: float, confidence: float) -> int:
 
     Examples
     --------
+    >>> from plcp.quantiles import pac_rank
     >>> pac_rank(29, 0.1, 0.95), pac_rank(28, 0.1, 0.95)  # of 28 scores none is large enough
     (29, 29)
     """
@@ -87,6 +101,7 @@ def least_points(alpha: float, confidence: float | None = None) -> int:
 
     Examples
     --------
+    >>> from plcp.quantiles import least_points
     >>> least_points(0.1), least_points(0.1, confidence=0.95)
     (9, 29)
     """
@@ -180,6 +195,7 @@ def smoothed_quantiles(scores: ArrayLike, alpha: float) -> tuple[FloatArray, Flo
 
     Examples
     --------
+    >>> from plcp.quantiles import smoothed_quantiles
     >>> ends, thresholds = smoothed_quantiles([1.0] * 9, alpha=0.1)  # where all scores tie
     >>> ends, thresholds < 1.0  # they are covered nine times in ten
     (array([0.1]), array([ True, False]))
@@ -215,6 +231,7 @@ def conformal_quantile(
 
     Examples
     --------
+    >>> from plcp.quantiles import conformal_quantile
     >>> conformal_quantile(range(1, 20), alpha=0.1)
     18.0
     >>> conformal_quantile([1.0, 2.0, 3.0], alpha=0.1)
@@ -243,6 +260,8 @@ def group_conformal_quantiles(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.quantiles import group_conformal_quantiles
     >>> group_conformal_quantiles([3.0, 1.0, 2.0, 9.0], np.array([0, 0, 0, 1]), 2, alpha=0.5)
     array([2., 9.])
     """
@@ -274,6 +293,7 @@ def weighted_quantiles(scores: ArrayLike, weights: ArrayLike, quantile: float) -
 
     Examples
     --------
+    >>> from plcp.quantiles import weighted_quantiles
     >>> weighted_quantiles([1.0, 2.0, 3.0], [[1, 0], [1, 0.5], [1, 0.5]], quantile=0.5)
     array([2., 2.])
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars
 
 
-__all__ = ["Intervals", "LabelSets"]
+__all__ = ["Intervals", "LabelSets", "NestedSets"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,6 +15,8 @@ from plcp.conformal import (
     columns_source,
 )
 
+__all__ = ["interval_udf", "set_udf", "threshold_udf"]
+
 LABEL_TYPES = {"b": "boolean", "i": "bigint", "u": "bigint", "f": "double"}
 
 

@@ -567,7 +567,9 @@ def reproduce(
     jobs: Annotated[
         int,
         typer.Option(
-            callback=_jobs, help="Trials at once, -1 for one per core; results are the same."
+            callback=_jobs,
+            show_default=f"one per core, at most {MOST_JOBS}",
+            help="Trials at once, -1 for one per core; results are the same.",
         ),
     ] = min(MOST_JOBS, os.cpu_count() or 1),
     data_dir: Annotated[

@@ -242,7 +242,7 @@ class DaskConformalRegressor(DaskConformal):
     --------
     >>> import dask.array as da
     >>> from sklearn.linear_model import LinearRegression
-    >>> from plcp.dask import DaskSplitConformal
+    >>> from plcp.dask import DaskConformalRegressor, DaskSplitConformal
     >>> from plcp.datasets import make_toy
     >>> train, cal = (make_toy(2000, random_state=seed) for seed in range(2))
     >>> fitted = LinearRegression().fit(train.X, train.y)
@@ -286,7 +286,7 @@ class DaskConformalClassifier(DaskConformal):
     >>> import dask.array as da
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from plcp.dask import DaskSplitConformal
+    >>> from plcp.dask import DaskConformalClassifier, DaskSplitConformal
     >>> X, y = load_iris(return_X_y=True)
     >>> fitted = LogisticRegression(max_iter=1000).fit(X[::2], y[::2])
     >>> rows, labels = da.from_array(X[1::2], chunks=(25, 4)), da.from_array(y[1::2], chunks=25)

@@ -95,6 +95,7 @@ class DaskPLCP(DaskRule):
     Examples
     --------
     >>> import dask.array as da
+    >>> from plcp.dask import DaskPLCP
     >>> from plcp.datasets import make_toy
     >>> task = make_toy(4000, random_state=0)
     >>> X, scores = da.from_array(task.X, chunks=(1000, 1)), da.from_array(task.scores, chunks=1000)

@@ -81,6 +81,7 @@ class DaskSplitConformal(DaskRule):
     Examples
     --------
     >>> import dask.array as da
+    >>> from plcp.dask import DaskSplitConformal
     >>> X, scores = da.zeros((19, 1), chunks=(5, 1)), da.arange(1, 20, chunks=5)
     >>> rule = DaskSplitConformal(alpha=0.1).fit(X, scores)
     >>> rule.threshold_, rule.predict(X[:2]).compute()
@@ -136,6 +137,7 @@ class DaskMondrian(DaskRule):
     Examples
     --------
     >>> import dask.array as da
+    >>> from plcp.dask import DaskMondrian
     >>> X = da.repeat(da.from_array([[0.0], [1.0]]), 9, axis=0).rechunk((4, 1))
     >>> rule = DaskMondrian(groups=0).fit(X, da.concatenate([da.arange(1, 10), da.arange(11, 20)]))
     >>> rule.predict(da.from_array([[1.0], [0.0]])).compute()

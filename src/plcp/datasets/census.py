@@ -107,6 +107,16 @@ class Census:
         Files that were read.
     files : dict
         Their names in the data directory, and their SHA-256.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from plcp.datasets import Census
+    >>> persons = pd.DataFrame({"AGEP": [31.0, 48.0]})
+    >>> census = Census(persons, np.array([40e3, 52e3]), notes=(), paths=(), files={})
+    >>> census.X["AGEP"].mean(), census.y.mean()
+    (np.float64(39.5), np.float64(46000.0))
     """
 
     X: Any
@@ -119,7 +129,13 @@ class Census:
 def census_files(
     data_dir: str | Path | None = None, states: Sequence[str] = FIVE_STATES
 ) -> dict[str, str]:
-    """Name and SHA-256 of the files that ``fetch_census`` reads."""
+    """Name and SHA-256 of the files that ``fetch_census`` reads.
+
+    Examples
+    --------
+    >>> from plcp.datasets import census_files
+    >>> census_files("data")  # doctest: +SKIP
+    """
     return locate(_kind(_check_states(states)), data_dir).files
 
 
@@ -144,6 +160,12 @@ def fetch_census(data_dir: str | Path | None = None, states: Sequence[str] = FIV
         and so on; None: the variable ``PLCP_DATA``, else the user's cache.
     states : sequence of str, default=("CA", "FL", "NY", "PA", "TX")
         Which states, by their postal codes; the paper's are the default.
+
+    Examples
+    --------
+    >>> from plcp.datasets import fetch_census
+    >>> census = fetch_census("data", states=["CA"])  # doctest: +SKIP
+    >>> census.X[["AGEP", "SCHL"]].mean(), census.y.mean()  # doctest: +SKIP
     """
     wanted = _check_states(states)
     found = locate(_kind(wanted), data_dir)

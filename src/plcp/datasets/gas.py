@@ -42,6 +42,15 @@ class GasDrift:
         Files that were read.
     files : dict
         Their names in the data directory, and their SHA-256.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.datasets import GasDrift
+    >>> names = ("Acetone", "Ethanol")
+    >>> gases = GasDrift(np.zeros((2, 128)), np.array([1, 0]), names, np.array([1, 2]), (), {})
+    >>> [gases.names[gas] for gas in gases.y[gases.batch == 1]]
+    ['Ethanol']
     """
 
     X: NDArray[np.float64]
@@ -53,7 +62,13 @@ class GasDrift:
 
 
 def gas_drift_files(data_dir: str | Path | None = None) -> dict[str, str]:
-    """Name and SHA-256 of the files that ``fetch_gas_drift`` reads."""
+    """Name and SHA-256 of the files that ``fetch_gas_drift`` reads.
+
+    Examples
+    --------
+    >>> from plcp.datasets import gas_drift_files
+    >>> gas_drift_files("data")  # doctest: +SKIP
+    """
     return locate(_KIND, data_dir).files
 
 
@@ -65,6 +80,12 @@ def fetch_gas_drift(data_dir: str | Path | None = None) -> GasDrift:
     data_dir : path or None
         Directory that holds ``gas_drift/gas_drift.parquet``, or UCI's own ``gas_drift/batch1.dat``
         to ``batch10.dat``; None: the variable ``PLCP_DATA``, else the user's cache.
+
+    Examples
+    --------
+    >>> from plcp.datasets import fetch_gas_drift
+    >>> gases = fetch_gas_drift("data")  # doctest: +SKIP
+    >>> gases.X[gases.batch == 1].shape  # doctest: +SKIP
     """
     found = locate(_KIND, data_dir)
     if found.names == (PARQUET,):

@@ -48,6 +48,16 @@ class BlurredDigits:
         Files that were read.
     files : dict
         Their names in the data directory, and the SHA-256 of what they hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.datasets import BlurredDigits
+    >>> images, labels = np.zeros((2, 1, 28, 28), dtype="float32"), np.array([3, 7])
+    >>> blurred = np.array([1, 0])
+    >>> digits = BlurredDigits(images, labels, images, labels, blurred, (0.0, 2.0), (), {})
+    >>> [digits.sigmas[level] for level in digits.level]
+    [2.0, 0.0]
     """
 
     X_train: NDArray[np.float32]
@@ -61,7 +71,13 @@ class BlurredDigits:
 
 
 def mnist_files(data_dir: str | Path | None = None) -> dict[str, str]:
-    """Name and SHA-256 of the files that ``fetch_blurred_mnist`` reads."""
+    """Name and SHA-256 of the files that ``fetch_blurred_mnist`` reads.
+
+    Examples
+    --------
+    >>> from plcp.datasets import mnist_files
+    >>> mnist_files("data")  # doctest: +SKIP
+    """
     return locate(_kind(), data_dir).files
 
 
@@ -90,6 +106,12 @@ def fetch_blurred_mnist(
         How many images stay sharp, and how many are blurred.
     random_state : int, RandomState or None
         Draws images and levels.
+
+    Examples
+    --------
+    >>> from plcp.datasets import fetch_blurred_mnist
+    >>> digits = fetch_blurred_mnist("data", sigmas=[0, 2, 4], random_state=0)  # doctest: +SKIP
+    >>> digits.X.shape  # doctest: +SKIP
     """
     scales = _check_sigmas(sigmas)
     found = locate(_kind(), data_dir)
@@ -113,7 +135,21 @@ def fetch_blurred_mnist(
 
 
 def read_idx(path: str | Path) -> NDArray[np.uint8]:
-    """Array of bytes in a gzipped idx file: its kind, its number of axes, their lengths, values."""
+    """Array of bytes in a gzipped idx file: its kind, its number of axes, their lengths, values.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> import tempfile
+    >>> from plcp.datasets import read_idx
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/two.gz"
+    ...     content = bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 9])  # one axis of length 2, and 7, 9
+    ...     with gzip.open(path, "wb") as file:
+    ...         _ = file.write(content)
+    ...     read_idx(path)
+    array([7, 9], dtype=uint8)
+    """
     path = Path(path)
     with reading(path):
         with gzip.open(path) as file:

@@ -27,6 +27,20 @@ class CellImages:
 
     Each is a float32 array (channels, height, width) in [0, 1]. A map-style data set: it has a
     length, and takes one whole number.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files of the images.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from plcp.datasets import CellImages
+    >>> images = CellImages([Path("Plate1/AA02_s1.png"), Path("Plate1/AA02_s2.png")])
+    >>> len(images)
+    2
+    >>> images[0].shape  # doctest: +SKIP
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -60,6 +74,15 @@ class CellSites:
         The table, and the folder of images.
     files : dict
         The table's name in the data directory, and its SHA-256; images are not hashed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from plcp.datasets import CellImages, CellSites
+    >>> sites = pd.DataFrame({"path": ["a.png"], "label": [7], "split": ["test"]})
+    >>> cells = CellSites(sites, CellImages([]), (), {})
+    >>> cells.sites["label"].tolist()
+    [7]
     """
 
     sites: Any
@@ -86,6 +109,15 @@ class CellOutputs:
         The file that was read.
     files : dict
         Its name in the data directory, and its SHA-256.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.datasets import CellOutputs
+    >>> label, experiment = np.array([1, 0]), np.array(["HEPG2-08", "HUVEC-17"])
+    >>> cells = CellOutputs(np.eye(2), np.zeros((2, 4)), label, experiment, (), {})
+    >>> cells.logits.argmax(axis=1) == cells.label
+    array([False, False])
     """
 
     logits: NDArray[np.floating[Any]]
@@ -97,7 +129,13 @@ class CellOutputs:
 
 
 def rxrx1_files(data_dir: str | Path | None = None) -> dict[str, str]:
-    """Name and SHA-256 of the table, or of the outputs, that ``fetch_rxrx1`` reads."""
+    """Name and SHA-256 of the table, or of the outputs, that ``fetch_rxrx1`` reads.
+
+    Examples
+    --------
+    >>> from plcp.datasets import rxrx1_files
+    >>> rxrx1_files("data")  # doctest: +SKIP
+    """
     return _locate(data_dir).files
 
 
@@ -115,6 +153,12 @@ def fetch_rxrx1(data_dir: str | Path | None = None) -> CellSites | CellOutputs:
         them (the folder may be called ``rxrx1`` too), or ``rxrx1/rxrx1_outputs.npz`` with arrays
         ``logits``, ``features``, ``experiment`` and ``label``; None: the variable ``PLCP_DATA``,
         else the user's cache.
+
+    Examples
+    --------
+    >>> from plcp.datasets import fetch_rxrx1
+    >>> cells = fetch_rxrx1("data")  # doctest: +SKIP
+    >>> cells.sites["experiment"].nunique()  # doctest: +SKIP
     """
     found = _locate(data_dir)
     if found.names == (OUTPUTS,):

@@ -15,7 +15,26 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ScoreTask:
-    """A sample of (x, y) with y = mean(x) + σ(x) ε, ε standard normal."""
+    """A sample of (x, y) with y = mean(x) + σ(x) ε, ε standard normal.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        Covariates.
+    y : array of shape (n,)
+        Outcomes.
+    mean, sigma : array of shape (n,)
+        Mean and standard deviation of y given x.
+
+    Examples
+    --------
+    >>> from plcp.datasets import make_toy
+    >>> task = make_toy(5, random_state=0)
+    >>> task.X.shape, task.scores.shape
+    ((5, 1), (5,))
+    >>> bool((task.conditional_coverage(1e9) == 1).all())
+    True
+    """
 
     X: Floats
     y: Floats
@@ -24,11 +43,11 @@ class ScoreTask:
 
     @property
     def scores(self) -> Floats:
-        """Absolute residuals |y - mean(x)| of a perfect model."""
+        """Absolute residuals ``|y - mean(x)|`` of a perfect model."""
         return np.abs(self.y - self.mean)
 
     def conditional_coverage(self, threshold: Floats, prediction: Floats | None = None) -> Floats:
-        """P(|y - prediction| ≤ q | x), zero for negative q; a perfect model's if none is given."""
+        """``P(|y - prediction| ≤ q | x)``; of a perfect model if no prediction is given."""
         bias = 0.0 if prediction is None else prediction - self.mean
         upper, lower = (threshold - bias) / self.sigma, (-threshold - bias) / self.sigma
         return np.maximum(norm.cdf(upper) - norm.cdf(lower), 0.0)
@@ -41,6 +60,7 @@ def make_toy(n: int, random_state: Any = None) -> ScoreTask:
 
     Examples
     --------
+    >>> from plcp.datasets import make_toy
     >>> make_toy(3, random_state=0).X.shape
     (3, 1)
     """
@@ -75,6 +95,13 @@ def make_synthetic(
     noise : {"variance", "deviation"}, default="variance"
         ``"variance"``: that of y is ``variance`` + Σ i X_i, as in the paper's text.
         ``"deviation"``: its standard deviation is 0.25 + Σ i X_i, as in Jung et al.'s own code.
+
+    Examples
+    --------
+    >>> from plcp.datasets import make_synthetic
+    >>> train, test = (make_synthetic(50, random_state=seed) for seed in (0, 1))  # one task
+    >>> train.X.shape, set(train.X[:, 0].tolist()) == {0.0, 1.0}
+    ((50, 100), True)
     """
     check_count("n", n, 1)
     check_positive("variance", variance)
@@ -89,7 +116,17 @@ def make_synthetic(
 
 
 def make_nonlinear(n: int, random_state: Any = None) -> ScoreTask:
-    """Twenty uniform covariates, σ = 0.3 + 2|sin(3x₁)x₂| + 1[x₃ > 0.3] + exp(x₄)/2, mean zero."""
+    """Task whose noise depends on its covariates in no linear way: twenty uniform ones, mean zero.
+
+    ``σ = 0.3 + 2 |sin(3 x₁) x₂| + 1[x₃ > 0.3] + exp(x₄) / 2``
+
+    Examples
+    --------
+    >>> from plcp.datasets import make_nonlinear
+    >>> task = make_nonlinear(5, random_state=0)
+    >>> task.X.shape, bool((task.sigma > 0.3).all())
+    ((5, 20), True)
+    """
     check_count("n", n, 1)
     rng = check_random_state(random_state)
     X = rng.uniform(-1, 1, (n, 20))

@@ -367,6 +367,18 @@ class GroupBounds:
         Where they contain the target: the number of rows of the group that would decide between
         above and below with probability 0.8, if its coverage is the share observed. None: too
         close to the target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp import SplitConformal, certify
+    >>> X, scores = np.zeros((2000, 1)), np.random.default_rng(0).exponential(size=2000)
+    >>> rule = SplitConformal(alpha=0.1).fit(X[:1000], scores[:1000])
+    >>> everything = certify(rule, X[1000:], scores[1000:], target=0.9).groups[0]
+    >>> everything.group, everything.n, str(everything.verdict)
+    ('all', 1000, 'on target')
+    >>> everything.low < 0.9 < everything.high
+    True
     """
 
     group: str
@@ -415,6 +427,18 @@ class Certificate:
         Time in ISO 8601, UTC.
     versions : dict
         Of Python and of the libraries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp import Certificate, SplitConformal, certify
+    >>> X, scores = np.zeros((2000, 1)), np.random.default_rng(0).exponential(size=2000)
+    >>> rule = SplitConformal(alpha=0.1).fit(X[:1000], scores[:1000])
+    >>> certificate = certify(rule, X[1000:], scores[1000:])
+    >>> certificate.n_rows, [group.group for group in certificate.groups]
+    (1000, ['all'])
+    >>> Certificate.from_json(certificate.to_json()) == certificate
+    True
     """
 
     rule: str

@@ -142,6 +142,15 @@ def choose_features(
     Those named, or else all but ``left_out``, without columns that hold no value, one value, lists,
     text that differs in most rows or whole numbers that differ in all, and without those that
     ``plcp apply`` has made.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from plcp.evaluation import choose_features
+    >>> rows = pd.DataFrame({"age": [31, 48, 31], "country": ["FR", "FR", "FR"]})
+    >>> features, notes = choose_features(rows, None, left_out=[])
+    >>> list(features.columns), notes[0]
+    (['age'], "Column 'country' was not searched for kinds of rows: it is the same in every row.")
     """
     if features is not None:
         names = [find_column(name, list(frame.columns)) for name in features]

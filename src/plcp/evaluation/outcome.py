@@ -41,6 +41,14 @@ class Outcome:
         Rows left out, and what is odd about the others.
     scores, thresholds : array of shape (n, tails), optional
         Of a fitted rule: what its thresholds were compared with, one column per tail.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.evaluation import Outcome
+    >>> outcome = Outcome(np.array([True, False, True]), size=np.array([2.0, 1.0, 3.0]))
+    >>> len(outcome), outcome.take(np.array([0, 2])).size
+    (3, array([2., 3.]))
     """
 
     covered: NDArray[np.bool_]

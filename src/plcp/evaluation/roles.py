@@ -48,6 +48,12 @@ class By:
     bins : int, optional
         Into how many bins of about as many rows numbers or dates are cut. None: every value is a
         group, and numbers or dates of more than 12 values are cut into 5 bins.
+
+    Examples
+    --------
+    >>> from plcp.evaluation import By, parse_by
+    >>> parse_by("sex,age:5") == (By("sex"), By("age", bins=5))
+    True
     """
 
     column: str
@@ -59,6 +65,7 @@ def parse_by(text: str) -> tuple[By, ...]:
 
     Examples
     --------
+    >>> from plcp.evaluation import parse_by
     >>> parse_by("sex, age:5")
     (By(column='sex', bins=None), By(column='age', bins=5))
     """

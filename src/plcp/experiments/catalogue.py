@@ -24,7 +24,14 @@ _MODULES = {"synthetic-deviation": "synthetic"}
 
 
 def find_experiment(name: str) -> Experiment:
-    """Return the experiment of this name."""
+    """Return the experiment of this name.
+
+    Examples
+    --------
+    >>> from plcp.experiments import find_experiment
+    >>> find_experiment("toy").name
+    'toy'
+    """
     if name not in NAMES:
         raise ValueError(f"no experiment is called {name!r}: take one of {', '.join(NAMES)}")
     try:

@@ -17,7 +17,24 @@ Numbers = Sequence[float] | NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Table:
-    """A caption, a header and rows of texts."""
+    """A caption, a header and rows of texts.
+
+    Attributes
+    ----------
+    caption : str
+        What it shows.
+    header : sequence of str
+        Names of the columns.
+    rows : sequence of sequence of str
+        The cells.
+
+    Examples
+    --------
+    >>> from plcp.experiments import Table
+    >>> table = Table("Sizes", ["method", "size"], [["Split", "1.9"]])
+    >>> print(table.to_markdown().splitlines()[0])
+    **Sizes**
+    """
 
     caption: str
     header: Sequence[str]
@@ -28,6 +45,7 @@ class Table:
 
         Examples
         --------
+        >>> from plcp.experiments import Table
         >>> print(Table("Sizes", ["method", "size"], [["Split", "1.9"]]).to_markdown())
         **Sizes**
         <BLANKLINE>
@@ -41,7 +59,23 @@ class Table:
 
 @dataclass(frozen=True)
 class Line:
-    """A quantity of the paper beside ours: one value per trial as published, and by default."""
+    """A quantity of the paper beside ours: one value per trial as published, and by default.
+
+    Attributes
+    ----------
+    quantity, paper : str
+        What is compared, and what the paper says of it.
+    published, default : sequence of float
+        One value per trial, of the method as published and of the default.
+    digits : int
+        Decimals that are shown.
+
+    Examples
+    --------
+    >>> from plcp.experiments import Line
+    >>> Line("coverage, x < 0", paper="0.9", published=[0.902], default=[0.9]).quantity
+    'coverage, x < 0'
+    """
 
     quantity: str
     paper: str
@@ -52,7 +86,21 @@ class Line:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something to reach, what was measured, and whether that reaches it."""
+    """Something to reach, what was measured, and whether that reaches it.
+
+    Attributes
+    ----------
+    text, measured : str
+        What was to be reached, and what was.
+    holds : bool
+        Whether it was reached.
+
+    Examples
+    --------
+    >>> from plcp.experiments import Claim
+    >>> Claim("coverage in each group within 0.02 of 0.9", "0.004 at most", holds=True).holds
+    True
+    """
 
     text: str
     measured: str
@@ -82,6 +130,12 @@ class Report:
         What a figure shows, by its name.
     quick : bool
         Whether it is of small settings; the page then states it.
+
+    Examples
+    --------
+    >>> from plcp.experiments import Report
+    >>> Report("A trial", reading=["All is well."], tables=[], figures={}).notes
+    ()
     """
 
     title: str
@@ -142,6 +196,13 @@ class Experiment:
     files : callable
         ``files(data_dir)`` gives the names and SHA-256 of the files that are read, and raises where
         they are missing, before any work is done. It becomes part of the settings.
+
+    Examples
+    --------
+    >>> from plcp.experiments import Experiment, find_experiment
+    >>> toy = find_experiment("toy")
+    >>> isinstance(toy, Experiment), toy.name, toy.trials
+    (True, 'toy', 20)
     """
 
     name: str

@@ -271,7 +271,26 @@ QUICK_TRIALS = 2
 
 @dataclass(frozen=True, repr=False)
 class Reproduction:
-    """What came of an experiment: its report, its records, and the files that were written."""
+    """What came of an experiment: its report, its records, and the files that were written.
+
+    Attributes
+    ----------
+    report : Report
+        Tables, figures and sentences.
+    records : list of dict
+        Settings, seed and results of each trial.
+    files : list of Path
+        What was written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from plcp.experiments import Reproduction, reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = reproduce("toy", trials=1, quick=True, out=folder)
+    >>> isinstance(done, Reproduction), len(done.records), done.report.quick
+    (True, 1, True)
+    """
 
     report: Report
     records: list[Record]
@@ -321,6 +340,15 @@ def reproduce(
         Small settings that take seconds: to see that it works, not for its numbers.
     verbose : bool, default=False
         Show a progress bar (needs the extra ``progress``).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from plcp.experiments import reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = reproduce("toy", trials=1, quick=True, out=folder)
+    ...     sorted(path.suffix for path in done.files)
+    ['.json', '.jsonl', '.md', '.png', '.svg']
     """
     check_installed("filelock", "matplotlib", *(["tqdm"] if verbose else []))
     experiment = find_experiment(name)

@@ -38,6 +38,31 @@ class GroupExplanation(NamedTuple):
     ``rule`` describes the group: on rows held out, at least 0.8 of the rule's rows are in the group
     (``precision``), and it holds for at least 0.8 of the group's rows (``recall``). Where no short
     rule does, it is empty, both are None, and ``profile`` has what is typical of the group.
+
+    Attributes
+    ----------
+    group : int
+        Number of the group.
+    name : str
+        Its name.
+    rule : str
+        The rule that describes it, empty where none does.
+    precision, recall : float or None
+        Share of the rule's rows that are in the group, and of the group's that meet the rule.
+    n, share : int, float
+        Number of rows in the group, and their share.
+    profile : tuple of Difference
+        Where the group differs from the rest, the largest differences first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.explain import explain_groups
+    >>> X = np.repeat([[0.0, 5.0], [1.0, 5.0]], 500, axis=0)
+    >>> explanation = explain_groups(None, X, groups=X[:, 0].astype(int))
+    >>> first = explanation.groups[0]
+    >>> first.rule, first.precision, first.recall, first.n
+    ('x0 ≤ 0', 1.0, 1.0, 500)
     """
 
     group: int
@@ -73,6 +98,19 @@ class Explanation:
     n_columns, n_considered : int
         Columns of the table, and those that rules, profiles and importance consider: of more than
         32, the 32 that depend most on the groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.explain import Explanation, explain_groups
+    >>> X = np.repeat([[0.0, 5.0], [1.0, 5.0]], 500, axis=0)
+    >>> explanation = explain_groups(None, X, groups=X[:, 0].astype(int))
+    >>> [group.rule for group in explanation.groups]
+    ['x0 ≤ 0', 'x0 ≥ 1']
+    >>> explanation.fidelity, explanation.chance
+    (1.0, 0.514)
+    >>> Explanation.from_dict(explanation.to_dict()) == explanation
+    True
     """
 
     groups: tuple[GroupExplanation, ...]
@@ -331,6 +369,7 @@ def explain_groups(
     --------
     >>> from plcp import PLCP
     >>> from plcp.datasets import make_toy
+    >>> from plcp.explain import explain_groups
     >>> task = make_toy(4000, random_state=0)
     >>> rule = PLCP(n_groups=2, random_state=0).fit(task.X, task.scores)
     >>> explanation = explain_groups(rule, task.X)

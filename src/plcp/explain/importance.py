@@ -20,6 +20,22 @@ class Importance(NamedTuple):
 
     Zero: nowhere. One: as far as if all columns were. ``error`` is the standard error of the mean
     over shuffles.
+
+    Attributes
+    ----------
+    feature : str
+        Name of the column.
+    value, error : float
+        How far rows move, and its standard error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.explain import partition_importance
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> first, second = partition_importance(lambda X: (X[:, 0] > 0).astype(int), X)
+    >>> first.feature, first.value > 0.5, second.value
+    ('x0', True, 0.0)
     """
 
     feature: str
@@ -56,6 +72,8 @@ def partition_importance(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.explain import partition_importance
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
     >>> first, second = partition_importance(lambda X: (X[:, 1] > 0).astype(int), X)
     >>> first.feature, second.value

@@ -25,6 +25,24 @@ class Difference(NamedTuple):
 
     ``effect`` lies in [-1, 1]. Of numbers it is P(x > z) - P(x < z) for a row x of the group and a
     row z of the rest (Cliff's delta); of categories, and of gaps, the difference of shares.
+
+    Attributes
+    ----------
+    feature : str
+        Name of the column.
+    text : str
+        The difference in words.
+    effect : float
+        Its size and direction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.explain import explain_groups
+    >>> X = np.repeat([[0.0, 5.0], [1.0, 5.0]], 500, axis=0)
+    >>> explanation = explain_groups(None, X, groups=X[:, 0].astype(int))
+    >>> [(one.feature, one.text, one.effect) for one in explanation.groups[0].profile]
+    [('x0', 'median x0 0, others 1', -1.0)]
     """
 
     feature: str
@@ -136,6 +154,31 @@ class Sensitive(NamedTuple):
     ``dependence`` is Cramér's V without its bias: zero where groups and column are independent, one
     where groups determine it. ``shares`` has a row for each group, with the share of each of
     ``values`` in it; ``overall`` has the shares in all rows.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    dependence : float
+        Between 0 and 1.
+    text : str
+        How strong it is, in words.
+    values : tuple of str
+        Values of the column.
+    overall, shares : tuple
+        Share of each value in all rows, and in each group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from plcp.explain import explain_groups
+    >>> X = np.repeat([[0.0, 5.0], [1.0, 5.0]], 500, axis=0)
+    >>> sex = pd.DataFrame({"sex": np.repeat(["f", "m"], 500)})
+    >>> explanation = explain_groups(None, X, groups=X[:, 0].astype(int), sensitive=sex)
+    >>> [one] = explanation.sensitive
+    >>> one.column, round(one.dependence, 2), one.values, one.shares
+    ('sex', 1.0, ('sex is f', 'sex is m'), ((1.0, 0.0), (0.0, 1.0)))
     """
 
     column: str

@@ -40,6 +40,18 @@ class Condition:
         Whether any value will do that is there and in the range.
     missing : bool
         Whether a missing value will do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.explain import RuleTree
+    >>> X = np.arange(250.0)[:, None]
+    >>> low, high = RuleTree(max_leaves=2).fit(X, X[:, 0] > 120).rules_
+    >>> [condition] = high.conditions
+    >>> condition.text, float(condition.low), condition.high
+    ('x0 ≥ 121', 121.0, None)
+    >>> condition.holds([[7.0], [190.0]])
+    array([False,  True])
     """
 
     column: Column
@@ -98,6 +110,17 @@ class Rule:
         Rows of the table it was learned from that it holds for.
     mean : float
         Their mean of y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.explain import RuleTree
+    >>> X = np.arange(250.0)[:, None]
+    >>> low, high = RuleTree(max_leaves=2).fit(X, X[:, 0] > 120).rules_
+    >>> print(low)
+    x0 ≤ 120
+    >>> low.holds([[7.0], [190.0]]), low.n, low.mean
+    (array([ True, False]), 121, 0.0)
     """
 
     conditions: tuple[Condition, ...]
@@ -266,6 +289,8 @@ class RuleTree(Estimator):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.explain import RuleTree
     >>> X = np.arange(250.0)[:, None]
     >>> tree = RuleTree(max_leaves=2).fit(X, X[:, 0] > 120)
     >>> [rule.text for rule in tree.rules_]
@@ -459,6 +484,24 @@ class Kind(NamedTuple):
     """Rows that one rule describes.
 
     ``groups`` hold at least eight in ten of them, neighbours in the order of thresholds.
+
+    Attributes
+    ----------
+    rule : str
+        The rule in words.
+    n, share : int, float
+        Number of rows that it describes, and their share.
+    groups : tuple of int
+        Groups that hold most of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.explain import explain_groups
+    >>> X = np.repeat([[0.0, 5.0], [1.0, 5.0]], 500, axis=0)
+    >>> explanation = explain_groups(None, X, groups=X[:, 0].astype(int))
+    >>> [(kind.rule, kind.n, kind.groups) for kind in explanation.kinds]
+    [('x0 ≤ 0', 243, (0,)), ('x0 ≥ 1', 257, (1,))]
     """
 
     rule: str

@@ -51,8 +51,9 @@ class GroupProbabilities(TransformerMixin, Estimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.frozen import FrozenEstimator
-    >>> from plcp import ConditionalCalibration
+    >>> from plcp import ConditionalCalibration, GroupProbabilities
     >>> rng = np.random.default_rng(0)
     >>> batch = rng.integers(3, size=2000)
     >>> X = rng.normal(size=(2000, 2)) + 2 * np.eye(3)[batch, :2]

@@ -106,6 +106,7 @@ class Groups(TransformerMixin, Estimator):
     Examples
     --------
     >>> import pandas as pd
+    >>> from plcp import Groups
     >>> people = pd.DataFrame({"sex": ["f", "m", "f"], "age": [30, 70, 80]})
     >>> groups = Groups({"sex": "sex", "old": lambda X: X["age"] > 65})
     >>> groups.fit_transform(people)

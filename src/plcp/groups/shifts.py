@@ -58,7 +58,8 @@ class KernelShifts(Estimator):
 
     Examples
     --------
-    >>> from plcp import ConditionalCalibration
+    >>> import numpy as np
+    >>> from plcp import ConditionalCalibration, KernelShifts
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, size=(600, 1))
     >>> scores = rng.exponential(1 + 4 * (np.abs(X[:, 0]) < 0.5))

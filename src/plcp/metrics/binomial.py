@@ -97,7 +97,7 @@ LOG_PRICES = (-20.0, 5.0)  # gains are at most one: a lower price is nothing, a 
 def mean_gap_bounds(
     hits: IntArray, n: IntArray, target: float, confidence: float
 ) -> tuple[float, float]:
-    """Bounds on mean |p - target| over the probabilities p behind independent counts.
+    """Bounds on mean ``|p - target|`` over the probabilities p behind independent counts.
 
     Clopper and Pearson's two-sided p-value P of the true p is at most u with probability at most u,
     so -ln P is at most an exponential variable, and the sum over k independent counts at most a

@@ -35,6 +35,17 @@ class Comparison:
         Of each other method: its number less the reference's, paired interval and p-value.
     p_holm : mapping of str to float
         P-values corrected by Holm for the number of differences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.metrics import compare, coverage
+    >>> is_hard = np.arange(200) % 5 == 0
+    >>> comparison = compare({"split": coverage(~is_hard), "none": coverage(is_hard)})
+    >>> comparison.ranking
+    ['none', 'split']
+    >>> comparison.table["method"], comparison.table["estimate"]
+    (array(['split', 'none'], dtype='<U5'), array([0.8, 0.2]))
     """
 
     metric: str
@@ -125,7 +136,8 @@ def compare(
 
     Examples
     --------
-    >>> from plcp.metrics import coverage
+    >>> import numpy as np
+    >>> from plcp.metrics import compare, coverage
     >>> hard = np.arange(200) % 5 == 0
     >>> split = coverage(~hard)
     >>> ours = coverage(~hard | (np.arange(200) % 2 == 0))

@@ -120,6 +120,7 @@ def coverage(
 
     Examples
     --------
+    >>> from plcp.metrics import coverage
     >>> print(coverage([True] * 9 + [False]))
     coverage: 0.9, 95 % interval [0.555, 0.9975]
     """
@@ -174,6 +175,8 @@ def mean_size(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.metrics import mean_size
     >>> measure = mean_size([1, 2, 3, 2])
     >>> print(measure)
     mean size: 2, 95 % interval [0.7008, 3.299]
@@ -240,6 +243,7 @@ def interval_score(
 
     Examples
     --------
+    >>> from plcp.metrics import interval_score
     >>> score = interval_score([[0.0, 2.0], [1.0, 2.0]], [1.0, 2.5], alpha=0.1)
     >>> float(score)
     6.5

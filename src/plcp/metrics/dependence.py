@@ -67,6 +67,7 @@ def size_correlation(
 
     Examples
     --------
+    >>> from plcp.metrics import size_correlation
     >>> print(size_correlation([True, True, False, True] * 25, [1, 1, 2, 3] * 25))
     size correlation: -0.1741, 95 % interval [-0.3004, -0.04171]
     """
@@ -320,6 +321,7 @@ def hsic(
 
     Examples
     --------
+    >>> from plcp.metrics import hsic
     >>> print(hsic([True, True, False, True] * 25, [1, 1, 2, 3] * 25))
     HSIC: 0.03755, 95 % interval [0.02294, 0.05868]
     >>> float(hsic([True, False, True, False], [1, 1, 2, 2]))
@@ -410,7 +412,7 @@ IMPROVEMENT_MEANING = (
 
 
 def improvement(measure: Measure, reference: Measure) -> Measure:
-    """Per cent of the reference's dependence that the method removes: 100 (1 - |m| / |r|).
+    """Per cent of the reference's dependence that the method removes: ``100 (1 - |m| / |r|)``.
 
     Meant for `hsic` or `size_correlation` of two methods on the same rows; 100 where no dependence
     is left, negative where there is more. The interval for the ratio m / r is Fieller's, of paired
@@ -436,7 +438,8 @@ def improvement(measure: Measure, reference: Measure) -> Measure:
 
     Examples
     --------
-    >>> from plcp.metrics import size_correlation
+    >>> import numpy as np
+    >>> from plcp.metrics import improvement, size_correlation
     >>> covered = np.arange(1000) % 10 > 0
     >>> size = np.arange(1000) % 7.0
     >>> split, method = (size_correlation(covered, size + c * covered) for c in (4, 1))

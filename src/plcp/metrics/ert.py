@@ -201,6 +201,8 @@ def ert(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.metrics import ert
     >>> x = np.repeat([[0.0], [1.0]], 500, axis=0)
     >>> covered = (np.arange(1000) % 5 > 0) | (x[:, 0] == 1)  # 0.8 left, 1.0 right
     >>> print(ert(x, covered, alpha=0.1))

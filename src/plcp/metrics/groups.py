@@ -65,6 +65,13 @@ class Grouping:
         Row of each membership, rising. None: every row is in one group, in the order of the rows.
     n_rows : int
         Number of rows, those in no group too.
+
+    Examples
+    --------
+    >>> from plcp.metrics import column_groups
+    >>> groups = column_groups([[0], [1], [0]], 0)
+    >>> groups.names, groups.codes, groups.is_disjoint
+    (array(['x0=0', 'x0=1'], dtype='<U4'), array([0, 1, 0]), True)
     """
 
     names: NDArray[Any]
@@ -169,6 +176,7 @@ def column_groups(X: Any, by: Any) -> Grouping:
     Examples
     --------
     >>> import pandas as pd
+    >>> from plcp.metrics import column_groups
     >>> people = pd.DataFrame({"sex": ["f", "m", "f"], "age": [30, 70, 80]})
     >>> column_groups(people, {"sex": "sex", "old": lambda X: X["age"] > 65})
     Grouping(['sex=f', 'sex=m', 'old'] of 3 rows)
@@ -246,6 +254,7 @@ def quantile_bins(
 
     Examples
     --------
+    >>> from plcp.metrics import quantile_bins
     >>> quantile_bins([1, 2, 3, 4, 5, 6], 3).names.tolist()
     ['[1, 2]', '(2, 4]', '(4, 6]']
     >>> quantile_bins([0, 0, 0, 0, 5, 6], 3).names.tolist()
@@ -265,6 +274,7 @@ def cut_bins(values: ArrayLike, edges: ArrayLike) -> Grouping:
 
     Examples
     --------
+    >>> from plcp.metrics import cut_bins
     >>> cut_bins([1, 1, 2, 7], [1, 3]).names.tolist()
     ['<= 1', '(1, 3]', '> 3']
     """
@@ -405,6 +415,18 @@ class GroupCoverage:
         Holm for the number of groups.
     confidence, alpha : float
         As they were given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.metrics import coverage_by_group
+    >>> covered = np.arange(400) % 10 > 0
+    >>> covered[::4] = False  # misses more in the first of four groups
+    >>> table = coverage_by_group(covered, np.arange(400) % 4)
+    >>> table.group, table.hits
+    (array([0, 1, 2, 3]), array([  0, 100,  80, 100]))
+    >>> table.failing, table.verdict[0]
+    (array([0, 2]), np.str_('below'))
     """
 
     group: NDArray[Any]
@@ -513,6 +535,7 @@ def coverage_by_group(
 
     Examples
     --------
+    >>> from plcp.metrics import coverage_by_group
     >>> covered = [True] * 95 + [False] * 5 + [True] * 80 + [False] * 20
     >>> table = coverage_by_group(covered, ["a"] * 100 + ["b"] * 100, [2.0] * 200, alpha=0.1)
     >>> print(table)
@@ -562,7 +585,7 @@ def coverage_gap(
     confidence: float = 0.95,
     sample_weight: ArrayLike | None = None,
 ) -> Measure:
-    """Mean over groups of |coverage - (1 - alpha)|, known as CovGap; each group counts alike.
+    """Mean over groups of ``|coverage - (1 - alpha)|``, known as CovGap; each group counts alike.
 
     Noise only adds to a distance, so the estimate is too high on average; ``meaning`` states what
     coverage of exactly 1 - alpha in every group would show. The interval is exact: for disjoint
@@ -590,6 +613,7 @@ def coverage_gap(
 
     Examples
     --------
+    >>> from plcp.metrics import coverage_gap
     >>> covered = [True] * 95 + [False] * 5 + [True] * 80 + [False] * 20
     >>> measure = coverage_gap(covered, ["a"] * 100 + ["b"] * 100, alpha=0.1)
     >>> print(measure)
@@ -656,6 +680,7 @@ def feature_stratified_coverage(
 
     Examples
     --------
+    >>> from plcp.metrics import feature_stratified_coverage
     >>> covered = [True] * 95 + [False] * 5 + [True] * 80 + [False] * 20
     >>> print(feature_stratified_coverage(covered, ["a"] * 100 + ["b"] * 100))
     feature-stratified coverage: 0.8, 95 % interval [0.6948, 0.8819]
@@ -694,6 +719,7 @@ def size_stratified_coverage(
 
     Examples
     --------
+    >>> from plcp.metrics import size_stratified_coverage
     >>> covered = [True] * 95 + [False] * 5 + [True] * 80 + [False] * 20
     >>> measure = size_stratified_coverage(covered, [1] * 100 + [2] * 100, bins=[1])
     >>> print(measure)

@@ -170,6 +170,7 @@ class Measure:
 
     Examples
     --------
+    >>> from plcp.metrics import Measure
     >>> measure = Measure("MSCE", 0.25, 0.2, 0.3, 0.95, standard_error=0.02, exact=False)
     >>> print(measure)
     MSCE: 0.25, 95 % interval [0.2, 0.3]

@@ -60,6 +60,7 @@ def msce(
 
     Examples
     --------
+    >>> from plcp.metrics import msce
     >>> round(float(msce([0.8, 1.0], alpha=0.1)), 12)
     0.01
     """
@@ -106,7 +107,9 @@ def msce_of_law(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from scipy.stats import expon
+    >>> from plcp.metrics import msce_of_law
     >>> scale = np.array([1.0, 2.0])
     >>> float(msce_of_law(expon(scale=scale).ppf(0.9), expon(scale=scale), alpha=0.1)) < 1e-30
     True
@@ -145,6 +148,8 @@ def estimated_msce(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.metrics import estimated_msce
     >>> x = np.repeat([[0.0], [1.0]], 500, axis=0)
     >>> covered = (np.arange(1000) % 5 > 0) | (x[:, 0] == 1)  # 0.8 left, 1.0 right: 0.01
     >>> print(estimated_msce(x, covered, alpha=0.1))
@@ -203,8 +208,9 @@ def pinball_excess_bound(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from scipy.stats import expon
-    >>> from plcp.metrics import msce_of_law
+    >>> from plcp.metrics import msce_of_law, pinball_excess_bound
     >>> scores = expon.ppf(np.linspace(0.005, 0.995, 100))
     >>> bound = pinball_excess_bound(
     ...     scores, np.full(100, 3.0), np.full(100, expon.ppf(0.9)), alpha=0.1, lipschitz=1.0

@@ -27,6 +27,14 @@ class Slab:
         What each column of X, in its own unit, is multiplied by.
     low, high : float
         The planes; infinite where the slab is a half-space.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.metrics import Slab
+    >>> slab = Slab(np.array([1.0, 0.0]), low=2.0, high=np.inf)
+    >>> slab.contains([[3.0, 0.0], [1.0, 9.0]])
+    array([ True, False])
     """
 
     coefficients: FloatArray
@@ -137,7 +145,24 @@ MEANING = (
 
 @dataclass(frozen=True, eq=False)
 class WorstSlab(Measure):
-    """Coverage in the worst slab, with the slab itself, to see who is in it."""
+    """Coverage in the worst slab, with the slab itself, to see who is in it.
+
+    Parameters
+    ----------
+    estimate, low, high : float
+        Coverage in the slab and its interval, and so on: those of a `plcp.metrics.Measure`.
+    slab : Slab
+        The slab that was chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.metrics import worst_slab
+    >>> x = np.linspace(-1, 1, 2000)[:, None]
+    >>> worst = worst_slab(x, np.abs(x[:, 0] - 0.5) > 0.1)
+    >>> worst.estimate, worst.slab.contains([[0.5]])
+    (0.0, array([ True]))
+    """
 
     slab: Slab = field(kw_only=True)
 
@@ -199,6 +224,8 @@ def worst_slab(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.metrics import worst_slab
     >>> x = np.linspace(-1, 1, 2000)[:, None]
     >>> covered = (np.arange(2000) % 10 > 0) & (np.abs(x[:, 0] - 0.5) > 0.1)
     >>> worst = worst_slab(x, covered, mass=0.05)

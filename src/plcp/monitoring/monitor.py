@@ -148,7 +148,9 @@ class Monitor:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from plcp import Mondrian
+    >>> from plcp.monitoring import Monitor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.integers(2, size=(4000, 1))
     >>> scores = rng.exponential(1 + X[:, 0])

@@ -35,6 +35,18 @@ class Drift:
         Number of the group's rows since then, and the share of them that was covered.
     low, high : float
         Bounds on that coverage, whenever the drift began: they are wider than those of a group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp import SplitConformal
+    >>> X, scores = np.zeros((1000, 1)), np.arange(1000.0) % 100
+    >>> rule = SplitConformal().fit(X[:500], scores[:500])
+    >>> scores[600:] += 50  # scores rise: too many rows are missed
+    >>> report = rule.monitor().update(X[500:], scores[500:]).report()
+    >>> drift = report.groups[0].drift
+    >>> drift.since_row < drift.row, drift.coverage < 0.9
+    (True, True)
     """
 
     row: int
@@ -80,6 +92,18 @@ class GroupReport:
         a drift, from an unlucky calibration.
     drift : Drift or None
         Of a group that drifts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp import SplitConformal
+    >>> X, scores = np.zeros((1000, 1)), np.arange(1000.0) % 100
+    >>> rule = SplitConformal().fit(X[:500], scores[:500])
+    >>> scores[600:] += 50  # scores rise: too many rows are missed
+    >>> report = rule.monitor().update(X[500:], scores[500:]).report()
+    >>> everything = report.groups[0]
+    >>> everything.group, everything.n, str(everything.verdict)
+    ('all', 500, 'drifting')
     """
 
     group: str
@@ -116,6 +140,17 @@ class Report:
         All rows first, then each group.
     guarantee : str
         What alarms and bounds hold, and when.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp import SplitConformal
+    >>> X, scores = np.zeros((1000, 1)), np.arange(1000.0) % 100
+    >>> rule = SplitConformal().fit(X[:500], scores[:500])
+    >>> scores[600:] += 50  # scores rise: too many rows are missed
+    >>> report = rule.monitor().update(X[500:], scores[500:]).report()
+    >>> report.n_rows, report.drifting
+    (500, ['all'])
     """
 
     n_rows: int

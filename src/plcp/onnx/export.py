@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from plcp._files import check_output, write_atomically
 from plcp.conformal import ConformalClassifier, ConformalRegressor, columns_source
 from plcp.onnx.graph import IR_VERSION, TYPES, VERSIONS, Graph, inputs_of, place_of, refused
-from plcp.onnx.rules import Answer, answers, check_score, ends, point, prediction
+from plcp.onnx.rules import COLUMNS, Answer, answers, check_score, ends, point, prediction
 from plcp.thresholds import ThresholdRule
 from plcp.thresholds.base import check_alphas, lists_alphas
 
@@ -145,7 +145,10 @@ def _add_model(graph: Graph, model: ConformalRegressor) -> None:
     kept = _kept(model)
     rows = inputs_of(graph, shown, rules[0], kept)
     given = prediction(rows, model.estimator_, score)
-    seen = rows if kept is None else rows.select(kept)
+    if model._reads_prediction:
+        seen = rows.beside(given, COLUMNS[type(score)])
+    else:
+        seen = rows if kept is None else rows.select(kept)
     tails = [answers(seen, rule) for rule in rules]
     levels = len(tails[0])
     _give(graph, tails)
@@ -158,7 +161,9 @@ def _add_model(graph: Graph, model: ConformalRegressor) -> None:
 
 
 def _kept(model: ConformalRegressor) -> list[int] | None:
-    """Places of the columns that the rule is shown; None for all."""
+    """Places of the columns that the rule is shown; None for all that it was fitted to."""
+    if model._reads_prediction:
+        return list(range(model.n_features_in_))
     if model.features is None:
         return None
     if callable(model.features):

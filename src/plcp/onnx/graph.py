@@ -180,6 +180,10 @@ class Rows(ABC):
     def select(self, places: Sequence[int]) -> "Rows":
         """Return the rows with some of their columns."""
 
+    @abstractmethod
+    def beside(self, table: str, n_columns: int) -> "Rows":
+        """Return the rows with the columns of a table of numbers behind their own."""
+
     def encoded(self, encoder: TableEncoder) -> "Table":
         """Return the numbers that an encoder makes of the columns."""
         columns = [
@@ -226,6 +230,11 @@ class Table(Rows):
         """Return the table of some columns."""
         return Table(self.graph, self.graph.columns(self.name, places), (len(places),))
 
+    def beside(self, table: str, n_columns: int) -> "Table":
+        """Return the table with more columns."""
+        wider = self.graph.side_by_side([self.name, table])
+        return Table(self.graph, wider, (self.width + n_columns,))
+
     def encoded(self, encoder: TableEncoder) -> "Table":
         """Return the table: numbers stay, unless a column had none in fit."""
         return super().encoded(encoder) if None in encoder.kinds_ else self
@@ -266,6 +275,11 @@ class Frame(Rows):
     def select(self, places: Sequence[int]) -> "Frame":
         """Return some of the columns."""
         return Frame(self.graph, tuple(self.names[i] for i in places), self.text)
+
+    def beside(self, table: str, n_columns: int) -> "Frame":
+        """Return more columns, which are no inputs."""
+        added = [self.graph.columns(table, [i]) for i in range(n_columns)]
+        return Frame(self.graph, (*self.names, *added), self.text)
 
 
 OUTPUTS = ("threshold", "group", "prediction", "lower", "upper")

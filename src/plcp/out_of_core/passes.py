@@ -16,6 +16,14 @@ class Passes(ABC):
     A block is a tuple of arrays or frames with the same number of rows. Functions are given the
     members of a block, then the arguments; other processes must be able to import them. A block
     may have no rows, and there may be no block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.out_of_core import Held
+    >>> blocks = Held([(np.array([1.0, 2.0]),), (np.array([3.0]),)])
+    >>> blocks.total(np.sum), blocks.then(lambda values: (values * 2,)).each(len)
+    (np.float64(6.0), [2, 1])
     """
 
     @abstractmethod
@@ -83,6 +91,7 @@ class Held(Passes):
     Examples
     --------
     >>> import numpy as np
+    >>> from plcp.out_of_core import Held
     >>> blocks = Held([(np.array([1.0, 2.0]),), (np.array([3.0]),)])
     >>> blocks.total(len), blocks.keep(lambda values: (values + 1,)).each(max)
     (3, [np.float64(3.0), np.float64(4.0)])

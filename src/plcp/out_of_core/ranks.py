@@ -40,7 +40,8 @@ class Ranks:
 
     Examples
     --------
-    >>> from plcp.out_of_core import Held
+    >>> import numpy as np
+    >>> from plcp.out_of_core import Held, Ranks
     >>> one = np.array([3.0, 1.0]), np.array([0, 0])
     >>> two = np.array([2.0, 9.0]), np.array([0, 1])
     >>> ranks = Ranks(Held([one, two]), 2)

@@ -35,6 +35,8 @@ class RowDraws:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.out_of_core import RowDraws
     >>> X = np.array([[1.0], [2.0], [1.0]])
     >>> a, b, c = RowDraws(X, seed=0, purpose="example").random()
     >>> bool(a == c), bool(a == b)

@@ -27,13 +27,25 @@ class Partition(Estimator, ABC):
 
     Attributes
     ----------
-    thresholds_ : ndarray of shape (n_groups_,)
+    thresholds_ : ndarray of shape (``n_groups_``,)
         Threshold of each group on the data it was learned from, rising. They are too optimistic:
         ``PLCP`` reads its own off other data unless ``calibration="joint"``.
-    group_sizes_ : ndarray of shape (n_groups_,)
+    group_sizes_ : ndarray of shape (``n_groups_``,)
         Membership mass of each group in the data.
     history_ : list of dict
         What each iteration reached.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp import TreePartition
+    >>> from plcp.partitions import Partition
+    >>> X = np.repeat([[0.0], [1.0]], 100, axis=0)
+    >>> partition = TreePartition(n_groups=2).fit(X, np.repeat([1.0, 3.0], 100))
+    >>> isinstance(partition, Partition), partition.thresholds_
+    (True, array([1., 3.]))
+    >>> partition.predict([[1.0], [0.0]]), partition.predict_proba([[1.0]])
+    (array([1, 0]), array([[0., 1.]]))
     """
 
     thresholds_: FloatArray
@@ -46,7 +58,7 @@ class Partition(Estimator, ABC):
 
     @abstractmethod
     def predict_proba(self, X: Any) -> FloatArray:
-        """Memberships h(x), shape (n, n_groups_)."""
+        """Memberships h(x), shape (n, ``n_groups_``)."""
 
     def predict(self, X: Any) -> IntArray:
         """Likeliest group of each row."""

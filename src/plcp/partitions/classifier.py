@@ -52,6 +52,7 @@ class ClassifierPartition(Partition):
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from plcp import ClassifierPartition
     >>> from plcp.datasets import make_toy
     >>> task = make_toy(2000, random_state=0)
     >>> stump = DecisionTreeClassifier(max_depth=1)
@@ -109,7 +110,7 @@ class ClassifierPartition(Partition):
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Hard memberships: one for the likeliest class, shape (n, n_groups_)."""
+        """Hard memberships: one for the likeliest class, shape (n, ``n_groups_``)."""
         return one_hot(self.predict(X), self.n_groups_)
 
     def predict(self, X: Any) -> IntArray:

@@ -84,7 +84,7 @@ class CrossFittedPartition(Partition):
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Mean memberships, shape (n, n_groups_)."""
+        """Mean memberships, shape (n, ``n_groups_``)."""
         total = np.zeros((count(X), self.n_groups_))
         for partition, joined in zip(self.partitions_, self._owners, strict=True):
             total += merge_columns(partition.predict_proba(X), joined, self.n_groups_)

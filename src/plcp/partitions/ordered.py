@@ -166,6 +166,7 @@ class OrderedPartition(Partition):
 
     Examples
     --------
+    >>> from plcp import OrderedPartition
     >>> from plcp.datasets import make_toy
     >>> from plcp.regressors import LinearQuantile
     >>> task = make_toy(2000, random_state=0)

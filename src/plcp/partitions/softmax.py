@@ -67,6 +67,7 @@ class SoftmaxPartition(Partition):
 
     Examples
     --------
+    >>> from plcp import SoftmaxPartition
     >>> from plcp.datasets import make_toy
     >>> task = make_toy(2000, random_state=0)
     >>> partition = SoftmaxPartition(n_groups=2, random_state=0).fit(task.X, task.scores)
@@ -136,7 +137,7 @@ class SoftmaxPartition(Partition):
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Memberships h(x), shape (n, n_groups_)."""
+        """Memberships h(x), shape (n, ``n_groups_``)."""
         check_is_fitted(self, "thresholds_")
         X = check_table(self, X, reset=False)
         raw = softmax(self._standardise(X) @ self._weights, axis=1)

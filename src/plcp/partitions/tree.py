@@ -53,6 +53,7 @@ class TreePartition(Partition):
 
     Examples
     --------
+    >>> from plcp import TreePartition
     >>> from plcp.datasets import make_toy
     >>> task = make_toy(2000, random_state=0)
     >>> partition = TreePartition(n_groups=2, random_state=0).fit(task.X, task.scores)

@@ -49,6 +49,7 @@ class ComparisonDisplay(Display):
     Examples
     --------
     >>> import matplotlib
+    >>> from plcp.plotting import ComparisonDisplay
     >>> matplotlib.use("Agg")
     >>> covered = {"Split": [True, False, True, True], "PLCP": [True, True, True, False]}
     >>> display = ComparisonDisplay.from_predictions(covered, ["young", "young", "old", "old"])

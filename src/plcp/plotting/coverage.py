@@ -147,6 +147,7 @@ class CoverageDisplay(Display):
     Examples
     --------
     >>> import matplotlib
+    >>> from plcp.plotting import CoverageDisplay
     >>> matplotlib.use("Agg")
     >>> covered = {"Split": [True, False, True, True], "PLCP": [True, True, True, False]}
     >>> display = CoverageDisplay.from_predictions(covered, ["young", "young", "old", "old"])

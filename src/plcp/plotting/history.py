@@ -53,6 +53,7 @@ class HistoryDisplay(Display):
     Examples
     --------
     >>> import matplotlib
+    >>> from plcp.plotting import HistoryDisplay
     >>> matplotlib.use("Agg")
     >>> steps = [{"objective": 0.3, "held_out": 0.4}, {"objective": 0.2, "held_out": 0.35}]
     >>> display = HistoryDisplay.from_predictions(steps)

@@ -36,6 +36,7 @@ class SelectionDisplay(Display):
     Examples
     --------
     >>> import matplotlib
+    >>> from plcp.plotting import SelectionDisplay
     >>> matplotlib.use("Agg")
     >>> tried = {1: 0.30, 2: 0.25, 4: 0.26, 3: 0.24}
     >>> history = [{"n_groups": m, "held_out": loss} for m, loss in tried.items()]

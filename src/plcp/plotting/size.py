@@ -54,6 +54,7 @@ class SizeDisplay(Display):
     Examples
     --------
     >>> import matplotlib
+    >>> from plcp.plotting import SizeDisplay
     >>> matplotlib.use("Agg")
     >>> display = SizeDisplay.from_predictions([True, False, True], [2.0, 2.0, 5.0], [0, 0, 1])
     >>> display.points_["sets"].get_offsets().tolist()

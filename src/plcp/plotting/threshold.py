@@ -246,6 +246,8 @@ class ThresholdDisplay(Display):
     Examples
     --------
     >>> import matplotlib
+    >>> import numpy as np
+    >>> from plcp.plotting import ThresholdDisplay
     >>> matplotlib.use("Agg")
     >>> X = np.arange(200.0).reshape(100, 2)
     >>> display = ThresholdDisplay.from_predictions(X, np.arange(100.0), "x1")

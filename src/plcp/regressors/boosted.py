@@ -33,6 +33,7 @@ class ScaledQuantile(ScoreRegressor):
     Examples
     --------
     >>> from plcp.datasets import make_toy
+    >>> from plcp.regressors import ScaledQuantile
     >>> task = make_toy(2000, random_state=0)
     >>> regressor = ScaledQuantile(quantile=0.9, random_state=0).fit(task.X, task.scores)
     >>> left, right = regressor.predict([[-0.5], [0.5]])

@@ -184,7 +184,7 @@ class CrossFitted(ScoreRegressor):
     Examples
     --------
     >>> import numpy as np
-    >>> from plcp.regressors import LinearQuantile
+    >>> from plcp.regressors import CrossFitted, LinearQuantile
     >>> X = np.arange(20.0)[:, None]
     >>> regressor = CrossFitted(LinearQuantile(quantile=0.5), n_repeats=1, random_state=0)
     >>> regressor.fit(X, 3 * X[:, 0]).predict([[5.0]]).round(6)

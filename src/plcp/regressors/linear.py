@@ -303,6 +303,7 @@ class LinearQuantile(ScoreRegressor):
     Examples
     --------
     >>> import numpy as np
+    >>> from plcp import LinearQuantile
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(1000, 1))
     >>> y = X[:, 0] * rng.uniform(size=1000)

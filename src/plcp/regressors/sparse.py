@@ -45,7 +45,9 @@ class SparseScale(ScoreRegressor):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from plcp.datasets import make_synthetic
+    >>> from plcp.regressors import SparseScale
     >>> task = make_synthetic(5000, random_state=0)
     >>> regressor = SparseScale().fit(task.X, task.scores)
     >>> bool(np.corrcoef(regressor.predict(task.X), task.sigma)[0, 1] > 0.98)

@@ -75,7 +75,7 @@ def save(model: Any, path: str | Path, *, data: Sequence[Any] | None = None) -> 
     Examples
     --------
     >>> import tempfile
-    >>> from plcp import SplitConformal, load
+    >>> from plcp import SplitConformal, load, save
     >>> rule = SplitConformal(alpha=0.5).fit([[0.0]] * 3, [1.0, 2.0, 3.0])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(rule, f"{folder}/rule.plcp")
@@ -140,6 +140,8 @@ def data_digest(X: Any, *columns: Any) -> str | None:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.storage import data_digest
     >>> X, scores = np.zeros((3, 2)), np.ones(3)
     >>> data_digest(X, scores, None) == data_digest(X.copy(order="F"), scores, None)
     True
@@ -199,6 +201,16 @@ def load(path: str | Path, *, trusted: Sequence[Any] = ()) -> Any:
     -------
     object
         What was saved; of a file of the command line a ``plcp.tables.TabularModel``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from plcp import SplitConformal, load, save
+    >>> rule = SplitConformal(alpha=0.5).fit([[0.0]] * 3, [1.0, 2.0, 3.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(rule, f"{folder}/rule.plcp")
+    ...     load(f"{folder}/rule.plcp").predict([[0.0]])
+    array([2.])
     """
     check_path(path)
     check_trusted(trusted)
@@ -226,7 +238,20 @@ def load(path: str | Path, *, trusted: Sequence[Any] = ()) -> Any:
 
 
 def load_manifest(path: str | Path) -> Mapping[str, Any]:
-    """Read the manifest of a file without its model, which is quick."""
+    """Read the manifest of a file without its model, which is quick.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from plcp import SplitConformal, save
+    >>> from plcp.storage import load_manifest
+    >>> rule = SplitConformal(alpha=0.5).fit([[0.0]] * 3, [1.0, 2.0, 3.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(rule, f"{folder}/rule.plcp")
+    ...     manifest = load_manifest(f"{folder}/rule.plcp")
+    >>> manifest["class"]
+    'plcp.thresholds.split.SplitConformal'
+    """
     check_path(path)
     with _one_sentence(path):
         return read_manifest(_read_parts(path))

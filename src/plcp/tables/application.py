@@ -71,7 +71,9 @@ class Applier:
 
     Examples
     --------
-    >>> from plcp.tables import calibrate, choose_roles
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from plcp.tables import Applier, calibrate, choose_roles
     >>> table = pa.table({"y": np.arange(1.0, 20), "yhat": np.zeros(19)})
     >>> roles = choose_roles(table.column_names, target="y", prediction="yhat")
     >>> applier = Applier(calibrate(table, roles, method="split"))
@@ -238,7 +240,7 @@ def serve(
     csv: CsvOptions | None = None,
     advance: Callable[[int], None] = lambda rows: None,
 ) -> int:
-    """Write the rows of a table with their sets, and return how many there are.
+    r"""Write the rows of a table with their sets, and return how many there are.
 
     What the columns are parsed as for the model does not touch what is written. From CSV to CSV,
     records are copied byte for byte; to other formats a column of CSV gets the type in which each
@@ -262,6 +264,24 @@ def serve(
         How a CSV file is written.
     advance : callable
         Called with the number of rows written since its last call.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyarrow as pa
+    >>> from plcp.tables import Applier, calibrate, choose_roles, serve
+    >>> table = pa.table({"x": range(19), "y": range(1, 20), "yhat": [0.0] * 19})
+    >>> roles = choose_roles(table.column_names, target="y", prediction="yhat")
+    >>> model = calibrate(table, roles, method="split")
+    >>> from plcp.tables.io import open_table
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     folder = Path(name)
+    ...     _ = (folder / "new.csv").write_text("yhat\n0.5\n")
+    ...     n = serve(Applier(model), open_table(folder / "new.csv"), folder / "sets.csv")
+    ...     print((folder / "sets.csv").read_text().strip())
+    yhat,lower,upper,threshold
+    0.5,-17.5,18.5,18
     """
     check_output_table(table.path, out, force)
     if not isinstance(table, FolderTable) or out.suffix:

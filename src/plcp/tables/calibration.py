@@ -146,6 +146,7 @@ def calibrate(table: pa.Table, roles: Roles, **options: Any) -> TabularModel:
     Examples
     --------
     >>> import numpy as np
+    >>> import pyarrow as pa
     >>> from plcp.tables import calibrate, choose_roles
     >>> table = pa.table({"x": np.arange(99.0), "y": np.arange(99.0), "yhat": np.zeros(99)})
     >>> roles = choose_roles(table.column_names, target="y", prediction="yhat")
@@ -179,7 +180,8 @@ def calibrate_file(
     Examples
     --------
     >>> import tempfile
-    >>> from plcp.tables import choose_roles
+    >>> import pyarrow as pa
+    >>> from plcp.tables import calibrate_file, choose_roles
     >>> from plcp.tables.io import create_table, open_table
     >>> table = pa.table({"s": range(99)})
     >>> with tempfile.TemporaryDirectory() as folder:

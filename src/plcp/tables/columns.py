@@ -184,6 +184,8 @@ def codes_as_text(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
     Examples
     --------
+    >>> import pyarrow as pa
+    >>> from plcp.tables import codes_as_text
     >>> codes_as_text(pa.table({"job": [7.0, None]}), ["job"])["job"].to_pylist()
     ['7', None]
     """
@@ -452,6 +454,8 @@ def to_frame(data: pa.Table) -> pd.DataFrame:
 
     Examples
     --------
+    >>> import pyarrow as pa
+    >>> from plcp.tables import to_frame
     >>> to_frame(pa.table({"sex": ["f", "m"], "n": [1, None]})).dtypes.astype(str).tolist()
     ['category', 'float64']
     """

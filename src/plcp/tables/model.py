@@ -42,6 +42,16 @@ class TabularModel:
         What is to be known of the calibration rows.
     others : tuple of ThresholdRule
         Rules for further miscoverage rates, fitted to the same rows.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from plcp.tables import calibrate, choose_roles
+    >>> table = pa.table({"x": range(19), "y": range(1, 20), "yhat": [0.0] * 19})
+    >>> roles = choose_roles(table.column_names, target="y", prediction="yhat")
+    >>> model = calibrate(table, roles, method="split")
+    >>> model.method, model.alpha, model.rule.threshold_
+    ('split', 0.1, 18.0)
     """
 
     roles: Roles
@@ -140,7 +150,18 @@ class TabularModel:
 
 
 def describe_features(model: TabularModel) -> list[dict[str, Any]]:
-    """Column, kind, rule and number of values of each feature, and of columns left out."""
+    """Column, kind, rule and number of values of each feature, and of columns left out.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from plcp.tables import calibrate, choose_roles, describe_features
+    >>> table = pa.table({"x": [0, 1] * 10, "y": range(20), "yhat": [0.0] * 20})
+    >>> roles = choose_roles(table.column_names, target="y", prediction="yhat")
+    >>> model = calibrate(table, roles, method="mondrian", by=["x"])
+    >>> [(one["column"], one["kind"]) for one in describe_features(model)]
+    [('x', 'labels')]
+    """
     used = [
         {
             "column": feature.column,
@@ -170,12 +191,39 @@ def save_model(model: TabularModel, path: str | Path, *, force: bool = False) ->
         A file that ends in ``.plcp``.
     force : bool, default=False
         Whether a file that is there may be replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from plcp.tables import calibrate, choose_roles, load_model, save_model
+    >>> table = pa.table({"x": range(19), "y": range(1, 20), "yhat": [0.0] * 19})
+    >>> roles = choose_roles(table.column_names, target="y", prediction="yhat")
+    >>> model = calibrate(table, roles, method="split")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(model, f"{folder}/model.plcp")
+    ...     load_model(f"{folder}/model.plcp").rule.threshold_
+    18.0
     """
     files.write(model, path, force=force)
 
 
 def load_model(path: str | Path) -> TabularModel:
-    """Read a model that `save_model` wrote, and nothing else; see `plcp.load`."""
+    """Read a model that `save_model` wrote, and nothing else; see `plcp.load`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from plcp.tables import calibrate, choose_roles, load_model, save_model
+    >>> table = pa.table({"x": range(19), "y": range(1, 20), "yhat": [0.0] * 19})
+    >>> roles = choose_roles(table.column_names, target="y", prediction="yhat")
+    >>> model = calibrate(table, roles, method="split")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(model, f"{folder}/model.plcp")
+    ...     load_model(f"{folder}/model.plcp").method
+    'split'
+    """
     model = files.load(path)
     if not isinstance(model, TabularModel):
         raise ValueError(f"{path} holds a {type(model).__name__}, not a model of a table: {REMEDY}")
@@ -183,7 +231,22 @@ def load_model(path: str | Path) -> TabularModel:
 
 
 def load_manifest(path: str | Path) -> Mapping[str, Any]:
-    """Read the summary that a model's file holds, without the rules: quickly."""
+    """Read the summary that a model's file holds, without the rules: quickly.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from plcp.tables import calibrate, choose_roles, load_manifest, save_model
+    >>> table = pa.table({"x": range(19), "y": range(1, 20), "yhat": [0.0] * 19})
+    >>> roles = choose_roles(table.column_names, target="y", prediction="yhat")
+    >>> model = calibrate(table, roles, method="split")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(model, f"{folder}/model.plcp")
+    ...     manifest = load_manifest(f"{folder}/model.plcp")
+    >>> manifest["method"], manifest["alpha"]
+    ('split', 0.1)
+    """
     manifest = files.load_manifest(path)
     if manifest["class"] != full_name(TabularModel):
         raise ValueError(f"{path} holds a {manifest['class']}, not a model of a table: {REMEDY}")

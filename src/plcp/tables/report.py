@@ -51,6 +51,18 @@ class Examined:
         All columns of the rows, by their own types.
     notes : tuple of str
         Rows left out, and values that calibration rows lack.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from plcp.tables import calibrate, choose_roles
+    >>> table = pa.table({"x": range(19), "y": range(1, 20), "yhat": [0.0] * 19})
+    >>> roles = choose_roles(table.column_names, target="y", prediction="yhat")
+    >>> model = calibrate(table, roles, method="split")
+    >>> from plcp.tables import examine
+    >>> found = examine(model, pa.table({"x": [1, 2], "y": [3, 90], "yhat": [0.0, 0.0]}))
+    >>> found.covered, found.size
+    (array([ True, False]), array([36., 36.]))
     """
 
     covered: NDArray[np.bool_]
@@ -68,7 +80,9 @@ def examine(model: TabularModel, table: pa.Table, where: str = "the table") -> E
 
     Examples
     --------
-    >>> from plcp.tables import calibrate, choose_roles
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from plcp.tables import calibrate, choose_roles, examine
     >>> table = pa.table({"y": np.arange(19.0), "yhat": np.zeros(19)})
     >>> roles = choose_roles(table.column_names, target="y", prediction="yhat")
     >>> int(examine(calibrate(table, roles, method="split"), table).covered.sum())
@@ -163,6 +177,18 @@ def summarise_model(
     -------
     CoverageReport
         Its ``to_html`` is the page.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from plcp.tables import calibrate, choose_roles
+    >>> table = pa.table({"x": range(19), "y": range(1, 20), "yhat": [0.0] * 19})
+    >>> roles = choose_roles(table.column_names, target="y", prediction="yhat")
+    >>> model = calibrate(table, roles, method="split")
+    >>> from plcp.tables import summarise_model
+    >>> report = summarise_model(model, table)
+    >>> report.summary["kind"]
+    'report'
     """
     found = examine(model, table, where)
     # one group is all rows: there is nothing to compare it with

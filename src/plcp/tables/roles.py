@@ -29,6 +29,7 @@ class CsvOptions:
 
     Examples
     --------
+    >>> from plcp.tables import CsvOptions
     >>> CsvOptions(decimal=",")
     Traceback (most recent call last):
     ValueError: decimal ',' separates values too: name what separates them, as in --sep ';'
@@ -82,7 +83,22 @@ class PredictionOptions:
 
 @dataclass(frozen=True)
 class ColumnOptions(FeatureOptions, PredictionOptions):
-    """Columns of a table by the role each plays."""
+    """Columns of a table by the role each plays.
+
+    Parameters
+    ----------
+    target, prediction, lower, upper, score, weight : str or None
+        Names of columns: outcomes; predicted numbers; quantiles; scores; weights of the rows.
+    probabilities, features, exclude, categories : str or None
+        Names and wildcards with commas between them: class probabilities; columns to learn groups
+        from, or not; features whose numbers are codes.
+
+    Examples
+    --------
+    >>> from plcp.tables import ColumnOptions
+    >>> ColumnOptions(target="income", prediction="predicted", exclude="id").features is None
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -112,6 +128,12 @@ class CalibrationOptions:
         Columns that learned groups are compared with, features or not.
     about : mapping or None
         What else the model shall remember of its making: a digest of the file, the time.
+
+    Examples
+    --------
+    >>> from plcp.tables import CalibrationOptions
+    >>> CalibrationOptions(method="mondrian", by=["sex"]).alpha
+    0.1
     """
 
     method: str = "plcp"
@@ -207,6 +229,7 @@ class Roles:
 
     Examples
     --------
+    >>> from plcp.tables import Roles
     >>> Roles(target="y", prediction="yhat").task
     'regression'
     """
@@ -261,6 +284,7 @@ def choose_roles(names: Sequence[str], *, where: str = "the table", **columns: s
 
     Examples
     --------
+    >>> from plcp.tables import choose_roles
     >>> choose_roles(["age", "y", "p_no", "p_yes"], target="y", probabilities="p_*").classes
     ('no', 'yes')
     """

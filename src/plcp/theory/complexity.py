@@ -32,6 +32,7 @@ def log_covering_softmax(
 
     Examples
     --------
+    >>> from plcp.theory import log_covering_softmax
     >>> float(log_covering_softmax(4, 10, radius=5.0, bound=1.0, epsilon=1e-4).round(1))
     460.5
     """
@@ -51,17 +52,18 @@ def log_covering_ordered(
     """Soft ordered partitions: (d + m) ln(1 + 4 G² / (ε τ²)), G = R B.
 
     One regressor g = w · x, ‖w‖ ≤ R = ``radius``, ‖x‖ ≤ B = ``bound``, and memberships
-    proportional to exp(-(g - c_i)² / (2 τ²)) with centres |c_i| ≤ G and τ = ``width``. d + m
+    proportional to exp(-(g - c_i)² / (2 τ²)) with centres ``|c_i| ≤ G`` and τ = ``width``. d + m
     parameters in place of the d m of ``log_covering_softmax``. For hard ones (τ = 0) there is no
     finite net: use ``log_growth_ordered``.
 
     *Proof.* Up to what all logits share, moving g by a moves logit i by a c_i / τ² ≤ a G / τ², and
-    moving c_i by b moves it by b |2g - c_i - c'_i| / (2 τ²) ≤ 2 G b / τ². Spend ε/2 on each:
+    moving c_i by b moves it by ``b |2g - c_i - c'_i| / (2 τ²) ≤ 2 G b / τ²``. Spend ε/2 on each:
     a = B ‖w - w'‖ ≤ ε τ² / (2G), b ≤ ε τ² / (4G). An interval of length 2G needs no more than
     1 + G / b points, half of what a ball does.
 
     Examples
     --------
+    >>> from plcp.theory import log_covering_ordered
     >>> float(log_covering_ordered(4, 10, 5.0, 1.0, epsilon=1e-4, width=1.0).round(1))
     193.4
     """
@@ -87,6 +89,7 @@ def log_covering_network(
 
     Examples
     --------
+    >>> from plcp.theory import log_covering_network
     >>> float(log_covering_network([10, 16, 4], [5.0, 5.0], bound=1.0, epsilon=1e-4).round(1))
     3094.7
     """
@@ -117,6 +120,8 @@ def log_growth_ordered(m: ArrayLike, n_features: int, n: int) -> FloatArray:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.theory import log_growth_ordered
     >>> np.exp(log_growth_ordered([1, 2, 3], n_features=1, n=2)).round(6)
     array([1., 4., 9.])
     """

@@ -20,7 +20,23 @@ LEAST_IN_BIN = 4  # below this a run of ⌈b^(2/3)⌉ steps does not fit
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number estimated from data, and which way it errs; ``float(estimate)`` is the number."""
+    """A number estimated from data, and which way it errs; ``float(estimate)`` is the number.
+
+    Attributes
+    ----------
+    quantity : str
+        What was estimated.
+    value : float
+        The number.
+    bias : str
+        Which way it errs.
+
+    Examples
+    --------
+    >>> from plcp.theory import Estimate
+    >>> Estimate("the variance of the quantile", 0.5, "too large on average")
+    estimate of the variance of the quantile: 0.5 (too large on average)
+    """
 
     quantity: str
     value: float
@@ -66,6 +82,7 @@ def quantile_variance(
     --------
     >>> from plcp.datasets import make_toy
     >>> from plcp.regressors import LinearQuantile
+    >>> from plcp.theory import quantile_variance
     >>> task = make_toy(2000, random_state=0)
     >>> line = LinearQuantile()
     >>> estimate = quantile_variance(task.X, task.scores, regressor=line, random_state=0)
@@ -102,7 +119,9 @@ def lipschitz_constant(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from plcp.regressors import LinearQuantile
+    >>> from plcp.theory import lipschitz_constant
     >>> rng = np.random.default_rng(0)
     >>> X, scores = rng.uniform(size=(5000, 1)), rng.uniform(size=5000)
     >>> estimate = lipschitz_constant(X, scores, regressor=LinearQuantile(), random_state=0)

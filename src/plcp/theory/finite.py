@@ -45,8 +45,8 @@ def learning_error(
     - "Sufficiently large n" is n ≥ 2: 4/n ≤ 4 √(A/n) as soon as A ≥ 1/n, and A ≥ ln 2. For n = 1
       the bound exceeds the largest loss there is.
     - h^∞ of the proof must be the minimiser within H, not that of (10): the nets reach no other.
-    - Step (c) of the second term in Lemma E.1 bounds ℓ(q, s) by |q|, which is false (q = 0, s = 1);
-      ℓ(q, s) ≤ |q - s| ≤ 1 gives the same end.
+    - Step (c) of the second term in Lemma E.1 bounds ℓ(q, s) by ``|q|``, which is false (q = 0,
+      s = 1); ``ℓ(q, s) ≤ |q - s| ≤ 1`` gives the same end.
     - Theorem D.1 is Hoeffding's inequality without the factor 2 in its exponent.
     - Two hard partitions that differ at a single x are at distance d = 2, so a class of hard
       partitions with infinitely many members has no finite net, and the theorem does not apply
@@ -57,6 +57,7 @@ def learning_error(
 
     Examples
     --------
+    >>> from plcp.theory import learning_error
     >>> learning_error(5, [10_000, 1_000_000], delta=0.05, log_covering=0.0).round(3)
     array([0.705, 0.085])
     """
@@ -90,6 +91,7 @@ def finite_excess(
 
     Examples
     --------
+    >>> from plcp.theory import finite_excess
     >>> float(finite_excess(5, 10_000, 0.01, delta=0.05, log_covering=0.0).round(3))
     0.795
     """
@@ -115,6 +117,7 @@ def finite_msce(
 
     Examples
     --------
+    >>> from plcp.theory import finite_msce
     >>> float(finite_msce(5, 10**8, 0.01, 0.05, log_covering=0.0, lipschitz=1.0).round(3))
     0.198
     """
@@ -153,13 +156,14 @@ def sharp_learning_error(
 
     Soft: a union over these and a 1/n-net of H, again failing with δ/2. Going to the net costs
     at most 2 M r/n for the thresholds, as ℓ is M-Lipschitz, and r M/n for the memberships: as
-    h and h' both sum to one, |Σ_i (h - h')^i ℓ(q_i, s)| ≤ (r M / 2) Σ_i |h - h'|^i.
+    h and h' both sum to one, ``|Σ_i (h - h')^i ℓ(q_i, s)| ≤ (r M / 2) Σ_i |h - h'|^i``.
 
     Hard: symmetrisation, Massart's lemma for the at most Π(n) ⌈n/2⌉^m vectors in [0, r M]^n about
     their middle, and McDiarmid's inequality; only thresholds go to a net.
 
     Examples
     --------
+    >>> from plcp.theory import sharp_learning_error
     >>> sharp_learning_error(5, [10_000, 1_000_000], 0.05, 0.0, alpha=0.1).round(4)
     array([0.0558, 0.0065])
     """
@@ -194,6 +198,7 @@ def sharp_finite_excess(
 
     Examples
     --------
+    >>> from plcp.theory import sharp_finite_excess
     >>> float(sharp_finite_excess(5, 10_000, 0.01, 0.05, 0.0, alpha=0.1).round(4))
     0.0931
     """
@@ -221,6 +226,7 @@ def sharp_finite_msce(
 
     Examples
     --------
+    >>> from plcp.theory import sharp_finite_msce
     >>> float(sharp_finite_msce(5, 10_000, 0.01, 0.05, 0.0, lipschitz=2.0, alpha=0.1).round(4))
     0.2631
     """
@@ -237,6 +243,7 @@ def fallback_coverage(msce: ArrayLike, alpha: ArrayLike, mass: ArrayLike = 1.0) 
 
     Examples
     --------
+    >>> from plcp.theory import fallback_coverage
     >>> low, high = fallback_coverage(0.0016, alpha=0.1, mass=[1.0, 0.25])
     >>> low.round(3), high.round(3)
     (array([0.86, 0.82]), array([0.94, 0.98]))
@@ -255,6 +262,7 @@ def calibrated_coverage(msce: ArrayLike, alpha: ArrayLike, mass: ArrayLike) -> I
 
     Examples
     --------
+    >>> from plcp.theory import calibrated_coverage
     >>> low, high = calibrated_coverage(0.0016, alpha=0.1, mass=[1.0, 0.5])
     >>> low.round(3), high.round(3)
     (array([0.9 , 0.86]), array([0.9 , 0.94]))
@@ -274,6 +282,7 @@ def population_coverage(
 
     Examples
     --------
+    >>> from plcp.theory import population_coverage
     >>> low, high = population_coverage(10_001, 0.01, lipschitz=1.0, alpha=0.1)
     >>> float(low.round(4)), float(high.round(4))
     (0.8368, 0.9632)
@@ -298,6 +307,7 @@ def finite_coverage(
 
     Examples
     --------
+    >>> from plcp.theory import finite_coverage
     >>> low, high = finite_coverage(100, 10**12, 1e-4, 0.05, 0.0, lipschitz=1.0, alpha=0.1)
     >>> float(low.round(3)), float(high.round(3))
     (0.829, 0.971)
@@ -331,6 +341,7 @@ def best_m(
 
     Examples
     --------
+    >>> from plcp.theory import best_m
     >>> best_m(10**4, 0.1, 0.05, 0.0), best_m(10**8, 0.1, 0.05, 0.0)
     (2, 147)
     """
@@ -357,6 +368,7 @@ def sharp_best_m(
 
     Examples
     --------
+    >>> from plcp.theory import sharp_best_m
     >>> sharp_best_m(10**4, 0.1, 0.05, 0.0, alpha=0.1)
     17
     """

@@ -31,6 +31,7 @@ def msce_bound(excess: ArrayLike, lipschitz: ArrayLike) -> FloatArray:
 
     Examples
     --------
+    >>> from plcp.theory import msce_bound
     >>> float(msce_bound(0.01, lipschitz=2.0))
     0.04
     """
@@ -52,6 +53,7 @@ def population_excess(m: ArrayLike, variance: ArrayLike) -> FloatArray:
 
     Examples
     --------
+    >>> from plcp.theory import population_excess
     >>> population_excess([2, 5], variance=0.25)
     array([1. , 0.5])
     """
@@ -67,6 +69,7 @@ def population_msce(m: ArrayLike, variance: ArrayLike, lipschitz: ArrayLike) -> 
 
     Examples
     --------
+    >>> from plcp.theory import population_msce
     >>> float(population_msce(5, variance=0.25, lipschitz=1.0))
     1.0
     """
@@ -95,12 +98,12 @@ def sharp_population_excess(
     -----
     *Proof of the first.* ℓ_α(·, s) is M-Lipschitz, so the excess is at most M E[dist(q(X), t)]
     for any m thresholds t. In units of σ, about the mean, let v = q(X), so that E v² = 1.
-    (i) m equal cells on [-η, η], thresholds in their middles: dist(v) ≤ η/m + (|v| - η)₊ ≤ η/m +
-    v²/(4η). Take η = √m / 2.
+    (i) m equal cells on [-η, η], thresholds in their middles: ``dist(v) ≤ η/m + (|v| - η)₊ ≤ η/m
+    + v²/(4η)``. Take η = √m / 2.
     (ii) Thresholds b_i = tan θ_i, with θ_i symmetric about 0 and D = π/(m+3) apart; t = tan D. We
     show dist(v) ≤ t/2 + (t/2) v², whose mean is t. Between neighbours b < b' with middle c and half
     gap h, b' - b = t (1 + b b') gives h = (t/2)(1 + c² - h²) ≤ t/2 + (t/2) c²; away from c the
-    left side falls with slope 1 and the right changes with slope t|v| ≤ t cot(2D) < 1/2. Beyond
+    left side falls with slope 1 and the right changes with slope ``t|v| ≤ t cot(2D) < 1/2``. Beyond
     the last threshold b_m = cot(2D), v - (t/2) v² ≤ 1/(2t) = b_m + t/2.
 
     *Proof of the second.* q(x) lies where the scores lie; m equal cells of that interval put a
@@ -109,6 +112,7 @@ def sharp_population_excess(
 
     Examples
     --------
+    >>> from plcp.theory import sharp_population_excess
     >>> sharp_population_excess([1, 2, 3], variance=0.25, alpha=0.5).round(4)
     array([0.25  , 0.1768, 0.1443])
     >>> sharp_population_excess([1, 10, 100], variance=0.01, alpha=0.1, lipschitz=2.0)
@@ -140,6 +144,7 @@ def sharp_population_msce(
 
     Examples
     --------
+    >>> from plcp.theory import sharp_population_msce
     >>> sharp_population_msce([1, 10, 100], 0.01, lipschitz=2.0, alpha=0.1)
     array([3.6e-01, 1.0e-02, 1.0e-04])
     """
@@ -160,6 +165,7 @@ def quantisation_bits(error: ArrayLike, variance: ArrayLike) -> FloatArray:
 
     Examples
     --------
+    >>> from plcp.theory import quantisation_bits
     >>> quantisation_bits([1.0, 0.1], variance=0.25).round(2)
     array([1.  , 6.66])
     """
@@ -177,6 +183,7 @@ def sharp_quantisation_bits(
 
     Examples
     --------
+    >>> from plcp.theory import sharp_quantisation_bits
     >>> sharp_quantisation_bits([1.0, 0.1], variance=0.25, alpha=0.1).round(2)
     array([0.  , 3.58])
     """

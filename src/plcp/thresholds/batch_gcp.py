@@ -56,6 +56,7 @@ class BatchGCP(GivenGroupsRule):
 
     >>> import numpy as np
     >>> import pandas as pd
+    >>> from plcp import BatchGCP
     >>> rng = np.random.default_rng(0)
     >>> people = pd.DataFrame({"sex": rng.choice(["f", "m"], 1000),
     ...                        "race": rng.choice(["black", "other", "white"], 1000)})

@@ -68,6 +68,7 @@ class BatchMVP(GivenGroupsRule):
     Examples
     --------
     >>> import numpy as np
+    >>> from plcp import BatchMVP
     >>> X = np.repeat([[0.0], [1.0]], 10, axis=0)
     >>> scores = np.r_[1:11, 21:31]
     >>> rule = BatchMVP(groups=0, tol=1e-6).fit(X, scores)

@@ -81,6 +81,8 @@ class ConditionalCalibration(GivenGroupsRule):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp import ConditionalCalibration
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(1000, 1))
     >>> scores = rng.exponential(1 + X[:, 0])

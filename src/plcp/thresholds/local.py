@@ -307,6 +307,7 @@ class LocalCP(LocalRule):
 
     Examples
     --------
+    >>> from plcp import LocalCP
     >>> from plcp.datasets import make_toy
     >>> task = make_toy(4000, random_state=0)
     >>> rule = LocalCP(random_state=0).fit(task.X, task.scores)
@@ -466,6 +467,7 @@ class RLCP(LocalRule):
 
     Examples
     --------
+    >>> from plcp import RLCP
     >>> from plcp.datasets import make_toy
     >>> task = make_toy(4000, random_state=0)
     >>> rule = RLCP(random_state=0).fit(task.X, task.scores)

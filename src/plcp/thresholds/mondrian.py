@@ -189,6 +189,7 @@ class Mondrian(GivenGroupsRule):
     Examples
     --------
     >>> import numpy as np
+    >>> from plcp import Mondrian
     >>> X = np.repeat([[0.0], [1.0]], 9, axis=0)
     >>> scores = np.r_[1:10, 11:20]
     >>> Mondrian(groups=0).fit(X, scores).predict([[1.0], [0.0]])

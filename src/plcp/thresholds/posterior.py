@@ -73,6 +73,7 @@ class PosteriorConformal(WeightedRule):
 
     Examples
     --------
+    >>> from plcp import PosteriorConformal
     >>> from plcp.datasets import make_toy
     >>> task = make_toy(4000, random_state=0)
     >>> rule = PosteriorConformal(random_state=0).fit(task.X, task.scores)

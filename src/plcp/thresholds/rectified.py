@@ -78,6 +78,7 @@ class Rectified(ClusteredRule):
 
     Examples
     --------
+    >>> from plcp import Rectified
     >>> from plcp.datasets import make_toy
     >>> task = make_toy(4000, random_state=0)
     >>> rule = Rectified(random_state=0).fit(task.X, task.scores)

@@ -60,6 +60,7 @@ class SplitConformal(ClusteredRule):
     Examples
     --------
     >>> import numpy as np
+    >>> from plcp import SplitConformal
     >>> rule = SplitConformal(alpha=0.1).fit(np.zeros((19, 1)), np.arange(1, 20))
     >>> rule.predict([[0.0], [5.0]])
     array([18., 18.])

@@ -151,6 +151,8 @@ def embed(module: nn.Module, X: Any) -> FloatArray:
     Examples
     --------
     >>> import numpy as np
+    >>> import torch.nn as nn
+    >>> from plcp.partitions.torch import embed
     >>> embed(nn.Flatten(), np.ones((2, 1, 2, 2)))
     array([[1., 1., 1., 1.],
            [1., 1., 1., 1.]])
@@ -229,7 +231,7 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
     --------
     >>> from plcp import PLCP
     >>> from plcp.datasets import make_toy
-    >>> from plcp.partitions.torch import mlp
+    >>> from plcp.partitions.torch import TorchPartition, mlp
     >>> task = make_toy(2000, random_state=0)
     >>> partition = TorchPartition(mlp(32), structure="softmax")
     >>> rule = PLCP(partition, n_groups=2, random_state=0).fit(task.X, task.scores)
@@ -316,7 +318,7 @@ validation_fraction, patience, clip_norm, mixed_precision, device, random_state,
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Memberships h(x), shape (n, n_groups_)."""
+        """Memberships h(x), shape (n, ``n_groups_``)."""
         check_is_fitted(self, "thresholds_")
         X = check_features(self, X, reset=False, allow_nan=False)
         if self.structure == "ordered":

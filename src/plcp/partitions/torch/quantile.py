@@ -161,7 +161,7 @@ class TorchQuantile(RegressorMixin, Estimator):
     --------
     >>> from plcp import OrderedPartition
     >>> from plcp.datasets import make_toy
-    >>> from plcp.partitions.torch import mlp
+    >>> from plcp.partitions.torch import TorchQuantile, mlp
     >>> task = make_toy(2000, random_state=0)
     >>> partition = OrderedPartition(TorchQuantile(mlp(32), random_state=0), n_groups=2)
     >>> partition.fit(task.X, task.scores).predict([[-0.9], [0.9]])

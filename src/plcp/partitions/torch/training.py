@@ -90,7 +90,7 @@ def to_device(fitted: Any, name: str) -> None:
     --------
     >>> from plcp import PLCP
     >>> from plcp.datasets import make_toy
-    >>> from plcp.partitions.torch import TorchPartition, mlp
+    >>> from plcp.partitions.torch import TorchPartition, mlp, to_device
     >>> task = make_toy(200, random_state=0)
     >>> rule = PLCP(TorchPartition(mlp(4), epochs=1), random_state=0).fit(task.X, task.scores)
     >>> to_device(rule, "cpu")
@@ -223,6 +223,7 @@ def mlp(*widths: int) -> nn.Sequential:
     Examples
     --------
     >>> import torch
+    >>> from plcp.partitions.torch import mlp
     >>> mlp(200, 100)(torch.zeros(3, 7)).shape
     torch.Size([3, 100])
     """
@@ -241,6 +242,7 @@ def small_cnn() -> nn.Sequential:
     Examples
     --------
     >>> import torch
+    >>> from plcp.partitions.torch import small_cnn
     >>> small_cnn()(torch.zeros(3, 1, 28, 28)).shape
     torch.Size([3, 64])
     """
@@ -263,6 +265,7 @@ def one_conv() -> nn.Sequential:
     Examples
     --------
     >>> import torch
+    >>> from plcp.partitions.torch import one_conv
     >>> one_conv()(torch.zeros(3, 1, 28, 28)).shape
     torch.Size([3, 1568])
     """
