@@ -19,9 +19,7 @@ from benchmarks.scale.tables import (
     growths,
     plan,
     predictions,
-    targets_of_fit,
-    targets_of_memory,
-    targets_of_predict,
+    summary,
     tasks,
 )
 from benchmarks.shared import ROOT, Records, fill, pick, table, unique
@@ -77,15 +75,6 @@ PICTURE = "![Time and memory against the number of rows](scale.png)\n\n"
 Results = dict[str, Any]
 
 
-def targets(results: Results) -> str:
-    """What the method was held to, beside what was measured."""
-    parts = {"fit": targets_of_fit, "memory": targets_of_memory, "predict": targets_of_predict}
-    rows = [
-        row for part in parts if part in results for row in parts[part](results[part]["results"])
-    ]
-    return table(["", "target", "measured"], rows) if rows else NOT_YET
-
-
 def section(results: Results, part: str, *parts: Callable[[Records], str]) -> str:
     if part not in results:
         return NOT_YET
@@ -108,21 +97,26 @@ def surroundings(results: Results) -> str:
 def results_page(results: Results) -> str:
     """docs/results/scale.md."""
     return (
-        "# Scale\n\nDrawn by `make docs-results` from `benchmarks/scale/results`, which "
-        f"`benchmarks/scale/run.py` measured: rows of {FEATURES} features made block by block "
-        "(`make_nonlinear`), two workers of one thread each, the best of three fits up to 10^6 "
+        "# Scale: all measurements\n\n"
+        "<!-- Drawn by `make docs-results` (benchmarks/scale/page.py): edit it there. -->\n\n"
+        "What these numbers mean, and how to use plcp on clusters, is explained in "
+        "[Beyond one machine](../explanation/scale.md). To repeat them: `python -m "
+        "benchmarks.scale.run`.\n\n"
+        f"Rows of {FEATURES} features are made block by block (`make_nonlinear`), on two workers "
+        "of one thread each; the best of three fits up to 10^6 "
         "rows and one fit above. Times leave out the start of the cluster and contain making the "
         "rows again at every pass. Peaks are high-water marks of whole processes, interpreter and "
         f"libraries included. MSCE is exact, on {N_TEST:,} common new rows.\n\n"
-        f"{targets(results)}\n{PICTURE if results else ''}"
+        f"{PICTURE if results else ''}"
         f"## Fit\n\n{section(results, 'fit', fits, growths, tasks, formula)}\n"
-        "## Beside a fit in memory\n\nThe same rows in the order of their hashes, on both cores; "
+        "## Compared with a fit in memory\n\nThe same rows in the order of their hashes, on both "
+        "cores; "
         "Dask and memory in turns. In memory the rows are there, on Dask they are made within the "
         f"time, at every pass.\n\n{section(results, 'memory', beside_memory)}\n"
         "## Predict\n\nLazy thresholds, summed block by block.\n\n"
         f"{section(results, 'predict', predictions)}\n"
-        "## Rivals\n\nEach in a process of its own, rows in memory, both cores; ours in memory "
-        f"beside them.\n\n{section(results, 'rivals', beside_rivals)}\n"
+        "## Other libraries\n\nEach in a process of its own, rows in memory, both cores; plcp in "
+        f"memory on the same rows.\n\n{section(results, 'rivals', beside_rivals)}\n"
         f"## Where it was measured\n\n{surroundings(results)}"
     )
 
@@ -130,7 +124,7 @@ def results_page(results: Results) -> str:
 def guide(text: str, results: Results) -> str:
     """The page of scale with the blocks between <!-- name --> and <!-- /name --> drawn again."""
     drawn = {
-        "targets": targets(results),
+        "summary": summary(*(results[part]["results"] for part in ("fit", "memory", "predict"))),
         "tasks": section(results, "fit", tasks),
         "formula": section(results, "fit", formula),
         "plan": section(results, "fit", plan),

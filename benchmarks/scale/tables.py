@@ -1,4 +1,4 @@
-"""Tables of what was measured at scale, beside what was required, and of sizes not measured."""
+"""Tables of what was measured at scale, and of sizes that were not measured."""
 
 from typing import Any
 
@@ -18,51 +18,28 @@ from benchmarks.scale.laws import (
 from benchmarks.scale.rules import RULES, title
 from benchmarks.shared import Records, pick, table, unique
 
-Rows = list[list[str]]
+COMPARED = 1_000_000  # rows of the fits that are compared with fits in memory
 
 
-def targets_of_fit(records: Records) -> Rows:
-    """Growth of every rule, and the largest worker it had."""
+def summary(fits: Records, memory: Records, predictions: Records) -> str:
+    """One row a rule: how time grows, the largest worker, and a fit in memory compared."""
     rows = []
-    for rule in unique(records, "rule"):
-        runs = pick(records, rule=rule)
-        if len(runs) > 1:
-            g = growth([run["rows"] for run in runs], [run["fit_seconds"] for run in runs])
-            cell = f"{g.exponent:.2f} ({g.worst_step:.2f})"
-            rows.append([f"{title(rule)}: exponent of time (worst step)", "at most 1.1", cell])
-        peaks = {run["rows"]: max(run["worker_megabytes"]) for run in runs}
-        largest = max(peaks, key=lambda n: peaks[n])
-        what = f"{title(rule)}: peak of any worker at any size ({power(largest)} rows)"
-        rows.append([what, "under 1,000 MB", megabytes(peaks[largest])])
-    return rows
-
-
-def targets_of_memory(records: Records) -> Rows:
-    """The same answer as in memory, and not much later."""
-    rows = []
-    for run in records:
-        what = f"{title(run['rule'])}, {power(run['rows'])} rows"
-        thresholds = f"{what}: thresholds on a cluster and {RULES[run['rule']].beside}"
-        rows.append([thresholds, "equal", difference(run)])
-        rows.append(
-            [f"{what}: MSCE over that in memory", "0.98 to 1.02", f"{run['msce_ratio']:.4f}"]
-        )
-        if run["rows"] == 1_000_000:
-            cell = f"{run['time_ratio']:.2f} ({ratio_without_making(run):.2f})"
-            rows.append(
-                [f"{what}: time over that in memory (without making rows)", "at most 3", cell]
-            )
-    return rows
-
-
-def targets_of_predict(records: Records) -> Rows:
-    rows = []
-    for run in records:
-        least = "2,000,000" if run["rule"] == "linear" else "300,000"
-        rates = f"{rate(run, alone=False):,.0f} ({rate(run, alone=True):,.0f})"
-        what = f"{title(run['rule'])}: rows a second predicted (without making them)"
-        rows.append([what, f"at least {least}", rates])
-    return rows
+    for rule in unique(fits, "rule"):
+        runs = pick(fits, rule=rule)
+        time = growth([run["rows"] for run in runs], [run["fit_seconds"] for run in runs])
+        largest = max(runs, key=lambda run: run["rows"])
+        cells = [f"{time.exponent:.2f} ({time.worst_step:.2f})"]
+        cells.append(f"{megabytes(max(largest['worker_megabytes']))} ({power(largest['rows'])})")
+        beside = pick(memory, rule=rule, rows=COMPARED)
+        cells += [f"{difference(run)} ({RULES[rule].beside})" for run in beside]
+        cells += [f"{run['msce_ratio']:.4f}" for run in beside]
+        cells += [f"{run['time_ratio']:.2f} ({ratio_without_making(run):.2f})" for run in beside]
+        cells += [f"{rate(run, alone=False):,.0f}" for run in pick(predictions, rule=rule)] or ["–"]
+        rows.append([title(rule), *cells])
+    header = ["", "exponent of time (worst step)", "largest peak of a worker (rows)"]
+    header += ["thresholds, compared with those …", "MSCE relative to in memory"]
+    header += ["time relative to in memory (without making rows)", "rows predicted per second"]
+    return table(header, rows)
 
 
 def difference(run: dict[str, Any]) -> str:
@@ -143,7 +120,7 @@ def plan(records: Records) -> str:
 
 def fits(records: Records) -> str:
     """Every rule at every size."""
-    header = ["", "rows", "fit", "passes", "one pass, nothing learned", "peak of a worker"]
+    header = ["", "rows", "fit", "passes", "one pass without learning", "peak of a worker"]
     header += ["peak of client and scheduler", "MSCE", "of Split's"]
     rows = []
     for run in sorted(records, key=lambda run: list(unique(records, "rule")).index(run["rule"])):
@@ -203,7 +180,7 @@ def beside_memory(records: Records) -> str:
 
 
 def predictions(records: Records) -> str:
-    header = ["", "rows", "rows a second", "… without making them", "peak of a worker"]
+    header = ["", "rows", "rows per second", "… without making them", "peak of a worker"]
     rows = [
         [
             title(run["rule"]),
