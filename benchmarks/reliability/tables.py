@@ -35,8 +35,8 @@ def growth(found: Results) -> str:
 
 
 def served(found: Results) -> str:
-    """Predictions a second, by Python and by onnxruntime."""
-    header = ["rule", "rows at once", "Python", "ONNX", "times as many", "largest difference"]
+    """Rows predicted per second by Python and by onnxruntime."""
+    header = ["rule", "rows at once", "Python", "ONNX", "ONNX / Python", "largest difference"]
     header += ["same group", "size"]
     rows = [
         [
@@ -58,7 +58,7 @@ def served(found: Results) -> str:
 def false_alarms(found: Results) -> str:
     """Shares of quiet streams with an alarm, ever: simulated misses, then whole rules."""
     monitors = [key for key in found["false_alarms"][0] if key not in ("calibration_rows", "rows")]
-    header = ["streams without a drift", "rows each", "streams", *monitors]
+    header = ["streams without drift", "rows each", "streams", *monitors]
     rows = [
         [
             f"threshold of {of['calibration_rows']:,} calibration rows",
@@ -89,7 +89,7 @@ def delays(found: Results) -> str:
     """Rows until an alarm: median and quartiles."""
     first = found["delays"][0]
     monitors = [key for key in first if isinstance(first[key], dict)]
-    header = ["misses", "quiet rows before", *monitors, "begun, estimated less true"]
+    header = ["misses", "rows before the drift", *monitors, "beginning, estimated minus true"]
     rows = [
         [
             of["drift"],
@@ -112,7 +112,7 @@ def _wait(of: dict[str, Any]) -> str:
 
 
 def levels(found: Results) -> str:
-    """One partition a level beside one that is shared."""
+    """A partition for each alpha, compared with one that is shared."""
     header = ["task", "partition", "seconds to fit"]
     header += [f"alpha = {level:g}" for level in found["levels"]]
     rows = []
@@ -127,7 +127,7 @@ def levels(found: Results) -> str:
 
 
 def faults(found: Results) -> str:
-    """Faults done on purpose, and what came of them."""
+    """Faults caused on purpose, and their outcomes."""
     rows = [
         [name, ", ".join(f"{what}: {times:,}" for what, times in of.items())]
         for name, of in found["faults"].items()
@@ -137,7 +137,7 @@ def faults(found: Results) -> str:
         for by, of in found["fuzz"].items()
     ]
     added = ", ".join(f"{name}: {value:,}" for name, value in found["fits"].items())
-    return table(["fault", "what came of it"], [*rows, ["many fits in one process", added]])
+    return table(["fault", "outcomes"], [*rows, ["many fits in one process", added]])
 
 
 def _number(value: float) -> str:

@@ -22,7 +22,7 @@ from benchmarks.scale.tables import (
     summary,
     tasks,
 )
-from benchmarks.shared import ROOT, Records, fill, pick, table, unique
+from benchmarks.shared import ROOT, Records, fill, pick, unique
 
 LIMIT = 1000  # megabytes a worker may take
 
