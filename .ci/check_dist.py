@@ -18,8 +18,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LARGEST = 1_000_000  # bytes of the wheel
-NEEDED = {"plcp/__init__.py", "plcp/py.typed", "plcp/evaluation/templates/page.html.j2"}
-UNWANTED = re.compile(r"\.(parquet|npz|gz|jsonl|ipynb)$|(^|/)(tests|benchmarks|docs)/")
+NEEDED = {
+    "plcp/__init__.py",
+    "plcp/py.typed",
+    "plcp/evaluation/templates/page.html.j2",
+    "plcp/datasets/tables/wages.csv.gz",
+}
+UNWANTED = re.compile(
+    r"\.(parquet|npz|jsonl|ipynb)$|(?<!wages\.csv)(?<!bikes\.csv)\.gz$|(^|/)(tests|benchmarks|docs)/"
+)
 
 FITTED = """
 import numpy as np

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import hstack, issparse
 from sklearn import get_config
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
@@ -41,7 +42,15 @@ from plcp._options import (
     shown,
 )
 from plcp._parallel import in_threads
-from plcp._rows import is_frame, is_module, row_labels, take, to_plain_array
+from plcp._rows import (
+    count,
+    is_dataset,
+    is_frame,
+    is_module,
+    row_labels,
+    take,
+    to_plain_array,
+)
 from plcp._validation import (
     check_at_hand,
     check_classes,
@@ -179,6 +188,8 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
 
     _task: ClassVar[str]
     _share_of_copies: float = 0.0  # among rows that were divided into training and calibration
+    _offers_prediction: ClassVar[bool] = False  # to a rule, as one more column
+    _reads_prediction: bool = False  # whether the rule was given it
 
     @suggests_parameters
     def __init__(
@@ -219,6 +230,12 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         if clusters is not None:
             check_takes_clusters(rule)
         self.estimator_, self._share_of_copies, teachers = model, 0.0, None
+        self._reads_prediction = (
+            self._offers_prediction
+            and self.features is None
+            and rule._reads_prediction
+            and is_table(X)
+        )
         if is_frozen(model):
             rows = _Rows(reorder_columns(model, X), y, weights, clusters)
             if not isinstance(model, FrozenEstimator):
@@ -240,6 +257,8 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
                 teachers = self._teachers(score, training, rng)
         self._calibrate(score, rule, rows, teachers)
         remember_columns(self, rows.X)
+        if self._reads_prediction:  # the rule has columns that X has not
+            validate_data(self, rows.X, skip_check_array=True)
         for name in ("n_features_in_", "feature_names_in_"):
             for part in (columns_source(self), self.estimator_):
                 if hasattr(part, name):
@@ -306,7 +325,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
             own.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
         own.fit(prediction, codes)
         scores = _one_column_per_tail(own(prediction, codes))
-        return _Teachers(self._select(held.X), scores, held.weights, held.clusters)
+        return _Teachers(self._select(held.X, prediction), scores, held.weights, held.clusters)
 
     def _folds(self, ids: IntArray, y: NDArray[Any], rng: np.random.RandomState) -> list[Fold]:
         return shuffled_folds(ids, self.cv, rng)
@@ -344,16 +363,18 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         weighted = weights is not None and has_fit_parameter(score, "sample_weight")
         self.conformity_ = score.fit(prediction, codes, *([weights] if weighted else []))
         columns = self._scores(prediction, codes)
-        features, given = self._select(rows.X), self._given_to_rule(rule, codes)
+        features, given = self._select(rows.X, prediction), self._given_to_rule(rule, codes)
         rules = rules_of_tails(rule, columns.shape[1])
         taught = [{}] * len(rules) if teachers is None else teachers.of_tails()
-        self._set_rules(
-            [
-                fit_rule(tail, features, column, weights, rows.clusters, **given, **options)
-                for tail, column, options in zip(rules, columns.T, taught, strict=True)
-            ],
-            rule.alpha,
-        )
+        fitted = [
+            fit_rule(tail, features, column, weights, rows.clusters, **given, **options)
+            for tail, column, options in zip(rules, columns.T, taught, strict=True)
+        ]
+        if self._reads_prediction:
+            n_predictions = np.reshape(prediction, (len(codes), -1)).shape[1]
+            for one in fitted:
+                one._draw_without(n_predictions)
+        self._set_rules(fitted, rule.alpha)
 
     def _scores(self, prediction: Any, codes: NDArray[Any]) -> FloatArray:
         """Return the scores of calibration rows, one column per tail."""
@@ -470,13 +491,15 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         """Return scores of labelled rows, one column per tail, features of the rule, and codes."""
         check_same_rows(X, y=y)
         X, codes = self._check_rows(X), self._encode(self._check_labels(y))
-        scores = _one_column_per_tail(self.conformity_.on_rows(X)(self._predictions(X), codes))
-        return scores, self._select(X), codes
+        prediction = self._predictions(X)
+        scores = _one_column_per_tail(self.conformity_.on_rows(X)(prediction, codes))
+        return scores, self._select(X, prediction), codes
 
     def _inputs(self, X: Any) -> _Inputs:
         """Return what the sets of new rows are made of."""
         X = self._check_rows(X)
-        prediction, thresholds = self._predictions(X), self._thresholds(self._select(X))
+        prediction = self._predictions(X)
+        thresholds = self._thresholds(self._select(X, prediction))
         return _Inputs(self.conformity_.on_rows(X), prediction, thresholds)
 
     def _thresholds(self, rows: Any) -> FloatArray:
@@ -520,11 +543,14 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         check_rows(X)
         X = with_columns_of_fit(self, X)
         if self.features is None and is_frame(X):  # before the model, which may not name columns
-            validate_data(self.tail_rules_[0], X, reset=False, skip_check_array=True)
+            validate_data(columns_source(self), X, reset=False, skip_check_array=True)
         return X
 
-    def _select(self, X: Any) -> Any:
-        return select_features(self.features, X)
+    def _select(self, X: Any, prediction: Any = None) -> Any:
+        """Return what the rules read: features of X, and the prediction if they are given it."""
+        if not self._reads_prediction:
+            return select_features(self.features, X)
+        return with_prediction(X, self._predictions(X) if prediction is None else prediction)
 
     @staticmethod
     @abstractmethod
@@ -576,7 +602,8 @@ class ConformalRegressor(RegressorMixin, Conformal):
         another. Give it here or in ``threshold``; two different ones are an error.
     features : column, list of columns, callable or None, default=None
         What the rule reads of X: some columns (names or positions), or a function of X such as an
-        embedding. None: all of it.
+        embedding. None: all of it, and where X is a table the default regressor of ``PLCP`` also
+        reads the model's prediction, as the last column. Name all columns for a rule without it.
     calibration_size : float, default=0.3
         Share of rows to calibrate on, for a model that is not frozen. They are drawn by
         ``random_state``, and equal rows stay together.
@@ -603,6 +630,7 @@ class ConformalRegressor(RegressorMixin, Conformal):
     --------
     >>> from sklearn.frozen import FrozenEstimator
     >>> from sklearn.linear_model import LinearRegression
+    >>> from plcp import ConformalRegressor
     >>> from plcp.datasets import make_toy
     >>> train, cal, test = (make_toy(2000, random_state=seed) for seed in range(3))
     >>> fitted = LinearRegression().fit(train.X, train.y)
@@ -612,6 +640,7 @@ class ConformalRegressor(RegressorMixin, Conformal):
     """
 
     _task = "regression"
+    _offers_prediction = True
 
     def fit(
         self,
@@ -722,7 +751,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from plcp import SplitConformal
+    >>> from plcp import ConformalClassifier, SplitConformal
     >>> X, y = load_wine(return_X_y=True)
     >>> model = ConformalClassifier(
     ...     make_pipeline(StandardScaler(), LogisticRegression()),
@@ -968,12 +997,63 @@ def select_features(features: Any, X: Any) -> Any:
     return _safe_indexing(X, columns, axis=1)
 
 
+def is_table(X: Any) -> bool:
+    """Whether X has rows and columns, at hand."""
+    return not is_dataset(X) and len(np.shape(X)) == 2
+
+
+SINGLE = (1e-30, 1e30)  # sizes of predictions that single precision holds
+
+
+def with_prediction(X: Any, prediction: Any) -> Any:
+    """Return a table with the columns of a prediction behind its own.
+
+    They are rounded to single precision: a model may give a row alone other last bits than it gives
+    it among others, and a tree may cut at the prediction of a row.
+
+    Examples
+    --------
+    >>> with_prediction(np.array([[1.0], [2.0]]), np.array([0.5, 0.25]))
+    array([[1.  , 0.5 ],
+           [2.  , 0.25]])
+    """
+    columns = np.array(prediction, dtype=float).reshape(count(X), -1)
+    holds = (np.abs(columns) > SINGLE[0]) & (np.abs(columns) < SINGLE[1])
+    columns[holds] = columns[holds].astype(np.float32)
+    if is_frame(X):
+        return _frame_with(X, columns)
+    if issparse(X):
+        return hstack([X, columns], format="csr")
+    X = np.asarray(X)
+    return np.column_stack([X.astype(object) if X.dtype.kind in "US" else X, columns])
+
+
+def _frame_with(X: Any, columns: FloatArray) -> Any:
+    names, new = list(X.columns), columns.shape[1]
+    added: list[Any]
+    if all(isinstance(name, str) for name in names):
+        base = "prediction"
+        while any(name.startswith(base) for name in names):
+            base += "_"
+        added = [base] if new == 1 else [f"{base} {i}" for i in range(1, new + 1)]
+    else:
+        least = 1 + max((int(name) for name in names if isinstance(name, Integral)), default=-1)
+        added = [*range(least, least + new)]
+    if hasattr(X, "with_columns"):
+        return X.with_columns(**dict(zip(added, columns.T, strict=True)))
+    wider = X.copy(deep=False)
+    for name, column in zip(added, columns.T, strict=True):
+        wider[name] = column
+    return wider
+
+
 def columns_source(model: Conformal) -> Any:
     """Return the fitted part with ``feature_names_in_`` and ``n_features_in_`` of X.
 
     The model itself may have been trained on arrays without names.
     """
-    return model.tail_rules_[0] if model.features is None else model
+    own = model.features is not None or model._reads_prediction
+    return model if own else model.tail_rules_[0]
 
 
 def is_frozen(estimator: Any) -> bool:

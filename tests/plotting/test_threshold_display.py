@@ -173,10 +173,11 @@ def test_infinite_thresholds_spoil_nothing():
 
 
 def test_thresholds_are_those_of_the_estimator(models, people):
-    X = people[0]
-    model = models["PLCP"]
+    X, y = people
+    display = ThresholdDisplay.from_estimator(models["PLCP"], X, "age")
+    np.testing.assert_allclose(display.thresholds, models["PLCP"].predict_set(X).size / 2)
+    model = clone(models["PLCP"]).set_params(features=list(X.columns)).fit(X, y)
     display = ThresholdDisplay.from_estimator(model, X, "age")
-    np.testing.assert_allclose(display.thresholds, model.predict_set(X).size / 2)
     rule = ThresholdDisplay.from_estimator(model.tail_rules_[0], X, "age")
     assert_array_equal(rule.thresholds, display.thresholds)
 

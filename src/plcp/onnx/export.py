@@ -10,7 +10,7 @@ from onnx import ModelProto, ValueInfoProto, checker, helper
 from sklearn.utils.validation import check_is_fitted
 
 from plcp._files import check_output, write_atomically
-from plcp.conformal import ConformalClassifier, ConformalRegressor, columns_source
+from plcp.conformal import SINGLE, ConformalClassifier, ConformalRegressor, columns_source
 from plcp.onnx.graph import IR_VERSION, TYPES, VERSIONS, Graph, inputs_of, place_of, refused
 from plcp.onnx.rules import COLUMNS, Answer, answers, check_score, ends, point, prediction
 from plcp.thresholds import ThresholdRule
@@ -146,7 +146,7 @@ def _add_model(graph: Graph, model: ConformalRegressor) -> None:
     rows = inputs_of(graph, shown, rules[0], kept)
     given = prediction(rows, model.estimator_, score)
     if model._reads_prediction:
-        seen = rows.beside(given, COLUMNS[type(score)])
+        seen = rows.beside(_rounded(graph, given), COLUMNS[type(score)])
     else:
         seen = rows if kept is None else rows.select(kept)
     tails = [answers(seen, rule) for rule in rules]
@@ -158,6 +158,16 @@ def _add_model(graph: Graph, model: ConformalRegressor) -> None:
         graph.output("prediction", point(graph, score, given), "double", 1)
     graph.output("lower", lower, "double", levels)
     graph.output("upper", upper, "double", levels)
+
+
+def _rounded(graph: Graph, prediction: str) -> str:
+    """Return predictions as rules read them, in single precision where that holds them."""
+    least, most = (graph.constant(size) for size in SINGLE)
+    size = graph.add("Abs", prediction)
+    holds = graph.add("And", graph.add("Greater", size, least), graph.add("Less", size, most))
+    return graph.add(
+        "Where", holds, graph.cast(graph.cast(prediction, "float"), "double"), prediction
+    )
 
 
 def _kept(model: ConformalRegressor) -> list[int] | None:

@@ -239,6 +239,22 @@ class ThresholdRule(RegressorMixin, Estimator):
 
     A subclass writes ``_fit`` and ``_predict``, for a single alpha and rows that have been checked,
     and ``_members`` if it has groups; or ``fit`` and ``predict``, and does all of it by itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.thresholds import ThresholdRule
+    >>> class Largest(ThresholdRule):
+    ...     def __init__(self, alpha=0.1):
+    ...         self.alpha = alpha
+    ...     def fit(self, X, y):
+    ...         self.threshold_ = max(y)
+    ...         return self
+    ...     def predict(self, X):
+    ...         return np.full(len(X), self.threshold_)
+    ...
+    >>> Largest().fit([[0.0], [1.0]], [3.0, 5.0]).predict([[7.0]])
+    array([5.])
     """
 
     alpha: Any  # a rate, or several
@@ -423,6 +439,11 @@ class ThresholdRule(RegressorMixin, Estimator):
     @property
     def _takes_teachers(self) -> bool:
         """Whether ``fit`` takes ``teachers``, other rows that the rule learns from."""
+        return False
+
+    @property
+    def _reads_prediction(self) -> bool:
+        """Whether a conformal estimator gives it the model's prediction, as one more column."""
         return False
 
     @property

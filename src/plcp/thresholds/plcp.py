@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 
 from plcp._folds import Fold, given_folds, is_number_of_folds, is_splitter
 from plcp._options import (
@@ -54,6 +54,7 @@ from plcp.quantiles import FloatArray, IntArray, conformal_quantile
 from plcp.regressors.base import one_seed, seeded
 from plcp.regressors.crossfit import sharing_fits
 from plcp.regressors.encoding import unseen_in_other_rows, warning_of_unseen
+from plcp.regressors.stacking import StackedQuantile
 from plcp.thresholds._plcp_calibration import (
     Corrections,
     GroupedBlocks,
@@ -188,11 +189,11 @@ class PLCP(ClusteredRule):
     rotation_ : list of PLCP
         With ``calibration="rotate"``, a rule for each block of rows, which calibrate it alone.
         Groups are then intervals of the threshold, of equal mass.
-    thresholds_ : ndarray of shape (n_groups_,), or (alphas, n_groups_) with ``share_partition``
+    thresholds_ : ndarray of shape (``n_groups_``,), or (alphas, ``n_groups_``) with ``share_partition``
         Threshold of each group; with ``within="regressor"`` the one of its median row. They rise,
         except that ``calibration="split"`` keeps the order in which the groups were learned:
         numbers that depend on the calibration scores would undo its guarantee.
-    corrections_ : ndarray of shape (n_groups_,)
+    corrections_ : ndarray of shape (``n_groups_``,)
         What is added to the prediction in each group; the threshold itself where it is constant.
     shift_ : float
         What is added to all thresholds in the end, read off rows held out for it; else 0.
@@ -226,6 +227,7 @@ class PLCP(ClusteredRule):
 
     Examples
     --------
+    >>> from plcp import PLCP
     >>> from plcp.datasets import make_toy
     >>> task = make_toy(4000, random_state=0)
     >>> rule = PLCP(random_state=0).fit(task.X, task.scores)
@@ -244,6 +246,7 @@ class PLCP(ClusteredRule):
     _factor: float  # of the regressor, where it was learned at another alpha
     _least: float  # least threshold
     _seeds: IntArray  # of draws of groups: of calibration rows, and of new ones
+    _n_undrawn: int = 0  # last columns of X that draws do not follow from: predictions of a model
     _merged: IntArray | None  # of soft partitions: the calibrated group that each group joined
     _group_of: IntArray  # group of each interval of the prediction, or of each calibrated group
 
@@ -606,7 +609,7 @@ class PLCP(ClusteredRule):
                 each = [rule._assign(X).thresholds for rule in self.rotation_]
                 # the mean of equal numbers may be rounded below them
                 return np.clip(np.mean(each, axis=0), np.min(each, axis=0), np.max(each, axis=0))
-            u = RowDraws(X, self._seeds[1], "rotation").random()
+            u = RowDraws(self._drawn_by(X), self._seeds[1], "rotation").random()
             drawn = np.minimum((u * blocks).astype(np.intp), blocks - 1)
             thresholds = np.empty(n)
             for k in np.unique(drawn):
@@ -628,7 +631,7 @@ class PLCP(ClusteredRule):
         return [f"learned group {i}" for i in range(self.n_groups_)]
 
     def memberships(self, X: Any) -> FloatArray:
-        """Memberships h(x) of the learned groups, shape (n, n_groups_)."""
+        """Memberships h(x) of the learned groups, shape (n, ``n_groups_``)."""
         rule = self._any_alpha("memberships")
         X = check_features(rule, X, reset=False)
         if rule._merged is None:
@@ -661,6 +664,22 @@ class PLCP(ClusteredRule):
     def _groups(self, X: Any) -> IntArray:
         groups: Any = self._assign(X).groups
         return np.asarray(groups)
+
+    @property
+    def _reads_prediction(self) -> bool:
+        partition = given_partition(self)
+        ordered = isinstance(partition, OrderedPartition)
+        return ordered and isinstance(partition.regressor_template(), StackedQuantile)
+
+    def _draw_without(self, n_columns: int) -> None:
+        """Let draws of new rows follow from the content of all but the last columns."""
+        for rule in (self, *getattr(self, "rules_", ())):
+            rule._n_undrawn = n_columns
+
+    def _drawn_by(self, X: Any) -> Any:
+        """Return the columns of rows that their draws follow from."""
+        kept = list(range(X.shape[1] - self._n_undrawn)) if self._n_undrawn else None
+        return X if kept is None else _safe_indexing(X, kept, axis=1)
 
     @property
     def _takes_teachers(self) -> bool:
