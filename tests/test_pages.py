@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = [
     ROOT / "README.md",
+    ROOT / "docs/index.md",
     *(
         page
         for kind in ("start", "guides", "explanation")

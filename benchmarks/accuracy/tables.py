@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from benchmarks.shared import ROOT, Records, fill, load, mean, pick, table, unique
-from benchmarks.speed.tables import readme_cli
 from scipy.stats import rankdata
 
 
@@ -121,11 +120,6 @@ def census(records: Records) -> str:
     )
 
 
-def readme_synthetic(records: Records) -> str:
-    """MSCE of every method, relative to Split's, with the limit the default was held to."""
-    return by_task(records, ratio_of("msce"))
-
-
 def spread(records: Records, key: str, digits: int = 3) -> str:
     """Value of each seed, in order."""
     return " ".join(f"{record[key]:.{digits}f}".replace("0.", ".", 1) for record in records)
@@ -172,23 +166,6 @@ def shifted(records: Records) -> str:
     )
 
 
-def readme_neural(records: Records) -> str:
-    """Coverage and set size by level of blur, with the predictor's accuracy there."""
-    names = ["Split", "PLCP, neural default", "Algorithm 1, kept alive", "oracle"]
-    runs = {name: pick(records, method=name, never_empty=False) for name in names}
-    accuracy = np.mean([run["predictor_accuracy"] for run in runs["Split"]], axis=0)
-    by_level = {
-        name: np.mean([[r["coverage_by_level"], r["size_by_level"]] for r in own], axis=0)
-        for name, own in runs.items()
-    }
-    rows = [
-        [f"{share:.0%}", *(f"{m[0, k]:.3f} ({m[1, k]:.2f})" for m in by_level.values())]
-        for k, share in enumerate(accuracy)
-    ]
-    overall = [f"{mean(own, 'coverage'):.3f} ({mean(own, 'size'):.2f})" for own in runs.values()]
-    return table(["accuracy of the predictor", *names], [*rows, ["all images", *overall]])
-
-
 def with_error(values: Any, digits: int) -> str:
     error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return f"{np.mean(values):.{digits}f} ± {error:.{digits}f}"
@@ -209,21 +186,6 @@ def modes_msce(records: Records) -> str:
                 ratios = [a[kind] / b["msce"] for a, b in pairs]
                 row.append(f"{with_error(ratios, 2)} ({np.median(times):.1f})")
             rows.append(row)
-    return table(["", *(f"{task}:{n}" for task, n in tasks)], rows)
-
-
-def readme_modes(records: Records) -> str:
-    """MSCE of each way to calibrate, relative to Split's."""
-    tasks = list(dict.fromkeys((record["task"], record["n"]) for record in records))
-    rows = []
-    for mode in unique(records, "mode"):
-        row = [mode]
-        for task, n in tasks:
-            own, split = (
-                mean(pick(records, task=task, n=n, mode=name), "msce") for name in (mode, "Split")
-            )
-            row.append(f"{own / split:.3f}")
-        rows.append(row)
     return table(["", *(f"{task}:{n}" for task, n in tasks)], rows)
 
 
@@ -322,35 +284,61 @@ def modes_taught(records: Records) -> str:
     return text
 
 
-def readme_with_tables(
-    readme: str,
-    conditional: dict[str, Any],
-    neural: dict[str, Any],
-    rivals: dict[str, Any],
-    modes: dict[str, Any],
-    cli: dict[str, Any],
-) -> str:
-    """Return the README with the blocks between <!-- name --> and <!-- /name --> drawn again."""
-    drawn = {
-        "synthetic": readme_synthetic(conditional["synthetic"]["results"]),
-        "census": census(conditional["census"]["results"]),
-        "neural": readme_neural(neural["mnist"]["results"]),
-        "modes": readme_modes(modes["msce"]["results"]),
-        "rivals": ranked(rivals["table"]["results"]),
-        "cli": readme_cli(cli),
-    }
-    return fill(readme, drawn)
+IN_README = {
+    "PLCP, cross": "`PLCP`, cross-fitted",
+    "CQR": "conformalised quantile regression (CQR)",
+    "PLCP, cross, on CQR's scores": "`PLCP` on CQR's scores",
+    "rectified, our regressor": "`Rectified`, with the regressor of `PLCP`",
+    "rectified": "rectified conformal prediction",
+    "CPCP": "CPCP",
+    "BatchGCP": "`BatchGCP`, which is given the groups",
+    "PLCP, as published": "Algorithm 1 of the paper",
+    "RLCP": "randomly localised (RLCP)",
+    "Split": "split conformal",
+}
+
+
+def readme_rivals(records: Records) -> str:
+    """Some methods, best mean rank among all first, with real sets in one column."""
+    errors, lengths = mean_by(records, "error"), mean_by(records, "length")
+    gaps, ranks = mean_by(records, "worst_gap"), mean_ranks(records)
+
+    def mean_share(values: dict[str, dict[str, float]], tasks: list[str], method: str) -> float:
+        return float(np.mean([values[task][method] / values[task]["Split"] for task in tasks]))
+
+    real = [task for task in errors if task != "paper"]
+    rows = [
+        [
+            IN_README[method],
+            f"{ranks[method]:.1f}",
+            f"{mean_share(errors, ['paper'], method):.2f}",
+            f"{mean_share(errors, real, method):.2f}",
+            f"{np.mean([gaps[task][method] for task in gaps]):.3f}",
+            f"{mean_share(lengths, list(lengths), method):.2f}",
+        ]
+        for method in sorted(IN_README, key=lambda name: ranks[name])
+    ]
+    header = [
+        "",
+        f"mean rank of {len(ranks)}",
+        "error, paper's task",
+        "error, real sets",
+        "worst group gap",
+        "length",
+    ]
+    return table(header, rows)
 
 
 def main() -> None:
     from benchmarks.accuracy import page
 
     page.draw()
-    names = ("conditional", "neural", "rivals", "modes")
-    drawn = {name: load(f"accuracy/{name}") for name in names} | {"cli": load("speed/cli")}
+    drawn = {
+        "census": census(load("accuracy/conditional")["census"]["results"]),
+        "rivals": readme_rivals(load("accuracy/rivals")["table"]["results"]),
+    }
     readme = ROOT / "README.md"
-    text = readme_with_tables(readme.read_text(encoding="utf-8"), **drawn)
-    readme.write_text(text, encoding="utf-8")
+    readme.write_text(fill(readme.read_text(encoding="utf-8"), drawn), encoding="utf-8")
 
 
 if __name__ == "__main__":
