@@ -212,7 +212,7 @@ def notes(records: Sequence[Record]) -> list[str]:
         "The paper leaves open how its linear regression takes codes such as occupation. Here "
         f"every category has a column (R² {r2:.3f}; categories of fewer than 100 people share "
         f"one); codes taken for numbers, as folktables gives them, have R² {r2_codes:.3f}. The "
-        "network, the kernel and CQR's trees see codes as numbers, PLCP by default the table.",
+        "network, the kernel and CQR's trees see codes as numbers, “PLCP, cross” the table.",
         f"As published: h(x) is the softmax of a network of 200 and 100 ReLU units, with m = "
         f"{settings['n_groups']} groups (the paper leaves open how many), thresholds come from "
         "the rows that it was fitted to, and the group of a person is drawn from h(x). To keep one "

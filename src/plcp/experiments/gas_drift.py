@@ -80,7 +80,7 @@ def report(records: list[Record]) -> Report:
                     else []
                 ),
                 "As published, the convolution runs over the board of 16 sensors and their eight "
-                "features. Conditional Calibration and PLCP by default are given the 128 features.",
+                "features. Conditional Calibration and “PLCP, cross” are given the 128 features.",
             ),
         ),
     )

@@ -7,14 +7,14 @@ from plcp.thresholds import PLCP
 
 SPLIT, PUBLISHED, CROSS = "Split", "PLCP, as published", "PLCP, cross"
 TWO_KINDS = (
-    f"“{PUBLISHED}” is the paper's Algorithm 1; “{CROSS}” is what this library does by "
-    "default: it learns how uncertain each x is, cuts that scale into ordered groups, and "
-    "calibrates each of them on rows that it was not fitted to."
+    f'“{PUBLISHED}” is the paper\'s Algorithm 1; “{CROSS}” is `PLCP(calibration="cross")`: it '
+    "learns how uncertain each x is, cuts that scale into ordered groups, and calibrates each of "
+    "them on rows that it was not fitted to."
 )
 TWO_KINDS_OF_NETWORK = (
     f"“{PUBLISHED}” is the paper's Algorithm 1, kept from collapsing into one group as the notes "
-    f"explain; “{CROSS}” learns how uncertain each x is, cuts that scale into ordered groups, "
-    "and calibrates each of them on rows that it was not fitted to."
+    f"explain; “{CROSS}”, an option of this library, learns how uncertain each x is, cuts that "
+    "scale into ordered groups, and calibrates each of them on rows that it was not fitted to."
 )
 LOCALCP_NOTE = (
     "LocalCP is Guan's (2023), whose weights are not random; the paper cites Hore and Barber "

@@ -378,7 +378,7 @@ def report(records: list[Record]) -> Report:
         captions={
             "by-blur": "Coverage and labels in a set at each blur.",
             "images": "The same digits at each blur, how often the predictor reads them right, and "
-            "how many labels a set of PLCP has by default.",
+            "how many labels a set of “PLCP, cross” has.",
         },
         lines=_lines(summary, filled),
         claims=[

@@ -520,7 +520,7 @@ def _result(report: Report) -> list[str]:
         f"{'reached' if claim.holds else '**not reached**'}: {claim.text} ({claim.measured})"
         for claim in report.claims
     ]
-    reached = _bullets("What was to be reached", claims)
+    reached = _bullets("Aims, and whether they were reached", claims)
     return [part for part in (" ".join(report.reading), compared, reached) if part]
 
 
@@ -545,7 +545,7 @@ def comparison(lines: Mapping[str, Sequence[Line]], *first: str) -> Table:
         for line in own
     ]
     header = [*first, "", "paper", PUBLISHED, CROSS]
-    return Table("The paper's figures and ours (mean, lowest to highest trial)", header, rows)
+    return Table("The paper's numbers and ours: mean over trials (lowest to highest)", header, rows)
 
 
 def _origin(name: str, report: Report, records: Sequence[Record]) -> str:
@@ -556,7 +556,7 @@ def _origin(name: str, report: Report, records: Sequence[Record]) -> str:
     trials = f"one trial, seed {first}" if n == 1 else f"{n} trials, seeds {first} to {last}"
     return (
         f"{trials}, {np.median(seconds):.0f} s each (median) on one thread; "
-        f"{', '.join(known)}. `{_command(name, report, records)}`; a line a trial in "
+        f"{', '.join(known)}. `{_command(name, report, records)}`; one line per trial in "
         f"[{name}.jsonl]({name}.jsonl)."
     )
 

@@ -210,11 +210,15 @@ def run_trial(
 
 
 INTRODUCTION = (
-    "Each experiment of Kiyani, Pappas and Hassani, Conformal Prediction with Learned Features "
-    "(ICML 2024), run by `plcp reproduce NAME`: the paper's algorithm and settings, what this "
-    "library does by default, and the rivals that the paper names, on the same data. The paper "
-    "prints numbers in its Tables 1 and 2 alone; the rest is quoted. It does not state "
-    "its blurs, optimiser and clipping: the pages state what was taken instead."
+    "The experiments of Kiyani, Pappas and Hassani, *Conformal Prediction with Learned Features* "
+    "(ICML 2024), run again by `plcp reproduce NAME`: the paper's algorithm with the paper's "
+    "settings, this library's cross-fitted rule, and the methods that the paper compares, all on "
+    "the same data. The table puts the paper's numbers beside ours; below it, each experiment has "
+    "a section with its question, its result and its picture, and a page with all tables and notes."
+    "\n\nThe paper gives numbers in its Tables 1 and 2 alone; what else it says is quoted. It does "
+    "not state its blurs, its optimiser and how sets are cut to possible values: the notes of each "
+    "page say what was used instead. Each section counts the aims that were reached, and names "
+    "those that were not."
 )
 
 
@@ -246,7 +250,7 @@ def to_markdown(pages: list[dict[str, Any]]) -> str:
         for page in pages
     }
     table = comparison(lines, "experiment")
-    parts = ["# The paper's experiments", INTRODUCTION, table.to_markdown(), *map(_part, pages)]
+    parts = ["# Results of the paper", INTRODUCTION, table.to_markdown(), *map(_part, pages)]
     return "\n\n".join(parts) + "\n"
 
 

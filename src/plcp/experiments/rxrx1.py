@@ -116,7 +116,7 @@ def report(records: list[Record]) -> Report:
                 "The predictor is WILDS' ResNet50, applied as WILDS does: each channel of each "
                 "image less its mean, over its spread. WILDS trained it on 33 of 51 experiments, "
                 "and keeps four to select networks and 14 to test; the paper counts 37 and 14.",
-                f"As published, {network_input}. Conditional Calibration and PLCP by default are "
+                f"As published, {network_input}. Conditional Calibration and “PLCP, cross” are "
                 f"given {given} of the network's last layer but one.",
                 *([f"Of each experiment, only the first {few} rows are used."] if few else []),
             ),
