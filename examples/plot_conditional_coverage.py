@@ -38,8 +38,8 @@ X, scores = draw(5_000, rng)
 # The same average, another picture
 # ---------------------------------
 # An interval reaches from the line up and down by a threshold q(x). It covers where the error is at
-# most q(x). *Marginal* coverage is the share of all rows that are covered. *Conditional* coverage is
-# the probability of being covered at one x; we can compute it, as the law is known.
+# most q(x). *Marginal* coverage is the probability of being covered over all rows. *Conditional*
+# coverage is that probability at one x. We can compute it, as the law is known.
 #
 # - *Split conformal* has one threshold for every x.
 # - ``PLCP`` learns where the scatter is alike, and thresholds that follow it.
@@ -141,7 +141,7 @@ _ = ax.set_title("What happens in a strip without rows, no method can know", loc
 # So the rows look the same if y in the strip is a number v, any v at all. The
 # method must cover that law too. Hence each v, however far away, is in the interval at x with
 # probability of at least about 0.9, and the mean length of the interval is infinite. The argument
-# needs no more than that single x have no mass of their own (Vovk 2012; Lei and Wasserman 2014; Foygel
+# needs only that no single x has a mass of its own (Vovk 2012; Lei and Wasserman 2014; Foygel
 # Barber, Candès, Ramdas and Tibshirani 2021).
 #
 # Groups are what can be had: a group of positive probability has rows to calibrate on, and a

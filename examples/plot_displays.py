@@ -1,28 +1,26 @@
 """
-Displays of coverage, length and thresholds
-===========================================
+Six displays for a notebook
+===========================
 
-Incomes of generated people, drawn as scikit-learn draws: each display has ``from_estimator`` and
-``from_predictions``, keeps the numbers it shows, and can be drawn again on other axes::
-
-    python examples/plot_displays.py [--output DIR]
-
-Needs ``pip install 'plcp[plot,frames]'``, and some seconds.
+``plcp.plotting`` draws as scikit-learn does: each display has ``from_estimator`` and
+``from_predictions``, keeps the numbers it shows, and can be drawn again on other axes. Sets of any
+library can be drawn, since ``from_predictions`` takes arrays.
 """
 
-import argparse
-import os
-from pathlib import Path
-
-os.environ.setdefault("MPLBACKEND", "Agg")  # no window, but a notebook shows figures as ever
+# %%
+# Two models to draw
+# ------------------
+# Bicycles rented in an hour: the same regressor, with one threshold for all rows (Split) and
+# with learned ones (PLCP). One day in three trains, one calibrates, one is drawn. Hours of a day
+# resemble each other, so ``groups=`` says which rows belong together.
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
 
 from plcp import PLCP, ConformalRegressor, SplitConformal
+from plcp.datasets import load_bikes
 from plcp.plotting import (
     ComparisonDisplay,
     CoverageDisplay,
@@ -32,79 +30,108 @@ from plcp.plotting import (
     ThresholdDisplay,
 )
 
-parser = argparse.ArgumentParser(description="Pictures of two sets of intervals.")
-parser.add_argument("--output", type=Path, default=Path(), help="directory of the picture")
-options, _ = parser.parse_known_args()  # a notebook is started with arguments of its own
+bikes = load_bikes()
+bikes = bikes[bikes["weather"] != "heavy rain/snow"]  # a single hour
+X, y = bikes.drop(columns=["rentals", "day", "month"]), bikes["rentals"]
+text = [name for name in X if X[name].dtype.kind not in "if"]
+X = X.astype(dict.fromkeys(text, "category"))
+learn, calibrate, new = (bikes["day"] % 3 == third for third in range(3))
+X_new, y_new = X[new], y[new]
 
-# %%
-# People and their incomes
-# ------------------------
-# Incomes spread more with age and schooling, and most among those with a business of their own.
-
-
-def make_people(n, seed):
-    rng = np.random.default_rng(seed)
-    age, school = rng.integers(20, 80, n), rng.integers(8, 22, n)
-    work = rng.choice(["own business", "private firm", "public service"], n, p=[0.1, 0.65, 0.25])
-    spread = 2 + 0.2 * (age - 20) + 8 * (school >= 18) + 15 * (work == "own business")
-    income = 10 + 0.4 * age + 2 * school + spread * rng.standard_normal(n)
-    return pd.DataFrame({"age": age, "school": school, "work": pd.Categorical(work)}), income
-
-
-train, cal, (X, y) = (make_people(n, seed) for seed, n in enumerate((4_000, 6_000, 20_000)))
 trees = HistGradientBoostingRegressor(categorical_features="from_dtype", random_state=0)
-model = FrozenEstimator(trees.fit(*train))
-split = ConformalRegressor(model, threshold=SplitConformal()).fit(*cal)
-learned = ConformalRegressor(model, threshold=PLCP(random_state=0)).fit(*cal)
-
-# %%
-# Where does Split fail, and what does PLCP do there?
-# ---------------------------------------------------
-# Groups are columns, functions of X, masks, labels, or, if none are named, those that were learned.
-
-figure, axes = plt.subplots(3, 2, figsize=(12, 12), layout="constrained")
-groups = {
-    "work": "work",
-    "over 60": lambda X: X["age"] > 60,
-    "under 30": lambda X: X["age"] < 30,
-    "18 years of school or more": lambda X: X["school"] >= 18,
+model = FrozenEstimator(trees.fit(X[learn], y[learn]))
+rules = {"Split": SplitConformal(), "PLCP": PLCP(random_state=0)}
+days = bikes["day"][calibrate]
+fitted = {
+    name: ConformalRegressor(model, threshold=rule).fit(X[calibrate], y[calibrate], groups=days)
+    for name, rule in rules.items()
 }
-before_after = ComparisonDisplay.from_estimator(
-    learned, X, y, before=split, groups=groups, ax=axes[0, 0]
-)
-for name, table in before_after.tables.items():
-    print(f"{name}\n{table}\n")
 
 # %%
-# Sets of any library, several methods side by side
-# -------------------------------------------------
+# Before and after
+# ----------------
+# ``ComparisonDisplay`` joins the coverage of two models in each group. Groups are columns,
+# functions of ``X``, masks or labels; if none are named, those that the rule learned. Thin lines
+# are exact intervals, for independent rows, that hold for all groups of a model at once.
 
-fitted = {"Split": split, "PLCP": learned}
-sets = {name: conformal.predict_set(X) for name, conformal in fitted.items()}
-covered = {name: intervals.contains(y) for name, intervals in sets.items()}
-size = {name: intervals.size for name, intervals in sets.items()}
-decades = np.char.add((X["age"].to_numpy() // 10 * 10).astype(str), "s")
-CoverageDisplay.from_predictions(covered, decades, ax=axes[0, 1])
-SizeDisplay.from_predictions(
-    covered, size, decades, size_name="mean length, thousand dollars", ax=axes[1, 0]
+groups = {
+    "weather": "weather",
+    "night": lambda X: X["hour"] < 7,
+    "rush hour": lambda X: (X["working_day"] == "yes") & X["hour"].isin([7, 8, 17, 18]),
+    "day off": lambda X: X["working_day"] == "no",
+}
+display = ComparisonDisplay.from_estimator(
+    fitted["PLCP"], X_new, y_new, before=fitted["Split"], groups=groups
 )
+_ = display.figure_.suptitle("ComparisonDisplay: who gains?")
 
 # %%
-# What the thresholds follow
-# --------------------------
+# The numbers are in ``tables``:
 
-ThresholdDisplay.from_estimator(learned, X, ["age", "school"], ax=axes[1, 1])
+print(display.tables["PLCP"])
+
+# %%
+# Coverage, of any number of methods
+# ----------------------------------
+# ``CoverageDisplay.from_predictions`` takes nothing but what was covered, for each method. The
+# thick line is the interval of one group alone, the thin one holds for all groups at once: where
+# even the thin line ends left of the target, chance does not explain it.
+
+sets = {name: conformal.predict_set(X_new) for name, conformal in fitted.items()}
+covered = {name: each.contains(y_new) for name, each in sets.items()}
+size = {name: each.size for name, each in sets.items()}
+hours = X_new["hour"].to_numpy() // 4 * 4
+parts = np.array([f"{hour:2d} to {hour + 3} h" for hour in hours])
+display = CoverageDisplay.from_predictions(covered, parts)
+_ = display.figure_.suptitle("CoverageDisplay: which groups are covered too seldom?")
+
+# %%
+# Length beside coverage
+# ----------------------
+# ``SizeDisplay`` shows what coverage costs. Split pays the same everywhere; PLCP saves at night and
+# spends by day.
+
+display = SizeDisplay.from_predictions(covered, size, parts, size_name="mean length, bicycles")
+_ = display.figure_.suptitle("SizeDisplay: what does coverage cost?")
+
+# %%
+# Thresholds along the columns
+# ----------------------------
+# ``ThresholdDisplay`` draws them along one column, or two.
+
+display = ThresholdDisplay.from_estimator(fitted["PLCP"], X_new, "hour")
+display.figure_.suptitle("ThresholdDisplay: what do thresholds follow?")
+display = ThresholdDisplay.from_estimator(fitted["PLCP"], X_new, ["hour", "temperature"])
+_ = display.figure_.suptitle("ThresholdDisplay of two columns")
 
 # %%
 # How the rule was fitted
 # -----------------------
-# The default mixes regressors by their out-of-fold loss. With one constant threshold per group,
-# their number is chosen on held-out rows.
+# The default mixes several regressors of the score by their out-of-fold loss; ``HistoryDisplay``
+# draws what they got. For a network it draws the loss by epoch.
 
-HistoryDisplay.from_estimator(learned, ax=axes[2, 0])
-scores = np.abs(cal[1] - model.predict(cal[0]))
-staircase = PLCP(within="constant", calibration="held-out", random_state=0).fit(cal[0], scores)
-SelectionDisplay.from_estimator(staircase, ax=axes[2, 1])
+display = HistoryDisplay.from_estimator(fitted["PLCP"])
+_ = display.figure_.suptitle("HistoryDisplay: how was the rule fitted?")
 
-options.output.mkdir(parents=True, exist_ok=True)
-figure.savefig(options.output / "displays.png", dpi=110)
+# %%
+# With constant thresholds their number matters. It is chosen on held-out rows:
+# ``SelectionDisplay`` draws the loss of each number that was tried.
+
+scores = np.abs(y[calibrate] - model.predict(X[calibrate]))
+staircase = PLCP(within="constant", calibration="held-out", random_state=0)
+display = SelectionDisplay.from_estimator(staircase.fit(X[calibrate], scores))
+_ = display.figure_.suptitle("SelectionDisplay: how many groups?")
+
+# %%
+# Axes of your own
+# ----------------
+# All displays take ``ax`` and keep what they drew, to be changed or drawn again.
+
+figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained", sharey=True)
+for ax, name in zip(axes, fitted, strict=True):
+    display = ThresholdDisplay.from_estimator(fitted[name], X_new, "hour", ax=ax)
+    ax.get_legend().remove()
+    ax.set_title(name)
+axes[1].set_ylabel("")
+figure.suptitle("Thresholds by hour")
+plt.show()

@@ -10,7 +10,8 @@ groups of two models: one predicts how many bicycles are rented in an hour, the 
 # %%
 # Bicycles: when are predictions uncertain?
 # -----------------------------------------
-# Hours of one day resemble each other, so whole days go to training, calibration and the words.
+# Hours of one day resemble each other, so whole days go to training, calibration and the words, and
+# ``groups=`` tells ``fit`` which rows belong together.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,9 +36,9 @@ learn, calibrate, new = (bikes["day"] % 3 == third for third in range(3))
 
 trees = HistGradientBoostingRegressor(categorical_features="from_dtype", random_state=0)
 trees.fit(X[learn], y[learn])
-rule = PLCP(n_groups=4, within="constant", calibration="split", random_state=0)
+rule = PLCP(n_groups=4, within="constant", calibration="cross", random_state=0)
 model = ConformalRegressor(FrozenEstimator(trees), threshold=rule)
-model.fit(X[calibrate], y[calibrate])
+model.fit(X[calibrate], y[calibrate], groups=bikes["day"][calibrate])
 
 # %%
 # Four groups of hours, each with an interval of its own length: prediction ± threshold.

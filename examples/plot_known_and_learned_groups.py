@@ -133,9 +133,9 @@ _ = figure.suptitle("Coverage where 0.90 is meant: named groups alone leave othe
 
 # %%
 # Rules for named groups repair what was named, and leave advanced degrees where they were. PLCP
-# raises their coverage without a name being given. The last rule does both: its promise is exact for
-# the named groups and the learned ones, and education gains since learned groups follow it. Numbers
-# of groups of a few hundred people are uncertain by two or three hundredths.
+# raises their coverage without a name being given. The last rule does both: its promise is exact
+# for the named groups and for the learned ones, and education gains since learned groups follow it.
+# Coverage of a few hundred people is uncertain by two or three hundredths.
 #
 # What it costs, and what holds
 # -----------------------------

@@ -12,7 +12,8 @@ ones.
 # Bicycles rented in an hour
 # --------------------------
 # One day in three trains a model, one calibrates it, and one is kept for the end. Hours of a day
-# resemble each other, so whole days go to each part.
+# resemble each other, so whole days go to each part, and ``groups=`` tells ``fit`` which rows
+# belong together.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,7 +44,8 @@ trees.fit(X[learn], y[learn])
 
 alphas = [0.05, 0.1, 0.2, 0.5]
 rule = PLCP(alpha=alphas, calibration="held-out", share_partition=True, random_state=0)
-model = ConformalRegressor(FrozenEstimator(trees), threshold=rule).fit(X[calibrate], y[calibrate])
+model = ConformalRegressor(FrozenEstimator(trees), threshold=rule)
+model.fit(X[calibrate], y[calibrate], groups=bikes["day"][calibrate])
 sets = model.predict_set(X[new])
 print(sets)
 
@@ -70,9 +72,9 @@ print(model.guarantee_)
 # %%
 # A fan
 # -----
-# Six of the days that were kept, in July. Bands are narrow at night and wide in the afternoon, since
-# thresholds follow what is known of the hour. Intervals are cut at zero: no hour has
-# fewer rentals than none.
+# Six of the days that were kept, in July. Bands are narrow at night and wide in the afternoon,
+# since thresholds follow what is known of the hour. Intervals are cut at zero, as rentals are not
+# negative.
 
 days = bikes.loc[new, "day"].to_numpy()
 july = [182, 185, 188, 191, 194, 197]

@@ -9,11 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plcp import Certificate
-
 EXAMPLES = Path(__file__).parent.parent / "examples"
-
-
 PANDAS_3 = "ignore:PySpark does not yet fully support pandas:FutureWarning"
 
 
@@ -31,26 +27,6 @@ def run(name, directory, *arguments, warnings=()):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def is_picture(path):
-    return path.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.slow
-def test_diagnostics_prints_tables_and_hands_on_a_certificate(tmp_path):
-    text = run("plot_diagnostics.py", tmp_path, "--output", str(tmp_path / "results"))
-    assert text.count("coverage by noise") == 2
-    assert is_picture(tmp_path / "results" / "diagnostics.png")
-    certificate = Certificate.from_json(tmp_path / "results" / "certificate.json")
-    assert certificate.to_text() in text
-    assert len(certificate.groups) == 9
-
-
-def test_displays_draw_all_six(tmp_path):
-    text = run("plot_displays.py", tmp_path, "--output", str(tmp_path / "figures"))
-    assert text.count("work=own business") == 2
-    assert is_picture(tmp_path / "figures" / "displays.png")
 
 
 COVERED = r"0\.\d{3} \(\d+\.\d{2}\)$"

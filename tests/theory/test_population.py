@@ -18,7 +18,6 @@ from plcp.theory import (
     sharp_quantisation_bits,
 )
 from strategies import alphas, few
-from test_examples import is_picture, run
 
 GROUPS = np.arange(2, MOST + 1)
 
@@ -198,13 +197,3 @@ def test_drawn_thresholds_have_no_larger_msce_than_the_bound(m, seed):
     error = np.mean((coverage - (1 - law.alpha)) ** 2)
     assert error <= msce_bound(excess, law.lipschitz)
     assert law.msce(h @ q) <= msce_bound(excess, law.lipschitz)
-
-
-def test_the_example_prints_measurements_under_their_bounds_and_draws_them(tmp_path):
-    text = run("plot_theory.py", tmp_path, "--output", str(tmp_path / "figures"))
-    rows = [[float(value) for value in line.split()] for line in text.splitlines()[1:]]
-    assert [row[0] for row in rows] == [2, 4, 8, 16, 32, 64]
-    for _, excess, sharp, paper, error, bound in rows:
-        assert excess < sharp < paper
-        assert error < bound
-    assert is_picture(tmp_path / "figures" / "theory.png")
