@@ -261,41 +261,21 @@ def mean_errors(records: Records) -> dict[str, dict[str, float]]:
 
 
 def modes_taught(records: Records) -> str:
-    tasks, text = unique(records, "task"), ""
+    """One table per share of training rows: a row for each set, a column for each method."""
+    methods, text = unique(records, "method"), ""
     for share in sorted(unique(records, "share")):
         rows = []
-        for method in unique(records, "method"):
-            row, errors = [method], []
-            for task in tasks:
-                own = pick(records, task=task, share=share, method=method)
-                split = pick(records, task=task, share=share, method="Split")
-                errors += [r["ert"] for r in own]
-                row.append(
-                    f"{100 * mean(own, 'ert'):.1f} / {100 * mean(own, 'worst group'):.1f} / "
-                    f"{mean(own, 'length') / mean(split, 'length'):.2f}"
-                )
-            coverages = [r["coverage"] for r in pick(records, share=share, method=method)]
-            seconds = mean(pick(records, share=share, method=method), "seconds")
-            rest = [f"{100 * np.mean(errors):.2f}", f"{np.mean(coverages):.3f}", f"{seconds:.1f}"]
-            rows.append([*row, *rest])
-        seeds = len(unique(pick(records, share=share), "seed"))
-        text += f"{share:.0%} of the rows train, {seeds} seeds:\n\n"
-        text += table(["", *tasks, "mean L1-ERT × 100", "coverage", "seconds"], rows) + "\n"
+        for task in unique(records, "task"):
+            runs = pick(records, task=task, share=share)
+            length = mean(pick(runs, method="Split"), "length")
+            cells = [
+                f"{100 * mean(own, 'ert'):.1f} / {100 * mean(own, 'worst group'):.1f} / "
+                f"{mean(own, 'length') / length:.2f}"
+                for own in (pick(runs, method=method) for method in methods)
+            ]
+            rows.append([task, *cells])
+        text += f"{share:.0%} of the rows train:\n\n" + table(["", *methods], rows) + "\n"
     return text
-
-
-IN_README = {
-    "PLCP, cross": "`PLCP`, cross-fitted",
-    "CQR": "conformalised quantile regression (CQR)",
-    "PLCP, cross, on CQR's scores": "`PLCP` on CQR's scores",
-    "rectified, our regressor": "`Rectified`, with the regressor of `PLCP`",
-    "rectified": "rectified conformal prediction",
-    "CPCP": "CPCP",
-    "BatchGCP": "`BatchGCP`, which is given the groups",
-    "PLCP, as published": "Algorithm 1 of the paper",
-    "RLCP": "randomly localised (RLCP)",
-    "Split": "split conformal",
-}
 
 
 def readme_rivals(records: Records) -> str:
