@@ -278,6 +278,20 @@ def modes_taught(records: Records) -> str:
     return text
 
 
+IN_README = {
+    "PLCP, cross": "`PLCP`, cross-fitted",
+    "CQR": "conformalised quantile regression (CQR)",
+    "PLCP, cross, on CQR's scores": "`PLCP` on CQR's scores",
+    "rectified, our regressor": "`Rectified`, with the regressor of `PLCP`",
+    "rectified": "rectified conformal prediction",
+    "CPCP": "CPCP",
+    "BatchGCP": "`BatchGCP`, which is given the groups",
+    "PLCP, as published": "Algorithm 1 of the paper",
+    "RLCP": "randomly localised (RLCP)",
+    "Split": "split conformal",
+}
+
+
 def readme_rivals(records: Records) -> str:
     """Some methods, best mean rank among all first, with real sets in one column."""
     errors, lengths = mean_by(records, "error"), mean_by(records, "length")
