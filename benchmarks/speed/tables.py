@@ -7,7 +7,7 @@ from benchmarks.shared import table
 METHODS = {"plcp": "default rule", "split": "Split"}
 
 
-def readme_cli(cli: dict[str, Any]) -> str:
+def cli_summary(cli: dict[str, Any]) -> str:
     """What the command takes: seconds, memory, and speed beside a copy of the file."""
     start, audit, apply = (cli[part]["results"] for part in ("start", "audit", "apply"))
     rows = [["`plcp --help`, seconds", f"{start['help_seconds']:.2f}"]]
@@ -41,4 +41,4 @@ def cli_tables(cli: dict[str, Any]) -> str:
         f"`apply`, {apply['rows']:,} rows, {apply['file_megabytes']:,.0f} MB",
         *METHODS.values(),
     ]
-    return text + readme_cli(cli) + "\n" + table(named, rows)
+    return text + cli_summary(cli) + "\n" + table(named, rows)
