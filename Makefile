@@ -25,9 +25,10 @@ test-oldest: .venv-oldest/made  ## the core on the oldest supported versions; OL
 		-o filterwarnings=default --ignore tests/partitions/torch \
 		--deselect tests/regressors/test_fast_trees.py::test_lightgbm_stops_at_its_best_tree $(OLDEST)
 
-lint: .venv/dev  ## format, style, types, layers
+lint: .venv/dev  ## format, style, words, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/codespell -D - -D .ci/words.txt
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/repo-review .
@@ -55,10 +56,11 @@ bench: .venv/rivals  ## the measured claims of the docs; needs the data director
 	$(BIN)/python -m benchmarks.reliability.run
 	$(MAKE) docs-results
 
-docs: .venv/docs  ## the site, in docs/_build/html; warnings are errors
+docs: .venv/docs docs-results  ## the site, in docs/_build/html; warnings are errors, links and pages are checked
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build --fail-on-warning --keep-going -q docs docs/_build/html
+	$(BIN)/python .ci/check_site.py
 
-docs-results: .venv/dev  ## the pages and tables of results, drawn from the committed JSON
+docs-results: .venv/dev  ## the pages, tables and pictures of results, drawn from the committed JSON
 	$(BIN)/python -m benchmarks.accuracy.tables
 	$(BIN)/python -m benchmarks.scale.page
 	$(BIN)/python -m benchmarks.reliability.page

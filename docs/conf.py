@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import shutil
 import sys
 import warnings
 from pathlib import Path
@@ -41,7 +42,8 @@ extensions = [
 ]
 exclude_patterns = ["_build", "**/GALLERY_HEADER.rst", "results/*.json*"]
 templates_path = ["_templates"]
-nitpicky = False
+nitpicky = True
+smartquotes = False  # types of parameters hold straight quotes
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "smartquotes"]
 myst_heading_anchors = 3
@@ -81,13 +83,16 @@ sphinx_gallery_conf = {
     "min_reported_time": 5,
     "abort_on_example_error": True,
     "download_all_examples": False,
+    "write_computation_times": False,
 }
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"plcp {release}"
+html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_show_sourcelink = False
+html_domain_indices = False
 html_theme_options = {
     "logo": {"text": f"plcp {release}"},
     "github_url": "https://github.com/plcp-developers/plcp",
@@ -118,23 +123,38 @@ def documented_here(
 def resolve_alias(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, text: nodes.Node
 ) -> nodes.Node | None:
-    """Find the page of a name that is written with another of its modules."""
+    """Find the page of a name that is written with another of its modules, or with none."""
     target = node.get("reftarget", "")
-    if node.get("refdomain") != "py" or not target.startswith("plcp."):
+    if node.get("refdomain") != "py":
         return None
+    domain = env.get_domain("py")
     module, _, name = target.rpartition(".")
     try:
         found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):
-        return None
-    canonical = f"{getattr(found, '__module__', None)}.{getattr(found, '__qualname__', None)}"
-    domain = env.get_domain("py")
+        target = f"{found.__module__}.{found.__qualname__}"
+    except (AttributeError, ImportError, ValueError):
+        names = [key for key in domain.objects if key.endswith(f".{target}")]
+        if len({domain.objects[key].docname for key in names}) == 1:
+            target = min(names, key=len)
     return domain.resolve_xref(
-        env, node["refdoc"], app.builder, node["reftype"], canonical, node, text
+        env, node["refdoc"], app.builder, node["reftype"], target, node, text
     )
+
+
+def trim_mathjax(app: Sphinx, error: Exception | None) -> None:
+    """Leave of MathJax what pages load: a third of it."""
+    folder = Path(app.outdir, "_static", "mathjax")
+    languages = folder / "sre" / "mathmaps"
+    kept = ("a11y", "input", "output", "sre", "tex-chtml.js", "ui")
+    spare = [path for path in folder.glob("*") if path.name not in kept]
+    spare += [path for path in languages.glob("*") if path.stem not in ("base", "en")]
+    spare += [folder / "output" / "svg", folder / "input" / "mml"]
+    for path in spare if error is None else []:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def setup(app: Sphinx) -> None:
     """Connect what is above."""
+    app.connect("build-finished", trim_mathjax, priority=900)  # once MathJax is copied
     app.connect("autodoc-skip-member", documented_here)
     app.connect("missing-reference", resolve_alias)

@@ -56,7 +56,7 @@ model.fit(cal[FEATURES], cal["concentration"])
 print(model.guarantee_)
 
 # %%
-# The rule was not told that age matters. It has learned groups that are young, middle-aged and old:
+# The rule was given no groups. It has learned groups that are young, middle-aged and old:
 
 ages = cal["age"].groupby(model.groups(cal[FEATURES])).describe()[["min", "50%", "max"]]
 print(ages.round(1))

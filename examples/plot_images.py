@@ -153,7 +153,7 @@ plt.show()
 # %%
 # What the network has learned
 # ----------------------------
-# Groups are numbered by rising threshold. Nobody labelled an image as blurred, but blur is what the
+# Groups are numbered by rising threshold. No image was labelled as blurred, but blur is what the
 # groups follow; not blur alone, since some digits stay legible longer than others.
 
 model = models["PLCP"]

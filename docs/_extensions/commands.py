@@ -32,21 +32,16 @@ class Commands(SphinxDirective):
 
 
 def sections() -> Iterator[str]:
-    """Lines of reStructuredText."""
+    """Lines of Markdown."""
     program = get_command(app)
     panels: dict[str, list[Any]] = {}
     for command in program.commands.values():
         panels.setdefault(command.rich_help_panel, []).append(command)
     for panel, commands in panels.items():
-        yield from heading(panel, "=")
+        yield from (f"## {panel}", "")
         for command in commands:
-            yield from heading(f"plcp {command.name}", "-")
+            yield from (f"### plcp {command.name}", "")
             yield from described(command)
-
-
-def heading(title: str, line: str) -> list[str]:
-    """Return a title of a section."""
-    return ["", title, line * len(title), ""]
 
 
 def described(command: Any) -> Iterator[str]:
@@ -54,25 +49,27 @@ def described(command: Any) -> Iterator[str]:
     text, _, example = command.help.partition("Example: ")
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     options = [one for one in command.params if one.param_type_name == "option"]
-    yield from (marked(text), "", ".. code-block:: sh", "", f"   {example.strip()}", "")
+    yield from (marked(text), "", "```console", f"$ {example.strip()}", "```", "")
     named = " ".join(one.metavar or one.name.upper() for one in arguments)
     needed = [f"{one.opts[0]} {value_of(one)}" for one in options if one.required]
     usage = " ".join(["plcp", command.name, named, *needed, "[OPTIONS]"])
     yield from (
         f"Usage: ``{' '.join(usage.split())}``",
         "",
-        f".. program:: plcp {command.name}",
+        f"```{{program}} plcp {command.name}",
+        "```",
         "",
     )
     for one in (*arguments, *options):
         value = value_of(one)
         names = [one.metavar or one.name.upper()] if one in arguments else [*one.opts]
         signature = ", ".join(f"{name} {value}".rstrip() for name in names)
-        yield from (f".. option:: {signature}", "", f"   {meaning(one)}", "")
+        yield from (f"```{{option}} {signature}", meaning(one), "```", "")
     if command.epilog:
         for part in command.epilog.split("\n\n"):
             name, _, what = part.partition(": ")
-            yield from (f"* ``{name}``: {marked(what)}", "")
+            yield f"- `{name}`: {marked(what)}"
+        yield ""
 
 
 def value_of(option: Any) -> str:
@@ -86,15 +83,14 @@ def meaning(option: Any) -> str:
     """Return the help of an option, and its default."""
     default = option.show_default if isinstance(option.show_default, str) else option.default
     hidden = default is None or default is False or option.required
-    more = "" if hidden else f" Default: ``{default}``."
+    more = "" if hidden else f" Default: `{default}`."
     return marked(option.help) + more
 
 
 def marked(text: str) -> str:
-    """Return plain text as reStructuredText: options and names between backticks as code."""
-    escaped = re.sub(r"([*|\\])", r"\\\1", text.strip())
-    escaped = re.sub(r"`([^`]*)`", r"``\1``", escaped)
-    return re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r"``\1``", escaped)
+    """Return plain text as Markdown, with options as code."""
+    escaped = re.sub(r"([*_<|])", r"\\\1", text.strip())
+    return re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r"`\1`", escaped)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -45,10 +45,10 @@ class Score(Estimator, ABC):
     rounds to a smaller number. An interval may end a rounding error further out.
     A score knows nothing of alpha, of X, or of groups.
 
-    A score of your own defines ``__call__`` and ``invert``; `n_tails` if ``__call__`` gives more
-    than one column, each with a threshold of its own; `predictions` if it reads something other
-    than ``predict``; `task` ("regression" or "classification") if it serves only one; and `learned`
-    if its `fit` learns.
+    A score of your own defines ``__call__`` and ``invert``; ``n_tails`` if ``__call__`` gives more
+    than one column, each with a threshold of its own; ``predictions`` if it reads something other
+    than ``predict``; ``task`` ("regression" or "classification") if it serves only one; and
+    ``learned`` if its ``fit`` learns.
 
     Examples
     --------

@@ -285,7 +285,7 @@ def hsic(
     matrices of the kernel k(a, b) = exp(-(a - b)²) on sizes and on the coverage indicator, and
     H = I - 1/n. No such matrix is made: the value comes from the counts of each distinct size,
     exactly for up to 5,000 distinct sizes. For more, kernel values are interpolated, and the
-    estimate is off by less than 4e-16 (n / (n - 1))² before rounding (`kernel_sums`).
+    estimate is off by less than 4e-16 (n / (n - 1))² before rounding (``kernel_sums``).
 
     Where all x are covered alike, coverage depends on nothing, not on the size either; so a
     dependence shows that they are not, and its absence shows nothing. Independent pairs give

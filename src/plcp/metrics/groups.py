@@ -589,7 +589,7 @@ def coverage_gap(
 
     Noise only adds to a distance, so the estimate is too high on average; ``meaning`` states what
     coverage of exactly 1 - alpha in every group would show. The interval is exact: for disjoint
-    groups by Fisher's combination (`plcp.metrics.binomial`), for overlapping ones, whose counts
+    groups by Fisher's combination (``plcp.metrics.binomial``), for overlapping ones, whose counts
     depend on each other, from bounds that hold for all at once, which are wider.
 
     Parameters
