@@ -139,8 +139,9 @@ def load(folder: Path = RESULTS) -> Results:
 
 
 def draw() -> None:
-    """Write the pages from the committed numbers."""
+    """Write the pages and the plot from the committed numbers."""
     results = load()
+    plot(results, FOLDER / "scale.png")
     (FOLDER / "scale.md").write_text(results_page(results), encoding="utf-8")
     PAGE.write_text(guide(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
 

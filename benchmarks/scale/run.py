@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from benchmarks.scale.data import N_TEST
-from benchmarks.scale.page import FOLDER, RESULTS, draw, load, plot, results_page
+from benchmarks.scale.page import RESULTS, draw, load, plot, results_page
 from benchmarks.scale.rules import RIVALS, RULES
 from benchmarks.shared import ROOT, provenance
 
@@ -157,10 +157,10 @@ def main(arguments: list[str] | None = None) -> None:
             print(part, json.dumps(record), flush=True)
             records.append(record)
             save(folder, part, records)
-    plot(load(folder), (FOLDER if folder == RESULTS else folder) / "scale.png")
     if folder == RESULTS:
         draw()
     else:
+        plot(load(folder), folder / "scale.png")
         (folder / "scale.md").write_text(results_page(load(folder)), encoding="utf-8")
     print(f"written to {folder}")
 
