@@ -2,13 +2,13 @@
 Thresholds and intervals as Spark columns
 =========================================
 
-A rule or a model that was fitted anywhere, on this machine or on Dask, answers the rows of a Spark
-data frame: the same numbers as at home, computed by the executors in batches::
+A rule or a model that was fitted anywhere, on this machine or on Dask, becomes a function of the
+columns of a Spark data frame. The executors compute the same numbers as Python does, in batches::
 
-    python examples/spark_udf.py [--rows N]
+    python spark_udf.py [--rows N]
 
-Needs ``pip install 'plcp[spark]'``, Java 17 or later, and some twenty seconds. The executors need
-plcp too.
+This script needs ``pip install 'plcp[spark]'`` and Java 17 or later; it is not executed here. The
+executors need plcp too.
 """
 
 import argparse
@@ -32,9 +32,11 @@ parser.add_argument("--rows", type=int, default=20_000, help="how many to genera
 options, _ = parser.parse_known_args()  # a notebook is started with arguments of its own
 
 # %%
-# A model fitted at home
-# ----------------------
-# Deliveries: those far away in the rain take uncertain time.
+# A model fitted on this machine
+# ------------------------------
+# How many minutes does a delivery take? Far away in the rain is hard to predict. ``features`` names
+# what the rule reads. Without it, the rule of a regressor would also read the prediction, and
+# ``threshold_udf`` would want it as a column; ``interval_udf`` computes it.
 
 rng = np.random.default_rng(0)
 n = options.rows
@@ -46,12 +48,13 @@ features = ["distance", "rain"]
 
 by_distance = make_column_transformer(("passthrough", ["distance"]))
 fitted = make_pipeline(by_distance, LinearRegression()).fit(learn[features], learn["minutes"])
-model = ConformalRegressor(FrozenEstimator(fitted)).fit(cal[features], cal["minutes"])
+model = ConformalRegressor(FrozenEstimator(fitted), features=features, random_state=0)
+model.fit(cal[features], cal["minutes"])
 
 # %%
-# Its answers on Spark
-# --------------------
-# Columns are found by the names the model was fitted with, in whatever order.
+# Columns of Spark
+# ----------------
+# Columns are found by the names with which the model was fitted, in any order.
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 spark = (
