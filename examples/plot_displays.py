@@ -71,6 +71,10 @@ _ = display.figure_.suptitle("ComparisonDisplay: who gains?")
 print(display.tables["PLCP"])
 
 # %%
+# PLCP covers a little more than 90 % here: as each day counts as one, few days calibrate each of its
+# rules, and a rank among few is rounded up.
+
+# %%
 # Coverage, of any number of methods
 # ----------------------------------
 # ``CoverageDisplay.from_predictions`` takes nothing but what was covered, for each method. The
@@ -97,10 +101,15 @@ _ = display.figure_.suptitle("SizeDisplay: what does coverage cost?")
 # %%
 # Thresholds along the columns
 # ----------------------------
-# ``ThresholdDisplay`` draws them along one column, or two.
+# ``ThresholdDisplay`` draws the threshold of each row along one column, with the median and the
+# middle 80 %:
 
 display = ThresholdDisplay.from_estimator(fitted["PLCP"], X_new, "hour")
-display.figure_.suptitle("ThresholdDisplay: what do thresholds follow?")
+_ = display.figure_.suptitle("ThresholdDisplay: what do thresholds follow?")
+
+# %%
+# … or the median threshold along two:
+
 display = ThresholdDisplay.from_estimator(fitted["PLCP"], X_new, ["hour", "temperature"])
 _ = display.figure_.suptitle("ThresholdDisplay of two columns")
 

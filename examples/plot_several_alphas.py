@@ -74,7 +74,7 @@ print(model.guarantee_)
 # -----
 # Six of the days that were kept, in July. Bands are narrow at night and wide in the afternoon,
 # since thresholds follow what is known of the hour. Intervals are cut at zero, as rentals are not
-# negative.
+# negative. On 4 July, a holiday unlike others, many hours are missed together.
 
 days = bikes.loc[new, "day"].to_numpy()
 july = [182, 185, 188, 191, 194, 197]

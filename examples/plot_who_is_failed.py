@@ -95,9 +95,9 @@ print(table.rename(columns={"coverage": "PLCP", "size": "length"}).round(2))
 print(f"length of Split: {size['Split'].mean():.1f}")
 
 # %%
-# Neither is perfect. The youngest and those with an advanced degree are still covered a little less
-# often than 90 %: nothing is promised for a group that you name after the fact. If a
-# group must hold, name it (:ref:`sphx_glr_tutorials_plot_known_and_learned_groups.py`).
+# It is not perfect. People with an advanced degree are still covered a little less often than 90 %:
+# nothing is promised for a group that the rule was not given and did not learn. If a group must
+# hold, name it (:ref:`sphx_glr_tutorials_plot_known_and_learned_groups.py`).
 #
 # Which people are alike in uncertainty?
 # --------------------------------------
