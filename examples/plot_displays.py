@@ -71,8 +71,8 @@ _ = display.figure_.suptitle("ComparisonDisplay: who gains?")
 print(display.tables["PLCP"])
 
 # %%
-# PLCP covers a little more than 90 % here: as each day counts as one, few days calibrate each of its
-# rules, and a rank among few is rounded up.
+# PLCP covers a little more than 90 % here: as each day counts as one, few days calibrate each of
+# its rules, and a rank among few is rounded up.
 
 # %%
 # Coverage, of any number of methods
