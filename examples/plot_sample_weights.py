@@ -39,7 +39,9 @@ answers = np.where(X_rest["education"].isin(["college", "advanced degree"]), 1 /
 # A calibration row that stands for w people of the population gets the weight w: here one over the
 # probability that such a person answered. ``fit`` takes it as ``sample_weight``. It counts rows: a
 # weight of 2 is a row that stands there twice, and a new row has weight one. With hundreds of rows
-# the scale of the weights hardly matters.
+# the scale of the weights hardly matters. If ``fit`` trains the model as well, the model gets the
+# weights too. You get a warning if it takes none; scikit-learn's metadata routing is followed where
+# it is on.
 #
 # Often the probabilities are not known, but there are unlabelled rows of the population. A
 # classifier that separates them from calibration rows gives odds p / (1 - p), which estimate the
