@@ -144,3 +144,8 @@ _ = figure.suptitle("Coverage where 0.90 is meant: named groups alone leave othe
 for name, rule in rules.items():
     print(f"{' '.join(name.split()):21} {length[name].mean():6.1f}  {rule.guarantee_}")
 plt.show()
+
+# %%
+# Sometimes groups are known of past rows only, such as the hospital of a patient.
+# :class:`~plcp.GroupProbabilities` learns to predict them, and stands in for them in
+# :class:`~plcp.ConditionalCalibration`.
