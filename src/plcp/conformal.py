@@ -1103,7 +1103,7 @@ def check_one_alpha(estimator: Any) -> None:
 
 
 def check_takes_clusters(rule: ThresholdRule) -> None:
-    """Raise for a rule that cannot be told which rows belong together."""
+    """Raise for a rule that takes no groups of rows that belong together."""
     if not rule._takes_clusters:
         raise TypeError(
             f"{type(rule).__name__} counts every row as one, and takes no groups of rows: choose "
