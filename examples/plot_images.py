@@ -186,7 +186,7 @@ print(model.guarantee_)
 # %%
 # Options of training, such as the number of epochs and the device, are parameters of
 # ``TorchPartition``. ``TorchPartition(small_cnn(), structure="softmax")`` learns groups as the
-# paper's Algorithm 1 does, and is kept from the collapse into one group that the latter is prone to.
+# paper's Algorithm 1 does, and is kept from the collapse into one group to which that is prone.
 #
 # On tables and small images the default ``PLCP()``, boosted trees on the columns or pixels, needs
 # no network. If your classifier is a network itself, its own layers can take the place of the
