@@ -1,11 +1,10 @@
 """
-Other libraries: LightGBM, pipelines, skorch, polars, crepes, MAPIE
-===================================================================
+Working with other libraries
+============================
 
-Everything in plcp is a scikit-learn estimator, so it fits where estimators fit. This page shows the
-seams: models of other libraries inside, data frames in and out, pipelines on either side, a search
-over rules, a network that lends its own layers to the rule, and learned groups handed to crepes and
-MAPIE.
+Everything in plcp is a scikit-learn estimator. This page combines it with LightGBM, pandas and
+polars, with pipelines and ``GridSearchCV``, with a network of skorch whose own layers the rule
+reads, and hands learned groups to crepes and MAPIE.
 
 It needs ``pip install 'plcp[boosting,frames,plot,torch]' skorch crepes 'mapie[conditional]'``.
 """
@@ -41,7 +40,7 @@ from plcp.metrics import coverage_by_group, quantile_bins
 # %%
 # LightGBM, pandas and polars
 # ---------------------------
-# LightGBM reads the categories of pandas. So does the rule: texts and categories need no encoding.
+# LightGBM reads the categories of pandas. So does the default rule: it needs no encoding.
 
 wages = load_wages()
 X, y = wages[["age", "education", "job"]].copy(), wages["wage"]
@@ -74,9 +73,10 @@ print(pl.concat([people[2_000:], model.predict_set(people[2_000:]).to_polars()],
 # %%
 # A pipeline inside, or outside
 # -----------------------------
-# Inside a conformal estimator, a pipeline belongs to the model, and the rule reads ``X`` as it is.
-# That is what you want most of the time: the rule does not care about splines and dummies. If the
-# pipeline ends in the conformal estimator, the rule reads what the steps before it make of ``X``.
+# Inside a conformal estimator, a pipeline belongs to the model, and the rule reads ``X`` as it is,
+# beside the prediction. Most of the time this is what you want: the groups are then found, and can
+# be described, in the columns that you know. If the pipeline ends in the conformal estimator, the rule reads what the
+# steps before it make of ``X``.
 
 task = make_nonlinear(3_000, random_state=0)
 learn, new = slice(0, 2_000), slice(2_000, None)
@@ -205,5 +205,5 @@ for name, rule in {"Split": SplitConformal(), "PLCP": PLCP(random_state=0)}.item
     print(name, coverage_by_group(sets.contains(y[test]), sensor, sets.size), sep="\n")
 
 # %%
-# ``features`` may also name columns, for a rule that should read fewer than the model does, or none
-# of the sensitive ones: ``ConformalRegressor(model, features=["age", "hours"])``.
+# ``features`` may also name columns, for a rule that should read fewer of them than the model does:
+# ``ConformalRegressor(model, features=["age", "hours"])``.

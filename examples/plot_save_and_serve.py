@@ -9,11 +9,9 @@ intervals.
 It needs ``pip install 'plcp[files,onnx,frames,plot]' onnxruntime fastapi uvicorn httpx``.
 """
 
-import json
 import tempfile
 import threading
 import time
-import zipfile
 from pathlib import Path
 
 import httpx
@@ -30,6 +28,7 @@ from sklearn.preprocessing import OneHotEncoder
 import plcp
 from plcp.datasets import load_bikes, load_wages
 from plcp.onnx import export
+from plcp.storage import load_manifest
 from service import make_app  # the file service.py beside this one, shown below
 
 # %%
@@ -65,13 +64,14 @@ print(f"{path.stat().st_size / 1000:.0f} kB")
 
 # %%
 # The file is a zip archive of a manifest in JSON and of plain numbers. It holds no pickle, so
-# loading it runs no code. The manifest states the versions, the columns, alpha, the guarantee, a
-# checksum of each part and, if you pass ``data``, a digest of the rows that calibrated it.
+# loading it runs no code. The manifest states the versions, what the rule reads (the columns and
+# the prediction of the model), alpha, the guarantee, a checksum of each part and, if you pass
+# ``data``, a digest of the rows that calibrated it.
 
-with zipfile.ZipFile(path) as archive:
-    manifest = json.loads(archive.read("manifest.json"))
-for key in ("class", "versions", "features", "alpha", "seed", "data"):
+manifest = load_manifest(path)
+for key in ("class", "versions", "alpha", "seed", "data"):
     print(f"{key}: {manifest[key]}")
+print(f"the rule reads: {manifest['features']['names']}")
 
 # %%
 # ``load`` accepts plcp's own classes and those estimators of scikit-learn and LightGBM whose

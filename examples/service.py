@@ -1,6 +1,6 @@
 """
-A web service for intervals
-===========================
+Web service of intervals, with FastAPI
+======================================
 
 A FastAPI application that loads one file of ``plcp.save`` and answers rows with intervals::
 
