@@ -75,8 +75,8 @@ print(pl.concat([people[2_000:], model.predict_set(people[2_000:]).to_polars()],
 # -----------------------------
 # Inside a conformal estimator, a pipeline belongs to the model, and the rule reads ``X`` as it is,
 # beside the prediction. Most of the time this is what you want: the groups are then found, and can
-# be described, in the columns that you know. If the pipeline ends in the conformal estimator, the rule reads what the
-# steps before it make of ``X``.
+# be described, in the columns that you know. If the pipeline ends in the conformal estimator, the
+# rule reads what the steps before it make of ``X``.
 
 task = make_nonlinear(3_000, random_state=0)
 learn, new = slice(0, 2_000), slice(2_000, None)
