@@ -90,7 +90,7 @@ def test_report_and_json_show_the_same(folder):
     assert len(page) < 3_000_000
     assert summary["methods"] == ["Split", "PLCP"]
     assert [one["column"] for one in summary["named"]] == ["sex", "age"]
-    assert summary["headline"]["holds"] in page
+    assert summary["headline"]["finding"] in page
     embedded = page.split('id="summary"', 1)[1].split(">", 1)[1].split("</script>", 1)[0]
     made = {"made at", "calibrated at"}
     assert _without(json.loads(embedded), made) == _without(summary, made)

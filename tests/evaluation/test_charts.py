@@ -59,20 +59,46 @@ def test_dots_and_intervals_stand_at_their_values():
     cells = summary["learned"]["groups"][7]["cells"]
     scale = coverage_scale(cells.values(), 0.9)
     strip = draw_strip("group 8", cells, ["Split", "PLCP"], scale, 0.9)
+    [link], [interval] = elements(strip, "link"), elements(strip, "all")
     back = [
         scale.low + across(line, end) * (scale.high - scale.low)
-        for kind in ("all", "one")
-        for line in elements(strip, kind)
+        for line in (link, interval)
         for end in ("x1", "x2")
     ]
-    keys = ["low_all", "high_all"], ["low", "high"]
-    expected = [cells[m][key] for pair in keys for m in ("Split", "PLCP") for key in pair]
+    split, plcp = cells["Split"], cells["PLCP"]
+    expected = [split["coverage"], plcp["coverage"], plcp["low_all"], plcp["high_all"]]
     assert back == pytest.approx(expected, abs=1e-5)
     [target] = elements(strip, "target")
     assert scale.low + across(target, "x1") * (scale.high - scale.low) == pytest.approx(0.9)
     dots = [e for e in ElementTree.fromstring(strip).iter("svg") if e.find("circle") is not None]
     found = [scale.low + across(dot, "x") * (scale.high - scale.low) for dot in dots]
     assert found == pytest.approx([cells[m]["coverage"] for m in ("Split", "PLCP")], abs=1e-5)
+
+
+@given(st.integers(0, 400), st.integers(0, 400))
+def test_labels_stand_at_both_ends_and_never_on_a_dot_or_the_interval(split, plcp):
+    cells = {"Split": summaries.cell(split, 400), "PLCP": summaries.cell(plcp, 400)}
+    scale = coverage_scale(cells.values(), 0.9)
+    strip = draw_strip("some", cells, ["Split", "PLCP"], scale, 0.9, labelled=True)
+    left, right = elements(strip, "label")
+    shares = [cells["PLCP"]["low_all"], cells["PLCP"]["high_all"], split / 400, plcp / 400]
+    for label, end, anchor in ((left, min, "end"), (right, max, "start")):
+        assert label.get("text-anchor") == anchor
+        assert across(label, "x") == pytest.approx(scale.fraction(end(shares)), abs=1e-4)
+        assert label.get("aria-hidden") == "true"
+    said = sorted(float("".join(label.itertext())[2:-2]) for label in (left, right))
+    assert said == pytest.approx(sorted([split / 4, plcp / 4]), abs=0.051)
+    if split != plcp:
+        assert ("series-1" in left.get("class")) == (split < plcp)
+
+
+def test_one_method_has_one_label():
+    cells = {"audited": summaries.cell(300, 412)}
+    scale = coverage_scale(cells.values(), 0.9)
+    strip = draw_strip("some", cells, ["audited"], scale, 0.9, labelled=True)
+    [label] = elements(strip, "label")
+    assert "".join(label.itertext()) == "▼ 72.8 %"
+    assert not elements(draw_strip("some", cells, ["audited"], scale, 0.9), "label")
 
 
 @given(st.lists(st.tuples(st.integers(0, 500), st.integers(0, 500)), max_size=8))

@@ -17,7 +17,7 @@ from markup import parse
 from plcp._formatting import WIDTH, fold, room
 from plcp.evaluation import By, CoverageReport, Described, GroupList, Outcome, audit, summarise
 from plcp.evaluation.formatting import percent
-from plcp.evaluation.html import MOST_DRAWN, drawn, render_page
+from plcp.evaluation.html import render_page
 from strategies import few
 
 KINDS = {"report": summaries.report, "audit": summaries.audit, "hostile": summaries.hostile}
@@ -98,8 +98,8 @@ def test_nothing_outside_is_named(summary):
 
 def test_sections_without_data_are_left_out():
     whole, least = (parse(render_page(KINDS[kind]())) for kind in ("report", "audit"))
-    left_out = {"lengths", "choice", "explanation", "notes"}
-    assert left_out <= set(whole.values("id"))
+    left_out = {"lengths", "words"}
+    assert {"groups", "details"} | left_out <= set(whole.values("id"))
     assert not left_out & set(least.values("id"))
     assert "Guarantee" in whole.texts
     assert "Guarantee" not in least.texts
@@ -108,10 +108,11 @@ def test_sections_without_data_are_left_out():
 
 
 def test_a_summary_without_any_group_still_has_its_headline():
+    nothing = {"count": 0, "about": "", "groups": []}
     bare = summaries.audit() | {"learned": {"about": "", "groups": []}, "provenance": []}
-    page = parse(render_page(bare))
-    assert bare["headline"]["holds"] in page.texts
-    assert not {"coverage", "cards", "table", "provenance"} & set(page.values("id"))
+    page = parse(render_page(bare | {"failed": nothing}))
+    assert bare["headline"]["finding"] in page.texts
+    assert not {"groups", "words", "details"} & set(page.values("id"))
 
 
 def test_headings_stand_in_order(summary):
@@ -128,19 +129,6 @@ def test_a_value_that_is_no_json_is_refused():
     broken = summaries.audit() | {"alpha": math.nan}
     with pytest.raises(ValueError, match="JSON"):
         render_page(broken)
-
-
-def test_a_chart_draws_the_groups_that_cover_least():
-    groups = summaries.hostile()["named"][0]["groups"]
-    subject = list(groups[0]["cells"])[-1]
-    found = drawn(groups, subject)
-    places = [groups.index(group) for group in found]
-    assert places == sorted(places)
-    assert len(found) == MOST_DRAWN < len(groups)
-    coverages = [group["cells"][subject]["coverage"] for group in found]
-    others = [g["cells"][subject]["coverage"] for g in groups if g not in found]
-    assert max(coverages) <= min(other for other in others if other is not None)
-    assert drawn(groups[:5], subject) == groups[:5]
 
 
 def test_every_dot_says_what_the_summary_says():
@@ -203,9 +191,9 @@ def test_a_real_audit_is_shown_whole(audited):
     assert len(rows) == 4 + 2 + len(audited["learned"]["groups"])
     for group in rows:
         assert group["name"] in page.texts
-    assert audited["headline"]["worst"] in page.texts
+    assert audited["headline"]["finding"] in page.texts
     assert "lengths" in page.values("id")
-    assert "choice" not in page.values("id")
+    assert "words" not in page.values("id")
 
 
 names = st.text(min_size=1, max_size=150)
@@ -251,7 +239,7 @@ def test_every_group_has_its_figures(rng):
         line = next(line for line in lines if line.startswith(group["name"]))
         for figure in (f"{cell['n']:,}", f"{100 * cell['coverage']:.1f} %", "3.4", cell["verdict"]):
             assert figure in line
-    for line in summary["headline"].values():
+    for line in (*summary["headline"].values(), summary["failed"]["about"]):
         assert line is None or line in " ".join(" ".join(lines).split())
 
 

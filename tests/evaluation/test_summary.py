@@ -36,7 +36,7 @@ from strategies import alphas, few
 FORM = {
     *("format", "kind", "title", "subtitle", "alpha", "target", "confidence", "n_rows"),
     *("size_name", "methods", "headline", "overall", "learned", "named", "explanation"),
-    *("failed", "lengths", "choice", "provenance", "notes"),
+    *("failed", "guarantee", "lengths", "choice", "provenance", "notes"),
 }
 CELL = {"n", "hits", "coverage", "low", "high", "low_all", "high_all", "size", "verdict"}
 GROUP = {
@@ -148,48 +148,70 @@ def by_kind(split, plcp, n=1000):
 def test_who_was_failed_and_no_longer_is_comes_first():
     result = by_kind([960, 700, 500, 900, 600], [900, 890, 885, 700, 650])
     check_form(result)
-    assert result["failed"]["count"] == 3
+    assert result["failed"]["count"] == 4
     failed = result["failed"]["groups"]
-    assert [group["name"] for group in failed] == ["kind is k2", "kind is k4", "kind is k1"]
+    assert [group["name"] for group in failed] == [f"kind is k{i}" for i in (2, 4, 3, 1)]
     listed = {group["name"]: group["cells"] for group in result["named"][0]["groups"]}
     assert all(group["cells"] == listed[group["name"]] for group in failed)
-    change = (
-        "Split is below 90 % in 3 of 5 groups; PLCP in 1 of these and in 1 other. Most of all "
-        "kind is k2: 50.0 % by Split, 88.5 % by PLCP."
-    )
-    assert [*result["headline"].values()][:2] == [None, change]
+    finding = "Split fails 3 of 5 groups; PLCP fails 1 of them and 1 other."
+    assert [*result["headline"].values()][:2] == [None, finding]
     lines = CoverageReport(result).to_text().splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("kind is k2"))
     assert "50.0 %" in lines[first]
     assert "88.5 %" in lines[first]
     assert first < lines.index("By kind")
-    assert lines.index("Below target by Split") < first
+    assert lines.index(finding) < first
 
 
 @pytest.mark.parametrize(
-    ("split", "plcp", "change"),
+    ("split", "plcp", "finding"),
     [
-        ([900, 900], [900, 900], "Split is below 90 % in none of 2 groups, PLCP in none."),
-        ([900, 900], [900, 800], "Split is below 90 % in none of 2 groups, PLCP in 1."),
+        ([900, 900], [900, 900], "Split fails none of 2 groups; PLCP fails none."),
+        ([900, 900], [900, 800], "Split fails none of 2 groups; PLCP fails 1."),
+        ([800, 900], [900, 900], "Split fails 1 of 2 groups; PLCP fails none of them."),
+        ([800, 900], [800, 700], "Split fails 1 of 2 groups; PLCP fails 1 of them and 1 other."),
         (
-            [800, 900],
-            [900, 900],
-            "Split is below 90 % in 1 of 2 groups; PLCP in none of these. Most of all kind "
-            "is k0: 80.0 % by Split, 90.0 % by PLCP.",
+            [800, 900, 900],
+            [900, 800, 800],
+            "Split fails 1 of 3 groups; PLCP fails none of them and 2 others.",
         ),
     ],
 )
-def test_the_change_is_counted(split, plcp, change):
-    assert by_kind(split, plcp)["headline"]["change"] == change
+def test_groups_that_fail_are_counted(split, plcp, finding):
+    assert by_kind(split, plcp)["headline"]["finding"] == finding
 
 
-def test_of_many_failed_groups_the_surest_are_shown():
-    result = by_kind([850 - 10 * i for i in range(9)], [900] * 9)
-    assert result["failed"]["count"] == 9
+def test_of_many_failed_groups_those_of_lowest_coverage_are_shown():
+    split = [850 - 10 * i for i in range(12)]
+    result = by_kind(split, [900] * 12)
+    assert result["failed"]["count"] == 12
+    shown = [group["name"] for group in result["failed"]["groups"]]
+    assert shown == [f"kind is k{i}" for i in range(11, 3, -1)]
+    about = (
+        "Shown: those that Split fails, lowest coverage first; the lists of all groups have 4 more."
+    )
+    assert result["failed"]["about"] == about
+    # what the last method fails is never left out
+    shown = by_kind(split, [800] + [900] * 11)["failed"]["groups"]
+    assert "kind is k0" in [group["name"] for group in shown]
+    assert len(shown) == 8
+
+
+def test_where_no_group_fails_those_of_lowest_coverage_are_shown():
+    result = by_kind([900] * 7, [900 + i for i in range(7)])
     assert [group["name"] for group in result["failed"]["groups"]] == [
-        f"kind is k{i}" for i in (8, 7, 6, 5, 4)
+        f"kind is k{i}" for i in range(5)
     ]
-    assert "Below target by Split, and 4 groups more below" in CoverageReport(result).to_text()
+    assert result["failed"]["count"] == 0
+    about = "Shown: those of lowest coverage; the lists of all groups have 2 more."
+    assert result["failed"]["about"] == about
+
+
+def test_of_a_guarantee_the_first_sentence_is_the_headline():
+    sets = {"ours": Outcome(np.ones(3, dtype=bool))}
+    found = summarise(sets, alpha=0.1, guarantee="P(covered) >= 0.9 on average. Rows draw.")
+    assert found["headline"]["guarantee"] == "P(covered) >= 0.9 on average."
+    assert found["guarantee"] == "P(covered) >= 0.9 on average. Rows draw."
 
 
 def test_rows_in_none_of_the_models_groups_are_not_measured():
@@ -198,16 +220,6 @@ def test_rows_in_none_of_the_models_groups_are_not_measured():
     cells = [group["cells"]["ours"] for group in result["learned"]["groups"]]
     assert [(cell["n"], cell["hits"]) for cell in cells] == [(2, 1), (1, 0)]
     assert result["n_rows"] == 4
-
-
-def test_the_worst_place_is_the_surest_shortfall_with_split_beside_it(rng):
-    result = report(rng)
-    worst = result["learned"]["groups"][2]
-    split, plcp = (worst["cells"][name] for name in ("Split", "PLCP"))
-    assert plcp["verdict"] == "below"
-    line = result["headline"]["worst"]
-    assert line.startswith(f"Worst place: group 2: {100 * plcp['coverage']:.1f} % of {plcp['n']}")
-    assert line.endswith(f"; Split: {100 * split['coverage']:.1f} %.")
 
 
 @few
@@ -222,71 +234,40 @@ def test_the_headline_is_true(counts, alpha):
     kind = np.repeat([f"k{i}" for i in range(len(counts))], [sum(pair) for pair in counts])
     result = summarise({"ours": Outcome(covered)}, alpha=alpha, frame={"kind": kind}, by=["kind"])
     whole, target = result["overall"]["ours"], result["target"]
-    holds, worst = result["headline"]["holds"], result["headline"]["worst"]
-    found = re.fullmatch(
-        r"Covers (\S+) % of ([\d,]+) rows? \(95 % interval (\S+) to (\S+) %\): (.*)\.", holds
-    )
-    share, low, high = (float(found[i]) for i in (1, 3, 4))
-    assert int(found[2].replace(",", "")) == whole["n"]
-    assert abs(share - 100 * whole["coverage"]) <= 0.05 + 1e-9
-    assert (share == 100) == (whole["hits"] == whole["n"])
-    assert (share == 0) == (whole["hits"] == 0)
-    assert low <= 100 * whole["low"] + 1e-9
-    assert 100 * whole["high"] <= high + 1e-9
-    assert found[5].startswith(whole["verdict"])
-    assert (low >= 100 * target - 1e-9) == (whole["verdict"] == "above")
-    assert (high < 100 * target) == (whole["verdict"] == "below")
+    assert (whole["n"], whole["hits"]) == (len(covered), covered.sum())
     cells = [group["cells"]["ours"] for _, group in all_groups(result) if group["n"]]
+    bad = [cell for cell in cells if clopper(cell, (1 - 0.95) / 2 / len(cells))[1] < target]
+    finding = result["headline"]["finding"]
     if len(cells) < 2:
-        assert worst == "There are no groups to compare."
+        assert finding.endswith("rows; there are no groups to compare.") or len(covered) == 1
+        assert result["headline"]["fails"] is None
     else:
-        short = [cell for cell in cells if cell["verdict"] == "below"]
-        assert worst.startswith("Worst place: kind is k" if short else "No group is below")
-        least = min(cells, key=lambda cell: cell["high_all"])
-        assert (f"% of {least['n']:,} row" in worst) == (not covered.all())
+        count = re.fullmatch(r"(\d+|None) of (\d+) groups fails?\.", finding)
+        assert (count[1], count[2]) == (str(len(bad) or None), str(len(cells)))
+        assert result["failed"]["count"] == len(bad)
 
 
-PLACE = r"(\w+ is \w+): \S+ % of \S+ rows \((\S+) to (\S+) %, all (\d+) groups at once\)\."
+def clopper(cell, tail):
+    """Exact bounds, by the quantiles of the beta law."""
+    hits, misses = cell["hits"], cell["n"] - cell["hits"]
+    return (
+        beta.ppf(tail, hits, misses + 1) if hits else 0.0,
+        beta.isf(tail, hits + 1, misses) if misses else 1.0,
+    )
 
 
-def worst_of(misses, n=1000, **columns):
-    """The line on the worst place, of rows the first of which are missed, by some columns."""
-    covered = np.arange(n) >= misses
-    result = summarise({"ours": Outcome(covered)}, alpha=0.1, frame=columns, by=[*columns])
-    return result["headline"]["worst"], result
-
-
-def test_the_worst_places_interval_allows_for_the_choice_among_all_lists():
+def test_intervals_hold_for_the_groups_of_all_columns_at_once():
     early = np.where(np.arange(1000) < 400, "yes", "no")
-    line, _ = worst_of(100, early=early, parity=np.arange(1000) % 5, all=["a"] * 1000)
-    place = re.fullmatch("Worst place: " + PLACE, line)
-    # two groups and five; a column of one value is no choice of places
-    assert (place[1], place[4]) == ("early is yes", "7")
-    tail = 0.05 / 2 / 7
-    low, high = beta.ppf(tail, 300, 101), beta.isf(tail, 301, 100)
-    assert 0 <= 100 * low - float(place[2]) < 0.1
-    assert 0 <= float(place[3]) - 100 * high < 0.1
-
-
-def test_a_place_that_is_short_in_its_list_alone_is_not_called_the_worst():
-    early = np.where(np.arange(1000) < 400, "yes", "no")
-    by_chance = {f"c{i}": np.arange(1000) % 20 for i in range(3)}
-    for misses in range(40, 80):
-        alone, first = worst_of(misses, early=early)
-        among, second = worst_of(misses, early=early, **by_chance)
-        verdict = first["named"][0]["groups"][1]["cells"]["ours"]["verdict"]
-        assert first["named"][0] == second["named"][0]
-        if verdict == "below" and not among.startswith("Worst place"):
-            break
-    assert alone.startswith("Worst place: early is yes")
-    result = "beyond chance among all of them, 1 within its list; closest to it, early is yes:"
-    assert result in among
-
-
-def test_of_places_without_a_miss_none_is_the_worst():
-    kind = ["a"] * 50 + ["b"] * 50
-    assert "none has a row that is missed" in worst_of(0, n=100, kind=kind)[0]
-    assert "closest to it, kind is a" in worst_of(1, n=100, kind=kind)[0]
+    columns = {"early": early, "parity": np.arange(1000) % 5, "all": ["a"] * 1000}
+    sets = Outcome(np.arange(1000) >= 100)
+    result = summarise({"ours": sets}, alpha=0.1, frame=columns, by=[*columns])
+    for _, group in all_groups(result):
+        cell = group["cells"]["ours"]
+        expected = clopper(cell, 0.05 / 2 / 8)  # two groups, five and one
+        assert (cell["low_all"], cell["high_all"]) == pytest.approx(expected)
+        assert (cell["low"], cell["high"]) == pytest.approx(clopper(cell, 0.05 / 2))
+    # a column of one value is no choice of groups
+    assert result["headline"]["finding"] == "1 of 7 groups fails."
 
 
 def test_a_warning_is_shown_before_all_else():
@@ -326,14 +307,14 @@ def test_groups_by_a_column_need_the_table():
         summarise({"ours": Outcome(np.ones(3, dtype=bool))}, alpha=0.1, frame={"a": [1]}, by=["a"])
 
 
-def test_a_worst_place_is_seldom_named_where_all_are_covered_alike(rng):
+def test_groups_seldom_fail_where_all_are_covered_alike(rng):
     runs, confidence, alarms = 150, 0.5, 0  # a low confidence: alarms are frequent enough to count
     for _ in range(runs):
         lists = {f"c{i}": rng.integers(0, 3, size=300) for i in range(6)}
         sets = Outcome(rng.random(300) < 0.7)
         result = summarise({"a": sets}, alpha=0.3, confidence=confidence, frame=lists, by=[*lists])
-        alarms += result["headline"]["worst"].startswith("Worst place")
-    # upper bounds err on one side only: half of 1 - confidence, however many lists there are
+        alarms += result["failed"]["count"] > 0
+    # upper bounds err on one side only: half of 1 - confidence, however many columns there are
     assert alarms <= binom.isf(FALSE_ALARM, runs, (1 - confidence) / 2)
 
 
@@ -532,7 +513,7 @@ def test_rows_that_were_calibrated_on_prove_nothing(digest):
     if digest == "c0ffee":
         assert result == [summary["headline"]["warning"]]
         texts = list(page.texts)
-        assert texts.index(result[0]) < texts.index(summary["headline"]["holds"])
+        assert texts.index(result[0]) < texts.index(summary["headline"]["finding"])
     else:
         assert not result
         assert summary["headline"]["warning"] is None

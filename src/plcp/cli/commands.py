@@ -465,7 +465,7 @@ def report(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Write a page about a model: where Split fails and it does not, what holds, where it is worst.
+    """Write a page about a model: the groups that Split fails, beside the model, and what holds.
 
     Example: plcp report income.plcp test.parquet --by sex,age:5 -o report.html
     """

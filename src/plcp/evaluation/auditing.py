@@ -134,7 +134,9 @@ def learn_failures(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import pandas as pd
+    >>> from plcp.evaluation import learn_failures
     >>> rng = np.random.default_rng(0)
     >>> X = pd.DataFrame({"age": rng.integers(18, 80, size=4000)})
     >>> covered = rng.random(4000) < np.where(X["age"] < 60, 0.95, 0.7)
@@ -263,7 +265,7 @@ def audit(
     alpha : float, default=0.1
         Miscoverage rate that the sets were made for.
     confidence : float, default=0.95
-        Of intervals: of each, and of all groups of a list at once.
+        Of intervals: of each, and of all groups of all columns at once.
     seed : int, default=0
         Of the halves, and of what learns.
     title : str
@@ -281,13 +283,16 @@ def audit(
     Examples
     --------
     >>> import numpy as np
+    >>> from plcp.evaluation import audit
     >>> rng = np.random.default_rng(0)
     >>> age = rng.integers(18, 80, size=4000)
     >>> y = rng.normal(scale=np.where(age < 60, 1, 2))
     >>> table = {"age": age, "y": y, "low": y * 0 - 1.96, "high": y * 0 + 1.96}
     >>> report = audit(table, target="y", lower="low", upper="high", by="age:4")
-    >>> print(report.headline["worst"])
-    Worst place: age ≥ 60: 63.0 % of 656 rows (57.8 to 67.9 %, all 6 groups at once).
+    >>> report.headline["finding"]
+    '3 of 6 groups fail.'
+    >>> [group["name"] for group in report.to_dict()["failed"]["groups"]]
+    ['age ≥ 60', 'age 65 and over', 'age 50 to 64']
     """
     check_count("seed", seed, 0)
     table = as_pandas(frame)

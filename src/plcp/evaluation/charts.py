@@ -205,12 +205,11 @@ def _ends(item: Mapping[str, Any]) -> tuple[float, float]:
     return item["value"] - error, item["value"] + error
 
 
-LANE = 18  # height of one method's dot and interval
 ROOM = 0.02  # to both sides of the target, or small differences would appear large
 
 
 def coverage_scale(cells: Iterable[Mapping[str, Any]], target: float) -> Scale:
-    """One scale for all charts of a page: the target, every dot and most intervals.
+    """One scale for the groups of a chart: the target, every dot and most intervals.
 
     An interval longer than the stretch of all dots, and than half of the other intervals, may
     reach beyond it and ends in an arrow: in full it would press everything else together.
@@ -235,41 +234,64 @@ def draw_axis(scale: Scale, target: float | None = None) -> Markup:
     return to_markup(drawing)
 
 
+BESIDE = 12  # from the end of an interval to its label
+
+
 def draw_strip(
-    name: str, cells: Mapping[str, Any], methods: Sequence[str], scale: Scale, target: float
+    name: str,
+    cells: Mapping[str, Any],
+    methods: Sequence[str],
+    scale: Scale,
+    target: float,
+    labelled: bool = False,
 ) -> Markup:
-    """One group's row of the chart."""
+    """One group: a dot for each method, a line between them, and the interval of the last."""
     drawing = canvas(class_="strip")
     add_grid(drawing, scale)
     add_upright(drawing, scale.across(target), "target")
+    first, subject = cells[methods[0]], cells[methods[-1]]
+    if subject["coverage"] is None:
+        return to_markup(drawing)
     middle = add(drawing, "svg", y="50%", overflow="visible")
-    for i, (method, series) in enumerate(series_of(methods).items()):
-        if cells[method]["coverage"] is not None:
-            label = describe_cell(name, method, cells[method], target)
-            mark = add_mark(middle, label, series)
-            add_interval(mark, cells[method], scale, series, LANE * (i - (len(methods) - 1) / 2))
+    for kind, series, ends in (
+        ("link", 1, (first["coverage"], subject["coverage"])),
+        ("all", 0, (subject["low_all"], subject["high_all"])),
+    ):
+        low, high = map(scale.across, ends)
+        add(middle, "line", class_=f"{kind} {style(series)}", x1=low, x2=high, y1=0, y2=0)
+    if not scale.holds(subject["low_all"]):
+        add_arrow(middle, "0%", "M0-4L-7 0L0 4z")
+    if not scale.holds(subject["high_all"]):
+        add_arrow(middle, "100%", "M0-4L7 0L0 4z")
+    for method, series in series_of(methods).items():
+        mark = add_mark(middle, describe_cell(name, method, cells[method], target), series)
+        add_shape(mark, series, scale.across(cells[method]["coverage"]), 0)
+    if labelled:
+        add_labels(middle, cells, methods, scale)
     return to_markup(drawing)
 
 
-def add_interval(
-    mark: Element, cell: Mapping[str, Any], scale: Scale, series: int, y: float
+def add_labels(
+    middle: Element, cells: Mapping[str, Any], methods: Sequence[str], scale: Scale
 ) -> None:
-    """Add the dot, the group's own interval (thick) and that of all groups at once (thin)."""
-    for kind, low, high in (
-        ("all", cell["low_all"], cell["high_all"]),
-        ("one", cell["low"], cell["high"]),
-    ):
-        add(mark, "line", class_=kind, x1=scale.across(low), x2=scale.across(high), y1=y, y2=y)
-    if not scale.holds(cell["low_all"]):
-        add_arrow(mark, "0%", y, "M0-4L-7 0L0 4z")
-    if not scale.holds(cell["high_all"]):
-        add_arrow(mark, "100%", y, "M0-4L7 0L0 4z")
-    add_shape(mark, series, scale.across(cell["coverage"]), y)
+    """Add the coverage and the sign of its verdict to both ends, or to the right of one dot."""
+    subject, series = cells[methods[-1]], series_of(methods)
+    ends = sorted({methods[0], methods[-1]}, key=lambda name: (cells[name]["coverage"], name))
+    shares = [subject["low_all"], subject["high_all"], *(cells[m]["coverage"] for m in ends)]
+    places = [(min(shares), -BESIDE, "end"), (max(shares), BESIDE, "start")][-len(ends) :]
+    for method, (share, dx, anchor) in zip(ends, places, strict=True):
+        verdict = cells[method]["verdict"]
+        place: dict[str, Any] = {"x": scale.across(share), "dx": dx, "y": 4, "text_anchor": anchor}
+        label = add(middle, "text", class_=f"label {style(series[method])}", **place)
+        label.set("aria-hidden", "true")  # the dot says it too
+        sign = add(label, "tspan", signed(verdict)[0], class_=verdict.replace(" ", "-"))
+        sign.tail = f" {share_text(cells[method]['coverage'])}"
 
 
-def add_arrow(mark: Element, x: str, y: float, path: str) -> None:
+def add_arrow(middle: Element, x: str, path: str) -> None:
     """Add the sign that an interval reaches beyond the scale."""
-    add(add(mark, "svg", x=x, y=y, overflow="visible"), "path", class_="arrow", d=path)
+    place = add(middle, "svg", x=x, overflow="visible")
+    add(place, "path", class_=f"arrow {style(0)}", d=path)
 
 
 def describe_cell(name: str, method: str, cell: Mapping[str, Any], target: float) -> list[str]:
@@ -277,8 +299,7 @@ def describe_cell(name: str, method: str, cell: Mapping[str, Any], target: float
     return [
         name,
         f"{method}: coverage {share_text(cell['coverage'])}, {signed(cell['verdict'])}",
-        f"{between(cell['low'], cell['high'], target)}, all groups at once "
-        f"{between(cell['low_all'], cell['high_all'], target)}",
+        f"interval {between(cell['low_all'], cell['high_all'], target)}",
         f"{count(cell['hits'])} of {count(cell['n'])} rows covered",
     ]
 

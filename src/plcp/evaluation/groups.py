@@ -15,7 +15,8 @@ from plcp.evaluation.columns import Scale, holds_lists, scale_of
 from plcp.evaluation.formatting import label
 from plcp.evaluation.outcome import Outcome
 from plcp.evaluation.roles import By
-from plcp.metrics import GroupCoverage, Grouping, coverage_by_group
+from plcp.metrics import Grouping, coverage_by_group
+from plcp.metrics.binomial import clopper_pearson
 from plcp.quantiles import IntArray
 
 if TYPE_CHECKING:
@@ -26,7 +27,27 @@ LABELS = "number of labels"  # what the sizes of label sets are
 
 
 class Described(NamedTuple):
-    """Name of a group, and what else is known of it."""
+    """Name of a group, and what else is known of it.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    rule : str or None
+        What describes its rows.
+    threshold : float or None
+        Its threshold.
+    special : tuple of str
+        What sets its rows apart where no rule does.
+    precision, recall : float or None
+        How well the rule describes it.
+
+    Examples
+    --------
+    >>> from plcp.evaluation import Described
+    >>> Described("young", rule="age up to 29", threshold=2.5).name
+    'young'
+    """
 
     name: str
     rule: str | None = None
@@ -50,6 +71,15 @@ class GroupList:
         How they came about, in a sentence.
     rows : array of int or None
         Rows that ``codes`` are of, and on which the groups are measured; None: all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plcp.evaluation import Described, GroupList, Outcome
+    >>> groups = GroupList([Described("a"), Described("b")], np.array([0, 1, 1, 1]), "Given.")
+    >>> cells = groups.measure({"ours": Outcome(np.array([True, True, False, True]))}, 0.9, 0.95)
+    >>> [(group["name"], group["n"]) for group in cells]
+    [('a', 1), ('b', 3)]
     """
 
     groups: Sequence[Described]
@@ -58,11 +88,22 @@ class GroupList:
     rows: IntArray | None = None
 
     def measure(
-        self, outcomes: Mapping[str, Outcome], target: float, confidence: float
+        self,
+        outcomes: Mapping[str, Outcome],
+        target: float,
+        confidence: float,
+        together: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Coverage, bounds, size and verdict of each group by each method, as plain values."""
+        """Coverage, bounds, size and verdict of each group by each method, as plain values.
+
+        Verdicts rest on bounds that hold for so many groups ``together``, those of the list unless
+        it is one of several.
+        """
+        k = together or len(np.unique(self.codes))
         cells = {
-            method: measure(outcome.take(self.rows), self.codes, len(self.groups), confidence)
+            method: cells_of(
+                outcome.take(self.rows), self.codes, len(self.groups), target, confidence, k
+            )
             for method, outcome in outcomes.items()
         }
         counts = np.bincount(self.codes, minlength=len(self.groups))
@@ -73,7 +114,7 @@ class GroupList:
                 "n": int(counts[i]),
                 "share": float(counts[i] / len(self.codes)),
                 "threshold": number(group.threshold),
-                "cells": {name: cell(table, i, target) for name, table in cells.items()},
+                "cells": {name: found[i] for name, found in cells.items()},
                 "special": list(group.special),
                 "precision": group.precision,
                 "recall": group.recall,
@@ -82,26 +123,35 @@ class GroupList:
         ]
 
 
-def measure(outcome: Outcome, codes: IntArray, n_groups: int, confidence: float) -> GroupCoverage:
-    """Measure an outcome in groups given by their numbers; sizes that are not known are NaN."""
+def cells_of(
+    outcome: Outcome,
+    codes: IntArray,
+    n_groups: int,
+    target: float,
+    confidence: float,
+    together: int = 1,
+) -> list[dict[str, Any]]:
+    """Measure an outcome in groups given by their numbers, and judge each.
+
+    Bounds are those of the group alone, and wider ones for so many groups ``together``.
+    """
     groups = Grouping(np.arange(n_groups), codes, None, len(codes))
-    return coverage_by_group(outcome.covered, groups, outcome.size, confidence=confidence)
-
-
-def cell(table: GroupCoverage, i: int, target: float) -> dict[str, Any]:
-    """Return one group of a measured table, with its verdict."""
-    low, high = float(table.low_all[i]), float(table.high_all[i])
-    return {
-        "n": int(table.n[i]),
-        "hits": int(table.hits[i]),
-        "coverage": number(table.coverage[i]),
-        "low": float(table.low[i]),
-        "high": float(table.high[i]),
-        "low_all": low,
-        "high_all": high,
-        "size": number(table.size[i]),
-        "verdict": str(verdict_of(low, high, target)),
-    }
+    table = coverage_by_group(outcome.covered, groups, outcome.size, confidence=confidence)
+    low, high = clopper_pearson(table.hits, table.n, 1 - (1 - confidence) / max(together, 1))
+    return [
+        {
+            "n": int(table.n[i]),
+            "hits": int(table.hits[i]),
+            "coverage": number(table.coverage[i]),
+            "low": float(table.low[i]),
+            "high": float(table.high[i]),
+            "low_all": float(low[i]),
+            "high_all": float(high[i]),
+            "size": number(table.size[i]),
+            "verdict": str(verdict_of(low[i], high[i], target)),
+        }
+        for i in range(n_groups)
+    ]
 
 
 def number(value: float | None) -> float | str | None:
@@ -238,6 +288,8 @@ def model_groups(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.evaluation import model_groups
     >>> [group.name for group in model_groups(np.array([1, 0, 1]), [0.5, 2.0]).groups]
     ['group 0', 'group 1']
     """

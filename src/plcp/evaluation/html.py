@@ -10,11 +10,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from plcp._verdict import Verdict
 from plcp.evaluation import charts, formatting as words
 from plcp.evaluation.charts import series_of
 from plcp.evaluation.formatting import between, exact_percent, number, percent
-from plcp.evaluation.summary import all_groups
+from plcp.evaluation.summary import all_groups, verdicts_of
 from plcp.explain.columns import runs
 from plcp.explain.explanation import what_was_considered
 
@@ -27,7 +26,6 @@ PAGE_WORDS = (
     what_was_considered,
     *words.WORDS,
 )
-MOST_DRAWN = 60  # groups of one chart; the table has all
 
 
 def render_page(summary: Mapping[str, Any]) -> str:
@@ -46,8 +44,9 @@ def render_page(summary: Mapping[str, Any]) -> str:
     page : str
         One HTML file, with its styles, script and charts inside.
     """
-    rows = list(all_groups(summary))
-    cells = [*summary["overall"].values(), *(c for _, g in rows for c in g["cells"].values())]
+    rows = [group for _, group in all_groups(summary)]
+    first = [group["cells"] for group in summary["failed"]["groups"]] + [summary["overall"]]
+    everywhere = [group["cells"] for group in rows]
     return (
         _templates()
         .get_template("page.html.j2")
@@ -55,23 +54,22 @@ def render_page(summary: Mapping[str, Any]) -> str:
             summary=summary,
             methods=series_of(summary["methods"]),
             rows=rows,
-            scale=charts.coverage_scale(cells, summary["target"]),
+            lists=[named for named in (summary["learned"], *summary["named"]) if named["groups"]],
+            words=[g for g in summary["learned"]["groups"] if g["special"] or g.get("precision")],
+            first_scale=_scale(summary, first),
+            scale=_scale(summary, everywhere),
             style=_part("style.css"),
             script=_part("script.js"),
             policy=_policy(),
-            verdicts=[verdict for verdict in Verdict if verdict is not Verdict.DRIFTING],
+            first_verdicts=verdicts_of(first),
+            verdicts=verdicts_of(everywhere),
         )
     )
 
 
-def drawn(groups: Sequence[Mapping[str, Any]], subject: str) -> list[Mapping[str, Any]]:
-    """The groups that a chart has room for: those of lowest coverage, in the order they came."""
-
-    def coverage(i: int) -> float:
-        found = groups[i]["cells"][subject]["coverage"]
-        return 2.0 if found is None else found  # after all others
-
-    return [groups[i] for i in sorted(sorted(range(len(groups)), key=coverage)[:MOST_DRAWN])]
+def _scale(summary: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) -> charts.Scale:
+    cells = [cell for cells in groups for cell in cells.values()]
+    return charts.coverage_scale(cells, summary["target"])
 
 
 @cache
@@ -85,7 +83,6 @@ def _templates() -> Environment:
     )
     templates.policies["json.dumps_kwargs"] = {"allow_nan": False}
     templates.globals |= {name: getattr(charts, name) for name in charts.__all__}
-    templates.globals["drawn"] = drawn
     templates.filters |= {word.__name__: word for word in PAGE_WORDS}
     return templates
 

@@ -10,9 +10,10 @@ from typing import Any
 from plcp._files import write_atomically
 from plcp._formatting import WIDTH, fold, room, text_table
 from plcp._options import check_share
+from plcp._verdict import explain_verdicts
 from plcp.evaluation.formatting import between, exact_percent, number, percent, rows
 from plcp.evaluation.groups import LABELS
-from plcp.evaluation.summary import all_groups
+from plcp.evaluation.summary import all_groups, verdicts_of
 from plcp.explain.explanation import MOST_COLUMNS, what_was_considered
 
 Summary = Mapping[str, Any]
@@ -33,11 +34,11 @@ class CoverageReport:
     Examples
     --------
     >>> import numpy as np
-    >>> from plcp.evaluation import Outcome, summarise
+    >>> from plcp.evaluation import CoverageReport, Outcome, summarise
     >>> sets = Outcome(np.arange(500) % 5 > 0)
     >>> report = CoverageReport(summarise({"ours": sets}, alpha=0.1))
-    >>> report.headline["holds"]
-    'Covers 80.0 % of 500 rows (95 % interval 76.2 to 83.5 %): below the 90 % requested.'
+    >>> report.headline["finding"]
+    'Covers 80.0 % of 500 rows; there are no groups to compare.'
     >>> report.violations(0.9)
     ['all rows: covers 80.0 % of 500 rows (76.2 to 83.5 %), below 90 %.']
     """
@@ -46,18 +47,17 @@ class CoverageReport:
 
     @property
     def headline(self) -> dict[str, str | None]:
-        """Sentences on what holds, what changes and which place is worst."""
+        """Sentences: a warning, what was found, when a group fails, and what is guaranteed."""
         return dict(self.summary["headline"])
 
     def violations(self, fail_under: float | None = None) -> list[str]:
         """Return a sentence on all rows, and on each group, that is below a share beyond chance.
 
-        A group counts if its upper bound for all groups of its list at once lies below
-        ``fail_under``: a low share of few rows is no proof. So where coverage is ``fail_under`` or
-        more everywhere, all rows are accused with probability at most (1 - confidence) / 2, and so
-        is any group of a list: of the learned groups, and of those of each named column. With k
-        named columns the chance of any false alarm is at most (k + 2) (1 - confidence) / 2. Of
-        several methods the last is judged.
+        A group counts if its upper bound for all groups at once lies below ``fail_under``: a low
+        share of few rows is no proof. So where coverage is ``fail_under`` or more everywhere, all
+        rows are accused with probability at most (1 - confidence) / 2, and so is any group, however
+        many columns are named: the chance of a false alarm is at most 1 - confidence. Of several
+        methods the last is judged.
 
         Parameters
         ----------
@@ -83,8 +83,8 @@ class CoverageReport:
     def to_text(self) -> str:
         """Return lines of at most 100 columns for a terminal, in the order of the page.
 
-        A bar shows the interval for all groups of a list at once, with a dot at the coverage, and
-        the target as an upright line.
+        A bar shows the interval for all groups at once, with a dot at the coverage, and the target
+        as an upright line.
         """
         return "\n\n".join("\n".join(part) for part in _parts(self.summary) if part) + "\n"
 
@@ -111,35 +111,36 @@ class CoverageReport:
         return self.to_text()
 
     def __repr__(self) -> str:
-        return f"CoverageReport({self.headline['holds']!r})"
+        return f"CoverageReport({self.headline['finding']!r})"
 
 
 def _parts(summary: Summary) -> Iterator[list[str]]:
-    yield _head(summary)
-    if failed := summary["failed"]["groups"]:
-        more = summary["failed"]["count"] - len(failed)
-        title = f"Below target by {summary['methods'][0]}"
-        title += f", and {more:,} groups more below" if more else ""
-        yield [*fold(title), "", *_table(summary, failed)]
-    yield _table(summary, [{"name": "all rows", "cells": summary["overall"]}])
+    headline, first = summary["headline"], summary["failed"]
+    title = fold(summary["title"])
+    yield [
+        *title,
+        "=" * max(map(room, title)),
+        *(fold(summary["subtitle"]) if summary["subtitle"] else []),
+    ]
+    meaning = f"{headline['fails'] or ''} {first['about']}"
+    sentences = headline["warning"], headline["finding"], meaning.strip()
+    yield [line for sentence in sentences if sentence for line in fold(sentence)]
+    shown = [*first["groups"], {"name": "all rows", "cells": summary["overall"]}]
+    yield _table(summary, shown)
+    cells = [summary["overall"], *(group["cells"] for _, group in all_groups(summary))]
+    yield fold(f"Verdicts: {explain_verdicts(*verdicts_of(cells))}")
+    if summary["guarantee"]:
+        yield fold(f"Guarantee: {summary['guarantee']}")
     yield _section("Learned groups", summary["learned"], summary)
     for column in summary["named"]:
         yield _section(f"By {column['column']}", column, summary)
+    if explanation := summary["explanation"]:
+        yield ["Learned groups in words", *_explained(explanation)]
     if choice := summary["choice"]:
         yield ["Number of groups", *fold(f"{choice['about']} Chosen: {choice['chosen']}.")]
-    if explanation := summary["explanation"]:
-        yield ["What distinguishes the groups", *_explained(explanation)]
     yield _items("Notes", summary["notes"])
     sources = [f"{source['name']}: {source['value']}" for source in summary["provenance"]]
     yield _items("Provenance", sources)
-
-
-def _head(summary: Summary) -> list[str]:
-    title = fold(summary["title"])
-    lines = [*title, "=" * max(map(room, title))]
-    lines += fold(summary["subtitle"]) if summary["subtitle"] else []
-    sentences = [line for line in summary["headline"].values() if line]
-    return [*lines, "", *(line for sentence in sentences for line in fold(sentence))]
 
 
 def _section(title: str, found: Mapping[str, Any], summary: Summary) -> list[str]:

@@ -10,20 +10,18 @@ import numpy as np
 
 from plcp._options import check_alpha, check_share
 from plcp._validation import check_lengths
-from plcp._verdict import Verdict, explain_verdicts
+from plcp._verdict import Verdict
 from plcp.evaluation.columns import as_pandas
-from plcp.evaluation.formatting import between, exact_percent, percent, rows
+from plcp.evaluation.formatting import exact_percent, percent, rows
 from plcp.evaluation.groups import (
     LABELS,
     GroupList,
-    cell,
+    cells_of,
     group_by,
-    measure,
     number,
 )
 from plcp.evaluation.outcome import Outcome
 from plcp.evaluation.roles import By, check_by
-from plcp.metrics.binomial import clopper_pearson
 from plcp.quantiles import FloatArray
 
 REQUESTED = "Groups requested: {}."
@@ -46,6 +44,7 @@ def choice_of(rule: Any) -> dict[str, Any] | None:
     --------
     >>> from plcp import PLCP, SoftmaxPartition, SplitConformal
     >>> from plcp.datasets import make_toy
+    >>> from plcp.evaluation import choice_of
     >>> task = make_toy(1000, random_state=0)
     >>> rule = PLCP(SoftmaxPartition(), n_groups=2, calibration="joint")
     >>> choice_of(rule.fit(task.X, task.scores))["about"]
@@ -134,92 +133,64 @@ def _step(width: float, whole: bool) -> float:
 
 
 Group = Mapping[str, Any]
-ENDINGS = {
-    Verdict.ABOVE: "above the {} requested",
-    Verdict.ON_TARGET: "on target, {} requested",
-    Verdict.BELOW: "below the {} requested",
-    Verdict.UNDECIDED: "undecided, too few rows to compare with the {} requested",
-}
-MOST_FAILED = 5  # groups shown first of all; the lists have the others
+MOST_FIRST, MOST_CLOSE = 8, 5  # groups shown first: that fail, or that come closest to it
+FAILS = "A group fails if its coverage is below {}, beyond chance."
 
 
-def what_holds(overall: Mapping[str, Any], target: float, confidence: float) -> str:
-    """Coverage of all rows, its interval, and its verdict."""
-    interval = between(overall["low"], overall["high"], target)
-    ending = ENDINGS[overall["verdict"]].format(exact_percent(target))
-    return (
-        f"Covers {percent(overall['coverage'])} of {rows(overall['n'])} "
-        f"({exact_percent(confidence)} interval {interval}): {ending}."
-    )
+def fails(group: Group, method: str) -> bool:
+    """Whether a method covers less of a group than the target, beyond chance."""
+    return bool(group["cells"][method]["verdict"] == Verdict.BELOW)
 
 
-def failed_before(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Groups in which the first of several methods is below the target, the surest first."""
-    first, *others = summary["methods"]
-    found = [
-        {key: group[key] for key in ("name", "rule", "n", "cells")}
-        for group in places_of(summary)
-        if others and group["cells"][first]["verdict"] == Verdict.BELOW
-    ]
-    return sorted(found, key=lambda group: group["cells"][first]["high_all"])
-
-
-def what_changes(summary: Mapping[str, Any], failed: Sequence[Group]) -> str | None:
-    """Count the groups in which the first method and the last are below; None of one method."""
+def what_fails(summary: Mapping[str, Any]) -> str:
+    """Count the groups that the first method and the last fail."""
     first, subject = summary["methods"][0], summary["methods"][-1]
-    cells = [group["cells"] for group in places_of(summary)]
-    if first == subject or not cells:
-        return None
-    short = sum(cell[subject]["verdict"] == Verdict.BELOW for cell in cells)
-    text = f"{first} is below {exact_percent(summary['target'])} in {len(failed) or 'none'} of "
-    text += f"{len(cells):,} groups"
-    if not failed:
-        return f"{text}, {subject} in {short or 'none'}."
-    still = sum(group["cells"][subject]["verdict"] == Verdict.BELOW for group in failed)
-    text += f"; {subject} in {still or 'none'} of these"
-    if other := short - still:
-        text += f" and in {other} other{'' if other == 1 else 's'}"
-    least = failed[0]
-    shares = (f"{percent(least['cells'][name]['coverage'])} by {name}" for name in (first, subject))
-    return f"{text}. Most of all {least['name']}: {', '.join(shares)}."
-
-
-def worst_place(summary: Mapping[str, Any]) -> str:
-    """Name the group that surely is covered least, and say whether that is beyond chance.
-
-    It is picked from all lists, so its bounds are those that hold for the groups of all lists at
-    once. Methods before the last are shown beside it.
-    """
-    *others, subject = summary["methods"]
-    target = summary["target"]
     places = [*places_of(summary)]
+    n, k = f"{len(places):,} groups", sum(fails(group, subject) for group in places)
     if not places:
-        return "There are no groups to compare."
-    cells = [group["cells"][subject] for group in places]
-    together = 1 - (1 - summary["confidence"]) / len(places)
-    low, high = clopper_pearson(
-        [cell["hits"] for cell in cells], [cell["n"] for cell in cells], together
-    )
-    i = int(np.argmin(high))
-    if cells[i]["coverage"] == 1:
-        return "No group is below the target: none has a row that is missed."
-    text = (
-        f"{places[i]['name']}: {percent(cells[i]['coverage'])} of {rows(cells[i]['n'])} "
-        f"({between(low[i], high[i], target)}, all {len(places):,} groups at once)"
-    )
-    beside = ", ".join(
-        f"{name}: {percent(places[i]['cells'][name]['coverage'])}" for name in others
-    )
-    text += f"; {beside}." if beside else "."
-    if high[i] < target:
-        return f"Worst place: {text}"
-    short = sum(cell["verdict"] == Verdict.BELOW for cell in cells)
-    if short:
-        return (
-            f"No group is below {exact_percent(target)} beyond chance among all of them, {short} "
-            f"within {'its list' if short == 1 else 'their lists'}; closest to it, {text}"
-        )
-    return f"No group is below {exact_percent(target)} beyond chance; closest to it, {text}"
+        found, who = summary["overall"][subject], f"{subject} covers"
+        share = f"{percent(found['coverage'])} of {rows(found['n'])}"
+        return f"{'Covers' if first == subject else who} {share}; there are no groups to compare."
+    if first == subject:
+        return f"{k or 'None'} of {n} {'fails' if k < 2 else 'fail'}."
+    before = [group for group in places if fails(group, first)]
+    if not before:
+        return f"{first} fails none of {n}; {subject} fails {k or 'none'}."
+    still = sum(fails(group, subject) for group in before)
+    others = f" and {k - still} other{'s' * (k - still > 1)}" if k > still else ""
+    kept = still or "none"
+    return f"{first} fails {len(before)} of {n}; {subject} fails {kept} of them{others}."
+
+
+def shown_first(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Groups that the first method or the last fails, from the least covered; else the lowest.
+
+    Of many all that the last fails are kept before others.
+    """
+    first, subject = summary["methods"][0], summary["methods"][-1]
+    places = [*places_of(summary)]
+    failed = [group for group in places if fails(group, first) or fails(group, subject)]
+    chosen = sorted(
+        failed or places,
+        key=lambda group: (not fails(group, subject), _least_covered(group, first, subject)),
+    )[: MOST_FIRST if failed else MOST_CLOSE]
+    chosen.sort(key=lambda group: _least_covered(group, first, subject))
+    by = " or ".join(dict.fromkeys(m for m in (first, subject) if any(fails(g, m) for g in failed)))
+    about = f"Shown: those that {by} fails" if first != subject else "Shown: those that fail"
+    about = f"{about}, lowest coverage first" if failed else "Shown: those of lowest coverage"
+    more = (len(failed) or len(places)) - len(chosen)
+    about += f"; the lists of all groups have {more:,} more." if more else "."
+    return {
+        "count": len(failed),
+        "about": about if chosen else "",
+        "groups": [{key: group[key] for key in ("name", "rule", "n", "cells")} for group in chosen],
+    }
+
+
+def _least_covered(group: Group, *methods: str) -> tuple[float, float]:
+    """Coverage by the method that covers least, and its upper bound."""
+    cells = (group["cells"][method] for method in methods)
+    return min((cell["coverage"], cell["high_all"]) for cell in cells)
 
 
 def places_of(summary: Mapping[str, Any]) -> Iterator[Group]:
@@ -237,13 +208,17 @@ def all_groups(summary: Mapping[str, Any]) -> Iterator[tuple[str | None, Group]]
             yield found.get("column"), group
 
 
+def verdicts_of(cells: Iterable[Mapping[str, Any]]) -> list[Verdict]:
+    """The verdicts that groups have by any method, in the order of their legend."""
+    found = {cell["verdict"] for group in cells for cell in group.values()}
+    return [verdict for verdict in Verdict if verdict in found]
+
+
 FORMAT = "plcp report 1"
 BOUNDS = (
-    "Intervals are exact for independent rows (Clopper–Pearson). Verdicts rest on the wider ones "
-    "that hold for all groups of a list at once; each list of groups stands by itself. The worst "
-    "place is picked from all lists, and its interval holds for all their groups at once."
+    "Intervals are exact for independent rows (Clopper–Pearson). They hold for all groups of all "
+    "columns at once (Bonferroni), and verdicts rest on them; that of all rows stands by itself."
 )
-VERDICTS = f"Verdicts: {explain_verdicts()}"
 
 
 def summarise(
@@ -274,7 +249,7 @@ def summarise(
     alpha : float
         Miscoverage rate that was requested.
     confidence : float, default=0.95
-        Of intervals: of each, and of all groups of a list at once.
+        Of intervals: of each, and of all groups of all columns at once.
     learned : GroupList, optional
         From `learn_failures`, or `model_groups` of a fitted model.
     frame : DataFrame, optional
@@ -307,11 +282,13 @@ def summarise(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plcp.evaluation import Outcome, summarise
     >>> sets = Outcome(np.arange(1000) % 10 > 0)
     >>> ages = {"age": np.arange(1000) % 80}
     >>> summary = summarise({"ours": sets}, alpha=0.1, frame=ages, by=["age:2"])
-    >>> print(summary["headline"]["holds"].split(": ")[0])
-    Covers 90.0 % of 1,000 rows (95 % interval 87.9 to 91.8 %)
+    >>> summary["headline"]["finding"], summary["overall"]["ours"]["coverage"]
+    ('None of 2 groups fails.', 0.9)
     >>> [group["name"] for group in summary["named"][0]["groups"]]
     ['age up to 39', 'age 40 and over']
     """
@@ -330,28 +307,26 @@ def summarise(
         "size_name": size_name,
         "methods": list(outcomes),
         "overall": {
-            name: cell(measure(outcome, np.zeros(n, dtype=np.intp), 1, confidence), 0, target)
+            name: cells_of(outcome, np.zeros(n, dtype=np.intp), 1, target, confidence)[0]
             for name, outcome in outcomes.items()
         },
-        "learned": _measured(learned, outcomes, target, confidence),
-        "named": _named(outcomes, frame, check_by(by), target, confidence),
+        **_measured(learned, _lists(frame, n, check_by(by)), outcomes, target, confidence),
         "explanation": _of_partition(explanation),
         "lengths": histogram(outcomes, labels=size_name == LABELS),
         "choice": None if choice is None else dict(choice),
         "provenance": [
             {"name": str(name), "value": str(value)} for name, value in (provenance or {}).items()
         ],
-        "notes": [*notes, BOUNDS, VERDICTS],
+        "guarantee": guarantee,
+        "notes": [*notes, BOUNDS],
     }
-    subject = list(outcomes)[-1]
-    failed = failed_before(summary)
-    summary["failed"] = {"count": len(failed), "groups": failed[:MOST_FAILED]}
+    summary["failed"] = shown_first(summary)
     summary["headline"] = {
         "warning": warning,
-        "change": what_changes(summary, failed),
-        "holds": what_holds(summary["overall"][subject], target, confidence),
-        "worst": worst_place(summary),
-        "guarantee": guarantee,
+        "finding": what_fails(summary),
+        "fails": FAILS.format(exact_percent(target)) if summary["failed"]["groups"] else None,
+        # what else is said of the rule stands with the whole guarantee
+        "guarantee": None if guarantee is None else guarantee.split(". ")[0].rstrip(".") + ".",
     }
     return summary
 
@@ -367,31 +342,37 @@ def _check_outcomes(outcomes: Mapping[str, Outcome]) -> int:
     return len(first)
 
 
-def _measured(
-    groups: GroupList | None, outcomes: Mapping[str, Outcome], target: float, confidence: float
-) -> dict[str, Any]:
-    if groups is None:
-        return {"about": "No groups were learned.", "groups": []}
-    return {"about": groups.about, "groups": groups.measure(outcomes, target, confidence)}
-
-
-def _named(
-    outcomes: Mapping[str, Outcome],
-    frame: Any,
-    by: Sequence[By],
-    target: float,
-    confidence: float,
-) -> list[dict[str, Any]]:
+def _lists(frame: Any, n: int, by: Sequence[By]) -> list[tuple[str, GroupList]]:
+    """Groups by each named column."""
     if not by:
         return []
     if frame is None:
         raise ValueError(f"groups by {by[0].column!r} need the table: pass frame")
     table = as_pandas(frame)
-    check_lengths(table, next(iter(outcomes.values())).covered)
-    return [
-        {"column": item.column, **_measured(group_by(table, item), outcomes, target, confidence)}
-        for item in by
-    ]
+    check_lengths(table, np.zeros(n))
+    return [(item.column, group_by(table, item)) for item in by]
+
+
+def _measured(
+    learned: GroupList | None,
+    named: Sequence[tuple[str, GroupList]],
+    outcomes: Mapping[str, Outcome],
+    target: float,
+    confidence: float,
+) -> dict[str, Any]:
+    """Every group, learned and by column, with bounds that hold for all of them at once."""
+    lists = [*([] if learned is None else [learned]), *(groups for _, groups in named)]
+    together = sum(len(np.unique(groups.codes)) for groups in lists)
+
+    def measured(found: GroupList) -> dict[str, Any]:
+        groups = found.measure(outcomes, target, confidence, together)
+        return {"about": found.about, "groups": groups}
+
+    nothing = {"about": "No groups were learned.", "groups": []}
+    return {
+        "learned": nothing if learned is None else measured(learned),
+        "named": [{"column": name, **measured(found)} for name, found in named],
+    }
 
 
 def _of_partition(explanation: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -24,7 +24,10 @@
     tip.hidden = true;
   };
 
-  const walk = (marks) => (event) => {
+  const walk = (event) => {
+    const marks = [...event.currentTarget.querySelectorAll(".mark")].filter(
+      (mark) => mark.getClientRects().length // not those of rows that the filter hides
+    );
     const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
     const now = marks.indexOf(event.target.closest(".mark"));
     let next;
@@ -49,11 +52,11 @@
       mark.addEventListener("focus", () => show(mark));
       mark.addEventListener("blur", hide);
     });
-    chart.addEventListener("keydown", walk(marks));
+    chart.addEventListener("keydown", walk);
   }
   addEventListener("scroll", () => current && show(current), { passive: true });
 
-  const table = document.getElementById("groups");
+  const table = document.getElementById("all-groups");
   const body = table && table.tBodies[0];
 
   const number = (text) => Number(text.replace("inf", "Infinity"));
@@ -70,7 +73,7 @@
       if (x === "" || y === "") return (x === "") - (y === ""); // what is missing stays last
       return x === y ? 0 : sign * compare(head.dataset.kind, x, y);
     });
-    for (const other of table.tHead.rows[0].cells) other.setAttribute("aria-sort", "none");
+    for (const other of table.tHead.querySelectorAll("[data-kind]")) other.setAttribute("aria-sort", "none");
     head.setAttribute("aria-sort", way);
     body.append(...rows);
   };
@@ -86,7 +89,7 @@
   };
 
   if (table) {
-    for (const head of table.tHead.rows[0].cells) {
+    for (const head of table.tHead.querySelectorAll("[data-kind]")) {
       const button = document.createElement("button");
       button.type = "button";
       button.append(...head.childNodes);
