@@ -96,4 +96,4 @@ docs-results: .venv/dev  ## the pages, tables and pictures of results, drawn fro
 	$(PYTHON) -m venv $@
 
 clean:
-	rm -rf .venv .venv-oldest dist build
+	rm -rf .venv .venv-oldest dist build docs/_build docs/tutorials docs/reference/generated
