@@ -19,7 +19,7 @@ PAGES = [
     ROOT / "docs/index.md",
     *(
         page
-        for kind in ("start", "guides", "explanation")
+        for kind in ("start", "guides", "explanation", "reference")
         for page in ROOT.glob(f"docs/{kind}/*.md")
     ),
 ]
