@@ -598,7 +598,10 @@ def test_bad_values_are_refused_or_answered_as_the_clean_equal(name):
 
 # Public names whose arguments are no rows, each with the tests that try bad values.
 ELSEWHERE = {
-    "datasets": "fetch_* *_files read_idx CellImages",
+    "datasets": "fetch_* load_* *_files read_idx CellImages",
+    "quantiles": "conformal_* group_conformal_quantiles least_points pac_rank pinball_loss "
+    "smoothed_quantiles weighted_quantiles",
+    "spark": "*_udf",
     "tables": "Applier calibrate calibrate_file choose_roles codes_as_text describe_features "
     "examine load_manifest load_model save_model serve summarise_model to_frame",
     "evaluation": "choice_of choose_features model_groups parse_by summarise",

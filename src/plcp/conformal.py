@@ -999,7 +999,9 @@ def select_features(features: Any, X: Any) -> Any:
 
 def is_table(X: Any) -> bool:
     """Whether X has rows and columns, at hand."""
-    return not is_dataset(X) and len(np.shape(X)) == 2
+    if isinstance(X, list | tuple):
+        return np.ndim(X[0]) == 1  # rows of unequal length are refused later
+    return not is_dataset(X) and len(X.shape) == 2
 
 
 SINGLE = (1e-30, 1e30)  # sizes of predictions that single precision holds
