@@ -64,6 +64,7 @@ class StackedQuantile(ScoreRegressor):
     Examples
     --------
     >>> from plcp.datasets import make_toy
+    >>> from plcp.regressors import StackedQuantile
     >>> task = make_toy(1000, random_state=0)
     >>> regressor = StackedQuantile(quantile=0.9, random_state=0).fit(task.X, task.scores)
     >>> left, right = regressor.predict([[-0.5], [0.5]])

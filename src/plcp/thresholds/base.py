@@ -433,7 +433,7 @@ class ThresholdRule(RegressorMixin, Estimator):
 
     @property
     def _takes_clusters(self) -> bool:
-        """Whether it can be told which rows belong together."""
+        """Whether it can be given which rows belong together."""
         return False
 
     @property
@@ -496,7 +496,7 @@ class ThresholdRule(RegressorMixin, Estimator):
 
 
 class ClusteredRule(ThresholdRule):
-    """A rule that can be told which rows belong together."""
+    """A rule that can be given which rows belong together."""
 
     @property
     def _takes_clusters(self) -> bool:

@@ -189,10 +189,11 @@ class PLCP(ClusteredRule):
     rotation_ : list of PLCP
         With ``calibration="rotate"``, a rule for each block of rows, which calibrate it alone.
         Groups are then intervals of the threshold, of equal mass.
-    thresholds_ : ndarray of shape (``n_groups_``,), or (alphas, ``n_groups_``) with ``share_partition``
-        Threshold of each group; with ``within="regressor"`` the one of its median row. They rise,
-        except that ``calibration="split"`` keeps the order in which the groups were learned:
-        numbers that depend on the calibration scores would undo its guarantee.
+    thresholds_ : ndarray of shape (``n_groups_``,), or (alphas, ``n_groups_``)
+        Threshold of each group, with ``share_partition`` a row of them for each of several alphas;
+        with ``within="regressor"`` the one of its median row. They rise, except that
+        ``calibration="split"`` keeps the order in which the groups were learned: numbers that
+        depend on the calibration scores would undo its guarantee.
     corrections_ : ndarray of shape (``n_groups_``,)
         What is added to the prediction in each group; the threshold itself where it is constant.
     shift_ : float
