@@ -1,4 +1,4 @@
-"""The default rule of a ConformalRegressor reads the model's prediction beside the columns of X."""
+"""The default rule of a conformal estimator reads the model's prediction beside X."""
 
 import numpy as np
 import onnxruntime
@@ -10,12 +10,13 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.validation import validate_data
 
 import plcp
 from plcp import (
     PLCP,
+    ConformalClassifier,
     ConformalRegressor,
     Mondrian,
     OrderedPartition,
@@ -26,6 +27,8 @@ from plcp import (
 from plcp.conformal import with_prediction
 from plcp.onnx import export
 from plcp.regressors import ScaledQuantile
+from plcp.storage import TrustWarning
+from plcp.storage.files import load_manifest
 
 
 class Squares(RegressorMixin, BaseEstimator):
@@ -121,28 +124,26 @@ def test_both_columns_of_a_pair_are_read(rng):
 
 def test_names_of_the_columns_that_are_added():
     frame = pd.DataFrame({"a": [1.0, 2.0], "prediction": ["x", "y"]}, index=[7, 3])
-    wider = with_prediction(frame, [0.5, 0.25])
+    wider = with_prediction(frame, np.array([[0.5], [0.25]]))
     assert [*wider.columns] == ["a", "prediction", "prediction_"]
     assert [*wider.index] == [7, 3]
     assert [*frame.columns] == ["a", "prediction"]
     wider = with_prediction(pl.DataFrame({"a": [1.0, 2.0]}), np.array([[0.5, 1], [0.25, 1]]))
     assert wider.columns == ["a", "prediction 1", "prediction 2"]
-    assert [*with_prediction(pd.DataFrame([[1.0, 2.0]]), [3.0]).columns] == [0, 1, 2]
+    assert [*with_prediction(pd.DataFrame([[1.0, 2.0]]), np.array([[3.0]])).columns] == [0, 1, 2]
 
 
 def test_sparse_and_text_tables_get_the_column():
-    assert_array_equal(
-        with_prediction(csr_array([[0.0], [2.0]]), [1.0, 3.0]).toarray()[:, 1], [1, 3]
-    )
-    assert with_prediction(np.array([["a"], ["b"]]), [1.0, 3.0]).tolist() == [
-        ["a", 1.0],
-        ["b", 3.0],
-    ]
+    column = np.array([[1.0], [3.0]])
+    wider = with_prediction(csr_array([[0.0], [2.0]]), column)
+    assert_array_equal(wider.toarray(), [[0, 1], [2, 3]])
+    wider = with_prediction(np.array([["a"], ["b"]]), column)
+    assert wider.tolist() == [["a", 1.0], ["b", 3.0]]
 
 
 @pytest.mark.parametrize("values", [[1e308, -1e-308, 0.0], [np.pi, -np.e, 1e6 + 1e-9]], ids=str)
 def test_rounding_keeps_seven_digits_at_any_size(values):
-    rounded = with_prediction(np.zeros((3, 1)), values)[:, 1]
+    rounded = with_prediction(np.zeros((3, 1)), np.reshape(values, (3, 1)))[:, 1]
     assert_allclose(rounded, values, rtol=2.0**-24)
 
 
@@ -204,3 +205,30 @@ def test_a_later_fit_forgets_it(rng):
     model.set_params(threshold=Mondrian(lambda X: X[:, 0] > 0)).fit(X, y)
     assert not model._reads_prediction
     assert clone(model).fit(X, y).predict_interval(X).shape == (400, 2)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_a_classifier_gives_its_largest_probabilities(n_classes, rng):
+    X = rng.normal(size=(900, 2))
+    y = rng.integers(n_classes, size=900)
+    model = ConformalClassifier(LogisticRegression(), random_state=0).fit(X, y)
+    added = model._select(X)[:, 2:]
+    assert model.tail_rules_[0].n_features_in_ == 2 + added.shape[1]
+    expected = np.sort(model.predict_proba(X), axis=1)[:, ::-1]
+    assert_allclose(added, expected[:, : min(3, n_classes - 1)], rtol=2.0**-23)
+
+
+def test_rules_of_labels_read_x_alone(rng):
+    X, y = rng.normal(size=(900, 2)), rng.integers(2, size=900)
+    model = ConformalClassifier(LogisticRegression(), label_conditional=True, random_state=0)
+    labels = model.fit(X, y).tail_rules_[0]
+    assert {rule.n_features_in_ for rule in labels.label_rules_} == {2}
+
+
+def test_a_file_describes_the_columns_of_x(tmp_path):
+    X, y = mixed_rows(600)
+    model = ConformalRegressor(FrozenEstimator(Line().fit(X, y)), random_state=0).fit(X, y)
+    with pytest.warns(TrustWarning):
+        plcp.save(model, tmp_path / "model.plcp")
+    found = load_manifest(tmp_path / "model.plcp")["features"]
+    assert (found["n"], found["names"], len(found["types"])) == (2, ["site", "age"], 2)

@@ -43,7 +43,6 @@ from plcp._options import (
 )
 from plcp._parallel import in_threads
 from plcp._rows import (
-    count,
     is_dataset,
     is_frame,
     is_module,
@@ -188,8 +187,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
 
     _task: ClassVar[str]
     _share_of_copies: float = 0.0  # among rows that were divided into training and calibration
-    _offers_prediction: ClassVar[bool] = False  # to a rule, as one more column
-    _reads_prediction: bool = False  # whether the rule was given it
+    _reads_prediction: bool = False  # whether the rule was given it beside the columns of X
 
     @suggests_parameters
     def __init__(
@@ -230,12 +228,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         if clusters is not None:
             check_takes_clusters(rule)
         self.estimator_, self._share_of_copies, teachers = model, 0.0, None
-        self._reads_prediction = (
-            self._offers_prediction
-            and self.features is None
-            and rule._reads_prediction
-            and is_table(X)
-        )
+        self._reads_prediction = self._gives_prediction(rule, X)
         if is_frozen(model):
             rows = _Rows(reorder_columns(model, X), y, weights, clusters)
             if not isinstance(model, FrozenEstimator):
@@ -302,6 +295,10 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         if isinstance(self, ClassifierMixin):
             return _split_classes(ids, y, self.calibration_size, rng)
         return split_rows(ids, self.calibration_size, rng)
+
+    def _gives_prediction(self, rule: ThresholdRule, X: Any) -> bool:
+        """Whether the rule reads the model's prediction as more columns of a table."""
+        return self.features is None and rule._reads_prediction and is_table(X)
 
     def _is_taught(self, rule: ThresholdRule) -> bool:
         """Whether rows that trained the model teach the rule."""
@@ -371,9 +368,9 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
             for tail, column, options in zip(rules, columns.T, taught, strict=True)
         ]
         if self._reads_prediction:
-            n_predictions = np.reshape(prediction, (len(codes), -1)).shape[1]
+            n_columns = self._prediction_columns(prediction).shape[1]
             for one in fitted:
-                one._draw_without(n_predictions)
+                one._draw_without(n_columns)
         self._set_rules(fitted, rule.alpha)
 
     def _scores(self, prediction: Any, codes: NDArray[Any]) -> FloatArray:
@@ -550,7 +547,14 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         """Return what the rules read: features of X, and the prediction if they are given it."""
         if not self._reads_prediction:
             return select_features(self.features, X)
-        return with_prediction(X, self._predictions(X) if prediction is None else prediction)
+        prediction = self._predictions(X) if prediction is None else prediction
+        return with_prediction(X, self._prediction_columns(prediction))
+
+    @staticmethod
+    def _prediction_columns(prediction: Any) -> FloatArray:
+        """Return what rules read of predictions, one column or more."""
+        columns = np.asarray(prediction, dtype=float)
+        return columns.reshape(len(columns), -1)
 
     @staticmethod
     @abstractmethod
@@ -640,7 +644,6 @@ class ConformalRegressor(RegressorMixin, Conformal):
     """
 
     _task = "regression"
-    _offers_prediction = True
 
     def fit(
         self,
@@ -721,8 +724,9 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     conformity : Score or None, default=None
         The score; None: ``LabelProbability()``.
     threshold, alpha, features, calibration_size, cv, random_state, verbose :
-        As in ``ConformalRegressor``; the split keeps the shares of the classes, and trains on each
-        of them.
+        As in ``ConformalRegressor``, where the prediction is the three largest probabilities, in
+        falling order (not with ``label_conditional``, whose rules read X alone). The split keeps
+        the shares of the classes, and trains on each of them.
     label_conditional : bool, default=False
         Whether coverage holds given each label, not only on average over all: no class is then
         given up for the sake of others. A copy of the rule is fitted to the calibration rows of
@@ -878,6 +882,16 @@ class ConformalClassifier(ClassifierMixin, Conformal):
             rule = LabelConditional(rule, [label_text(label) for label in self.classes_])
         super()._calibrate(score, rule, rows, teachers)
 
+    def _gives_prediction(self, rule: ThresholdRule, X: Any) -> bool:
+        return super()._gives_prediction(rule, X) and not self.label_conditional
+
+    @staticmethod
+    def _prediction_columns(prediction: Any) -> FloatArray:
+        """Return the largest probabilities of each row, in falling order: how sure the model is."""
+        columns = Conformal._prediction_columns(prediction)
+        most = max(1, min(MOST_PROBABILITIES, columns.shape[1] - 1))
+        return -np.sort(-columns, axis=1)[:, :most]
+
     def _is_taught(self, rule: ThresholdRule) -> bool:
         # the rule of a label learns from calibration rows of that label
         return super()._is_taught(rule) and not self.label_conditional
@@ -1004,22 +1018,23 @@ def is_table(X: Any) -> bool:
     return not is_dataset(X) and len(X.shape) == 2
 
 
+MOST_PROBABILITIES = 3  # of a classifier, that rules read
 SINGLE = (1e-30, 1e30)  # sizes of predictions that single precision holds
 
 
-def with_prediction(X: Any, prediction: Any) -> Any:
-    """Return a table with the columns of a prediction behind its own.
+def with_prediction(X: Any, columns: FloatArray) -> Any:
+    """Return a table with columns of predictions behind its own.
 
-    They are rounded to single precision: a model may give a row alone other last bits than it gives
-    it among others, and a tree may cut at the prediction of a row.
+    These are rounded to single precision: a model may give a row alone other last bits than among
+    others, and a tree may cut at the prediction of a row.
 
     Examples
     --------
-    >>> with_prediction(np.array([[1.0], [2.0]]), np.array([0.5, 0.25]))
+    >>> with_prediction(np.array([[1.0], [2.0]]), np.array([[0.5], [0.25]]))
     array([[1.  , 0.5 ],
            [2.  , 0.25]])
     """
-    columns = np.array(prediction, dtype=float).reshape(count(X), -1)
+    columns = columns.copy()
     holds = (np.abs(columns) > SINGLE[0]) & (np.abs(columns) < SINGLE[1])
     columns[holds] = columns[holds].astype(np.float32)
     if is_frame(X):

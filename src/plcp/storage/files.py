@@ -310,7 +310,9 @@ def _described(model: Any, objects: Iterable[Any], packages: Iterable[str]) -> d
     ``objects`` are all that it is made of, ``packages`` those that compute its predictions.
     """
     rule = _rule(model)
-    names = getattr(rule, "feature_names_in_", None)
+    shown = model if getattr(model, "_reads_prediction", False) else rule
+    n, names = (getattr(shown, f"{name}_in_", None) for name in ("n_features", "feature_names"))
+    types = next((part.kinds_[:n] for part in objects if hasattr(part, "kinds_")), None)
     parameters = model.get_params(deep=False) if hasattr(model, "get_params") else {}
     return {
         "format": FORMAT,
@@ -322,9 +324,9 @@ def _described(model: Any, objects: Iterable[Any], packages: Iterable[str]) -> d
         "class": full_name(type(model)),
         "parameters": {name: _plain(value) for name, value in parameters.items()},
         "features": {
-            "n": _plain(getattr(rule, "n_features_in_", None)),
+            "n": _plain(n),
             "names": None if names is None else [str(name) for name in names],
-            "types": next((part.kinds_ for part in objects if hasattr(part, "kinds_")), None),
+            "types": types,
         },
         **_promises(model, rule),
         "seed": _plain(getattr(model, "random_state", None)),
