@@ -13,6 +13,8 @@ from plcp.quantiles import FloatArray, IntArray
 class Verdict(StrEnum):
     """What bounds on a coverage say of the target; equal to its word, as in JSON.
 
+    One of ``ON_TARGET``, ``ABOVE``, ``BELOW``, ``UNDECIDED`` and, in monitoring, ``DRIFTING``.
+
     Examples
     --------
     >>> from plcp.metrics import Verdict
