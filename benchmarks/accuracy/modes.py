@@ -277,8 +277,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="of each synthetic task")
     parser.add_argument("--fits", type=int, default=2000, help="of a linear regressor in each case")
     parser.add_argument("--default-fits", type=int, default=100, help="of the default regressor")
-    parser.add_argument("--real-seeds", type=int, default=5)
     parser.add_argument("--shares", type=float, nargs="+", default=[0.7, 0.9, 0.5])
+    parser.add_argument(
+        "--real-seeds", type=int, nargs="+", default=[5, 5, 5], help="of each share"
+    )
     given = parser.parse_args()
     if "msce" in given.parts:
         cells = product(TASKS, SIZES, range(given.seeds))
@@ -287,9 +289,12 @@ def main() -> None:
         fits = {"line": given.fits, "least squares": given.fits, "default": given.default_fits}
         save("accuracy/modes", "coverage", coverage(fits))
     if "taught" in given.parts:
-        cells = product(
-            [*REAL_SETS, *MORE_SETS], given.shares, range(given.real_seeds), [given.data_dir]
-        )
+        shares = zip(given.shares, given.real_seeds, strict=True)
+        cells = [
+            (name, share, seed, given.data_dir)
+            for share, seeds in shares
+            for name, seed in product([*REAL_SETS, *MORE_SETS], range(seeds))
+        ]
         save("accuracy/modes", "taught", together(run(of_taught, cells)))
 
 
