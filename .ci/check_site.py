@@ -35,13 +35,14 @@ OPENED = (
     "reference/generated/plcp.PLCP.html",
     "reference/generated/plcp.metrics.ert.html",
 )
+# tables and code scroll by themselves; neither the page nor its article may
 WIDER = """() => {
-  const width = document.documentElement.clientWidth;
-  return document.documentElement.scrollWidth > width
-    ? [...document.querySelectorAll("body *")]
-        .filter(one => one.getBoundingClientRect().right > width + 1)
-        .map(one => one.tagName.toLowerCase() + "." + one.className).slice(0, 3).join(" ") || "?"
-    : null;
+  const boxes = [document.documentElement, ...document.querySelectorAll("main, main article")];
+  const wide = boxes.find(box => box.scrollWidth > box.clientWidth + 1);
+  if (!wide) return null;
+  const end = wide.getBoundingClientRect().left + wide.clientWidth;
+  return [...wide.querySelectorAll("*")].filter(one => one.getBoundingClientRect().right > end + 1)
+    .map(one => one.tagName.toLowerCase() + "." + one.className).slice(0, 3).join(" ") || "?";
 }"""
 
 
