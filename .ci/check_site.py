@@ -40,9 +40,13 @@ WIDER = """() => {
   const boxes = [document.documentElement, ...document.querySelectorAll("main, main article")];
   const wide = boxes.find(box => box.scrollWidth > box.clientWidth + 1);
   if (!wide) return null;
-  const end = wide.getBoundingClientRect().left + wide.clientWidth;
-  return [...wide.querySelectorAll("*")].filter(one => one.getBoundingClientRect().right > end + 1)
-    .map(one => one.tagName.toLowerCase() + "." + one.className).slice(0, 3).join(" ") || "?";
+  const end = wide.getBoundingClientRect().left + wide.clientWidth + 1;
+  const scrolls = one => one !== wide && /auto|scroll|hidden/.test(getComputedStyle(one).overflowX);
+  const held = one => one !== wide && (scrolls(one) || held(one.parentElement));
+  return [...wide.querySelectorAll("*")]
+    .filter(one => one.getBoundingClientRect().right > end && !held(one.parentElement))
+    .map(one => `${one.tagName.toLowerCase()} "${one.textContent.slice(0, 40)}"`)
+    .slice(-1)[0] || "?";
 }"""
 
 
