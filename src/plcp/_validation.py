@@ -205,9 +205,9 @@ def check_table(estimator: Any, X: Any, *, reset: bool, allow_nan: bool = False)
         with feature_errors(table):
             table = check_array(table, dtype=FLOATS, ensure_all_finite=finite, input_name="X")
     ends = np.fmax.reduce(table, axis=0), -np.fmin.reduce(table, axis=0)
-    largest = np.nan_to_num(np.fmax(*ends).astype(float))  # of a column without a value, nothing
-    column = int(np.argmax(largest))
-    if largest[column] > LARGEST_FEATURE:
+    largest = np.fmax(*ends).astype(float)
+    if (largest > LARGEST_FEATURE).any():  # a column without a value is no number
+        column = int(np.nanargmax(largest))
         raise ValueError(
             f"column {column} of X is too large to be squared, {largest[column]:g}: rescale it"
         )

@@ -10,7 +10,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from plcp.regressors import CrossFitted, LinearQuantile, SparseScale
-from plcp.regressors.crossfit import make_folds, mean_out_of_fold, repeats
+from plcp.regressors.crossfit import (
+    SharedModels,
+    make_folds,
+    mean_out_of_fold,
+    repeats,
+    sharing_fits,
+)
 
 
 class Memory(RegressorMixin, BaseEstimator):
@@ -155,3 +161,20 @@ def test_progress_bar_is_shown_if_verbose(rng, capsys):
     X, y = rng.normal(size=(20, 1)), rng.normal(size=20)
     CrossFitted(LinearQuantile(), verbose=True).fit(X, y)
     assert "LinearQuantile" in capsys.readouterr().err
+
+
+def test_models_that_regressors_share_predict_once_to_the_same_bits(rng):
+    X, y = rng.normal(size=(120, 2)), rng.exponential(size=120)
+    booster = HistGradientBoostingRegressor(max_iter=5, random_state=0)
+    with sharing_fits():
+        two = [CrossFitted(booster, n_repeats=n, random_state=0).fit(X, y) for n in (1, 2)]
+    apart, other = [one.predict(X) for one in two], two[0].predict(X[:5])
+    together = SharedModels([*two, Mean().fit(X, y)])
+    assert len(together.models) == 6  # of nine
+    with together.predicted(X):
+        np.testing.assert_array_equal(two[0].predict(X[:5]), other)  # of other rows
+        for one in two:
+            one._tables = None
+            for model in one.models_:
+                model.predict = None  # nothing is left but to look predictions up
+        np.testing.assert_array_equal([one._predict(X) for one in two], apart)

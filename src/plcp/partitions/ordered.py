@@ -19,7 +19,7 @@ from plcp._validation import (
 )
 from plcp.partitions.base import Partition, group_masses, one_hot
 from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles
-from plcp.regressors.base import at_quantile, fit_weighted, seeded
+from plcp.regressors.base import at_quantile, fit_weighted, predict_checked, seeded
 from plcp.regressors.stacking import StackedQuantile
 
 N_BINS = 128
@@ -244,7 +244,7 @@ class OrderedPartition(Partition):
 
     def _predict_quantile(self, X: Any) -> FloatArray:
         with feature_errors(X), threads_for(X, self.regressor_):
-            return check_predictions(self.regressor_.predict(X), count(X))
+            return check_predictions(predict_checked(self.regressor_, X), count(X))
 
     def regressor_template(self) -> Any:
         """Return the regressor given, or the one used in its place."""

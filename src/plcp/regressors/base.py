@@ -65,6 +65,13 @@ class ScoreRegressor(RegressorMixin, Estimator):
         raise NotImplementedError
 
 
+def predict_checked(regressor: Any, X: Any) -> Any:
+    """Predictions of a fitted regressor, of rows that the caller has checked."""
+    if isinstance(regressor, ScoreRegressor):
+        return regressor._predict(regressor._checked(X, reset=False))
+    return regressor.predict(X)
+
+
 def at_quantile(regressor: Any, quantile: float) -> Any:
     """Clone of a regressor with every ``quantile`` parameter left at None set to ``quantile``.
 

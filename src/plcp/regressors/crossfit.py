@@ -2,14 +2,14 @@
 
 import pickle
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from hashlib import blake2b
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,15 @@ class AveragedBoosters:
 
     def predict(self, X: NDArray[Any]) -> FloatArray | None:
         """Mean of the models, in as many threads as scikit-learn takes; None without tables."""
+        return self._in_blocks(X, lambda block: mean_of_models(self._each(block)))
+
+    def predict_each(self, X: NDArray[Any]) -> FloatArray | None:
+        """Prediction of each model, one row of them each; None without tables."""
+        return self._in_blocks(X, self._each)
+
+    def _in_blocks(
+        self, X: NDArray[Any], predict: Callable[[NDArray[Any]], FloatArray]
+    ) -> FloatArray | None:
         light = any(isinstance(booster, LightBooster) for booster in self.boosters)
         if light and len(X) < ROWS_FOR_LIGHTGBM and "tables" not in vars(self):
             return None
@@ -88,17 +97,22 @@ class AveragedBoosters:
         blocks = [X[rows] for rows in gen_batches(len(X), ROWS_PER_THREAD)]
         n_threads = min(len(blocks), _openmp_effective_n_threads())
         if n_threads == 1:
-            return np.concatenate([*map(self._mean, blocks)])
+            return np.concatenate([*map(predict, blocks)], axis=-1)
         with ThreadPoolExecutor(n_threads) as threads:
-            return np.concatenate([*threads.map(self._mean, blocks)])
+            return np.concatenate([*threads.map(predict, blocks)], axis=-1)
 
-    def _mean(self, X: NDArray[Any]) -> FloatArray:
+    def _each(self, X: NDArray[Any]) -> FloatArray:
         assert self.tables is not None
         predictions = iter(self.tables.predict(X))
-        values = (
-            model.combine(*(next(predictions) for _ in model.boosters)) for model in self.models
+        return np.array(
+            [model.combine(*(next(predictions) for _ in model.boosters)) for model in self.models]
         )
-        return reduce(np.add, values) / len(self.models)
+
+
+def mean_of_models(predictions: Iterable[FloatArray]) -> FloatArray:
+    """Mean of one prediction per model, added up in their order."""
+    each = [*predictions]
+    return np.asarray(reduce(np.add, each) / len(each))
 
 
 def taken_apart(model: Any) -> Parts | None:
@@ -132,6 +146,7 @@ ROWS_TO_FIT = 60_000
 REPEATS = (2, 5)
 ROUNDING = 1e-9  # predictions that differ by less, relative to their size, are equal
 _SHARED: ContextVar[dict[bytes, Any] | None] = ContextVar("shared", default=None)
+_PREDICTED: ContextVar["Predicted | None"] = ContextVar("predicted", default=None)
 
 
 @contextmanager
@@ -146,6 +161,42 @@ def sharing_fits() -> Iterator[None]:
         yield
     finally:
         _SHARED.reset(token)
+
+
+class Predicted(NamedTuple):
+    """Rows, and what models predict of them, by the id of each."""
+
+    rows: NDArray[Any]
+    by_model: dict[int, FloatArray]
+
+
+class SharedModels:
+    """Fold models that several regressors average: each predicts new rows once for all of them.
+
+    Parameters
+    ----------
+    regressors : sequence of fitted regressors
+        ``CrossFitted``, or with such ``members_``; what others average is predicted as ever.
+    """
+
+    def __init__(self, regressors: Sequence[Any]) -> None:
+        members = [one for each in regressors for one in getattr(each, "members_", [each])]
+        averages = [one for one in members if isinstance(one, CrossFitted) and one._tables]
+        self.models = {id(model): model for one in averages for model in one.models_}
+        self.boosters = AveragedBoosters.of([*self.models.values()])
+
+    @contextmanager
+    def predicted(self, X: Any) -> Iterator[None]:
+        """Predict these rows once: regressors within look predictions up."""
+        each = None
+        if isinstance(X, np.ndarray) and self.boosters is not None and self.models:
+            each = self.boosters.predict_each(X)
+        known = None if each is None else Predicted(X, dict(zip(self.models, each, strict=True)))
+        token = _PREDICTED.set(known)
+        try:
+            yield
+        finally:
+            _PREDICTED.reset(token)
 
 
 class CrossFitted(ScoreRegressor):
@@ -230,7 +281,7 @@ class CrossFitted(ScoreRegressor):
             X = regressor._checked(X, reset=True)
         if hasattr(regressor, "tune"):  # what can be chosen once is not chosen again in each fold
             with threads_for(X, regressor):
-                regressor = regressor.tune(X, scores, weights)
+                regressor = with_columns_of(regressor, regressor.tune(X, scores, weights))
         shared, keys = _SHARED.get(), fit_keys(regressor, X, scores, weights, folds)
         known = [shared.get(key) if shared else None for key in keys]
         jobs = [
@@ -256,6 +307,9 @@ class CrossFitted(ScoreRegressor):
 
     def _predict(self, X: Any) -> FloatArray:
         """Mean of the fold models."""
+        known = _PREDICTED.get()
+        if known is not None and known.rows is X and id(self.models_[0]) in known.by_model:
+            return mean_of_models(known.by_model[id(model)] for model in self.models_)
         if isinstance(X, np.ndarray) and self._tables is not None:
             mean = self._tables.predict(X)
             if mean is not None:
@@ -264,8 +318,7 @@ class CrossFitted(ScoreRegressor):
         checked = isinstance(first, ScoreRegressor)
         X = first._checked(X, reset=False) if checked else X
         with threads_for(X, first):
-            predictions = (m._predict(X) if checked else m.predict(X) for m in self.models_)
-            return reduce(np.add, predictions) / len(self.models_)
+            return mean_of_models(m._predict(X) if checked else m.predict(X) for m in self.models_)
 
     def forget_rows(self) -> None:
         """Drop what is known of the fitted rows, which new rows do not need."""
@@ -293,6 +346,14 @@ class CrossFitted(ScoreRegressor):
         tags.input_tags.three_d_array = takes_images(self.regressor)
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def with_columns_of(checked: Any, model: Any) -> Any:
+    """Return the model, once it knows the columns of rows that another one has checked."""
+    for name in COLUMNS:
+        if hasattr(checked, name):
+            setattr(model, name, getattr(checked, name))
+    return model
 
 
 def histories(models: list[Any]) -> list[dict[str, Any]]:
@@ -358,10 +419,7 @@ def _fit_fold(
     with threads_for(X, regressor):
         if isinstance(model, ScoreRegressor):
             if not known:
-                for name in COLUMNS:
-                    if hasattr(regressor, name):
-                        setattr(model, name, getattr(regressor, name))
-                model._fit(take(X, learn), scores[learn], own)
+                with_columns_of(regressor, model)._fit(take(X, learn), scores[learn], own)
             return model, model._predict(take(X, hold))
         if not known:
             fit_weighted(model, take(X, learn), scores[learn], own)

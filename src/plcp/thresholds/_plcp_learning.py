@@ -142,7 +142,7 @@ NO_ROWS = RowsInPartition(np.empty(0, dtype=np.intp), None, NO_SCORES, NO_SCORES
 def place(partition: Partition, X: Any, pairs: Pairs | None = None) -> RowsInPartition:
     """Place rows in a fitted partition, with the scores of calibration pairs."""
     if isinstance(partition, OrderedPartition):
-        return place_predicted(partition, partition.predict_quantile(X), pairs)
+        return place_predicted(partition, partition._predict_quantile(X), pairs)
     return place_soft(partition, partition.predict_proba(X), pairs)
 
 
@@ -332,7 +332,7 @@ LEAST_TO_LEARN = 100  # rows: from fewer, the default regressor learns a constan
 LEAST_CLUSTERS = 20  # of rows that belong together: what fewer have in common is chance
 SHARE_OF_SPLIT = 0.5
 BLOCKS = range(3, 7)  # that rows may be divided into
-MOST_WORK = 1.5  # of rotation, relative to cross-fitting all rows
+MOST_WORK = 1.0  # of rotation, relative to cross-fitting all rows
 
 
 def points_needed(alpha: float, confidence: float | None = None) -> float:
@@ -366,7 +366,7 @@ def block_count(n: float, alpha: float, n_repeats: int) -> int:
     Examples
     --------
     >>> block_count(10_000, 0.1, 5), block_count(50_000, 0.1, 2), block_count(90, 0.1, 5)
-    (6, 5, 3)
+    (6, 4, 3)
     """
     most = max(M for M in BLOCKS if MOST_WORK * 4 * n_repeats >= (M - 1) * (M - 2))
     return int(min(most, n // points_needed(alpha)))

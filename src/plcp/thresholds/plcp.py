@@ -1,6 +1,8 @@
 """Partition Learning Conformal Prediction: learned groups, and a threshold for each."""
 
+from collections.abc import Iterable
 from copy import copy
+from functools import cached_property
 from numbers import Integral
 from typing import Any, Self
 
@@ -52,7 +54,7 @@ from plcp.partitions.base import (
 from plcp.partitions.ordered import OrderedPartition, equal_mass_cuts, interval_of
 from plcp.quantiles import FloatArray, IntArray, conformal_quantile
 from plcp.regressors.base import one_seed, seeded
-from plcp.regressors.crossfit import sharing_fits
+from plcp.regressors.crossfit import SharedModels, sharing_fits
 from plcp.regressors.encoding import unseen_in_other_rows, warning_of_unseen
 from plcp.regressors.stacking import StackedQuantile
 from plcp.thresholds._plcp_calibration import (
@@ -105,6 +107,7 @@ from plcp.thresholds.guarantees import (
 CALIBRATIONS = ("rotate", "held-out", "split", "cross", "joint")
 ASSIGNMENTS = ("sample", "mode", "mean")
 WITHIN = ("auto", "constant", "regressor")
+FEW_ROWS = 1000  # up to which to predict them by all rules at once takes less time than apart
 
 
 def given_partition(rule: Any) -> Partition:
@@ -171,7 +174,7 @@ class PLCP(ClusteredRule):
         copies of a row stay together, or the folds themselves, such as
         ``list(GroupKFold(5).split(X, groups=ids))``. Inside a conformal estimator, which holds out
         rows of its own choice, give a number or a splitter. "auto": three folds; six blocks, fewer
-        where they would be small or take longer than 1.5 times three folds.
+        where they would be small or take longer than "cross".
     n_jobs : int or None
         Folds fitted at once, in threads; results do not depend on it. None: one, or as many as
         cores are free where the table is large.
@@ -314,7 +317,7 @@ class PLCP(ClusteredRule):
         *given: Any,
         clusters: IntArray | None = None,
     ) -> None:
-        for name in ("partition_", "rotation_", "corrections_", "shift_"):
+        for name in ("partition_", "rotation_", "corrections_", "shift_", "_shared_models"):
             self.__dict__.pop(name, None)  # of an earlier fit, with another calibration perhaps
         pairs, teachers = self._pairs(X, scores, weights, clusters), self._taught_by(*given)
         if not self._has_finite(self.alpha, pairs) or too_few_to_learn(self, self.alpha, pairs):
@@ -607,17 +610,34 @@ class PLCP(ClusteredRule):
         n, blocks = count(X), len(self.rotation_)
         with warning_of_unseen():
             if self.assignment == "mean":
-                each = [rule._assign(X).thresholds for rule in self.rotation_]
+                each = self._thresholds_of_rules(X, range(blocks))
                 # the mean of equal numbers may be rounded below them
                 return np.clip(np.mean(each, axis=0), np.min(each, axis=0), np.max(each, axis=0))
             u = RowDraws(self._drawn_by(X), self._seeds[1], "rotation").random()
             drawn = np.minimum((u * blocks).astype(np.intp), blocks - 1)
+            used, place = np.unique(drawn, return_inverse=True)
+            if len(used) > 1 and n <= FEW_ROWS and isinstance(X, np.ndarray):
+                return self._thresholds_of_rules(X, used)[place, np.arange(n)]
             thresholds = np.empty(n)
-            for k in np.unique(drawn):
+            for k in used:
                 rows = np.flatnonzero(drawn == k)
                 with unseen_in_other_rows():
                     thresholds[rows] = self.rotation_[k]._assign(take(X, rows)).thresholds
             return thresholds
+
+    def _thresholds_of_rules(self, X: Any, which: Iterable[int]) -> FloatArray:
+        """Threshold of each row by some of the rules; models that they share predict it once."""
+        with self._shared_models.predicted(X):
+            return np.array([self.rotation_[k]._assign(X).thresholds for k in which])
+
+    @cached_property
+    def _shared_models(self) -> SharedModels:
+        return SharedModels([getattr(r.partition_, "regressor_", None) for r in self.rotation_])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is kept on disk: tables of trees are made again."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_shared_models"}
 
     def groups(self, X: Any) -> IntArray:
         """Learned group of each row, as numbered in ``thresholds_``."""
