@@ -660,8 +660,9 @@ class ConformalRegressor(RegressorMixin, Conformal):
         scikit-learn's metadata routing is on, the model is given weights if it requests them.
 
         ``groups`` tells which rows belong together, such as the patient of each: no division parts
-        them, each group counts as one, and coverage holds for any one row of a new group. A search
-        over parameters is given them for its own folds, another model if it requests them. Rules:
+        them, each group counts as one, and coverage holds for a row drawn at random from a new
+        group; not for a chosen one, such as the first visit of a patient. A search over parameters
+        is given them for its own folds, another model if it requests them. Rules:
         ``PLCP``, ``SplitConformal``, ``Mondrian`` and ``Rectified``.
         """
         check_same_rows(X, y=y, sample_weight=sample_weight)

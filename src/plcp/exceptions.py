@@ -17,6 +17,10 @@ __all__ = [
 class InfiniteThresholdWarning(UserWarning):
     """Too few calibration points for a finite threshold at this alpha.
 
+    Sets with an infinite threshold hold every outcome. The message says how many rows are needed.
+    Remedies: more calibration rows, a larger ``alpha``, fewer groups, no ``confidence``. Groups and
+    labels that no calibration row has are infinite too.
+
     Examples
     --------
     >>> import warnings

@@ -4,9 +4,17 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GroupKFold, KFold
 
 import plcp
-from plcp import PLCP, Guarantee, Mondrian, SplitConformal
+from plcp import (
+    PLCP,
+    Guarantee,
+    LinearQuantile,
+    Mondrian,
+    OrderedPartition,
+    SplitConformal,
+)
 from plcp.thresholds.guarantees import EXCHANGEABLE, KINDS, labels_guarantee, set_guarantee
 
 
@@ -53,6 +61,23 @@ def test_json_and_files_keep_every_field(tmp_path, rng):
     several = SplitConformal([0.1, 0.3]).fit(X, scores)
     plcp.save(several, tmp_path / "rule.plcp")
     assert plcp.load(tmp_path / "rule.plcp").guarantee_ == several.guarantee_
+
+
+@pytest.mark.parametrize(
+    ("cv", "kind"),
+    [
+        (3, "exact"),
+        (KFold(3), "exact"),
+        (KFold(3, shuffle=True, random_state=0), "exact"),
+        (GroupKFold(3), "approximate"),  # blocks of alike rows cover .75 of a new row's scores
+        (list(KFold(3).split(np.zeros(300))), "approximate"),  # chosen for what reason?
+    ],
+)
+def test_a_rotation_is_exact_if_its_blocks_do_not_depend_on_the_rows(rng, cv, kind):
+    X, scores = rng.normal(size=(300, 1)), rng.gamma(2, size=300)
+    groups = np.arange(300) // 10 if isinstance(cv, GroupKFold) else None
+    rule = PLCP(OrderedPartition(LinearQuantile()), cv=cv, random_state=0)
+    assert rule.fit(X, scores, groups=groups).guarantee_.kind == kind
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -508,7 +508,7 @@ def test_too_few_held_out_points_are_warned_of(rng):
         ({"calibration": "cross"}, "asymptotic", "tends to 0.9 for each of the 2 learned groups"),
         ({"calibration": "cross", "within": "constant"}, "asymptotic", "to the same partition"),
         ({"calibration": "held-out"}, "exact", "on average over all inputs, in finite samples"),
-        ({}, "exact", "Each row draws one of 6 rules"),
+        ({}, "exact", "Each row is served by one of 6 rules"),
         ({"assignment": "mean"}, "approximate", "the density of the score given x falls"),
     ],
 )

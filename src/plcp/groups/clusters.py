@@ -2,8 +2,8 @@
 
 Rows of one group, in scikit-learn's word for it, are alike, so that only groups are exchangeable.
 With weight 1 / (rows of its group) for each row, and a new row for which infinity has weight one,
-conformal quantiles are exact for any one row of a new group. The code says cluster, since a group
-elsewhere is a kind of input.
+conformal quantiles are exact for a row drawn at random from a new group. The code says cluster,
+since a group elsewhere is a kind of input.
 
 References
 ----------

@@ -152,7 +152,7 @@ def ert(
 
     Rows are shuffled; the first third only trains, and each of ``cv`` blocks of the others is
     tested by a classifier that learned from all rows before it, so that the interval holds
-    whatever the classifier (Dawid 1984), which that of folds that train each other does not. The
+    whatever the classifier (Dawid 1984); that of ordinary cross-validation does not. The
     interval is that of Agresti and Coull (1998), carried over to any p: besides what was seen, z²
     more rows were covered half of the time. It needs no spread in the outcomes: all covered, or
     none, is a result like another. In L2 terms are skewed: each end is the farther of this

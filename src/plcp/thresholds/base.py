@@ -272,8 +272,9 @@ class ThresholdRule(RegressorMixin, Estimator):
         """Learn thresholds from features ``X`` and scores ``y``.
 
         ``sample_weight`` counts rows: weight 2 stands for two rows, weight 0 for none, and a test
-        point has weight one. For covariate shift, give likelihood ratios relative to a typical
-        test point; coverage then holds approximately under the shifted law.
+        point has weight one. For covariate shift, give likelihood ratios of test to calibration
+        points, on a scale where hardly any test point has one above 1: those that have are covered
+        too seldom.
         """
         return self._fit_alphas(X, y, sample_weight)
 
@@ -475,8 +476,8 @@ class ThresholdRule(RegressorMixin, Estimator):
         """Negative mean pinball loss of the thresholds: larger is better.
 
         Its excess bounds the mean squared conditional coverage error, so it is the metric to
-        validate with, and the default of ``GridSearchCV``. An infinite threshold is charged as the
-        largest of ``y``, else a single one would decide about all. Of several alphas, their mean.
+        validate with, and the default of ``GridSearchCV``. An infinite threshold counts as the
+        largest of ``y``, so that one row does not dominate. Of several alphas, their mean.
         """
         check_same_rows(X, y=y, sample_weight=sample_weight)
         scores, weights = check_scores(y), check_weights(sample_weight, X)
@@ -513,12 +514,14 @@ class ClusteredRule(ThresholdRule):
         """Learn thresholds from features ``X`` and scores ``y``.
 
         ``sample_weight`` counts rows: weight 2 stands for two rows, weight 0 for none, and a test
-        point has weight one. For covariate shift, give likelihood ratios relative to a typical
-        test point; coverage then holds approximately under the shifted law.
+        point has weight one. For covariate shift, give likelihood ratios of test to calibration
+        points, on a scale where hardly any test point has one above 1: those that have are covered
+        too seldom.
 
         ``groups`` tells which rows belong together, such as the patient of each: they stay on one
-        side of every division, each group counts as one, and coverage holds for any one row of a
-        new group. Not for groups that are to be covered one by one: see ``Mondrian``.
+        side of every division, each group counts as one, and coverage holds for a row drawn at
+        random from a new group; not for a chosen one, such as the first visit of a patient. For
+        groups that are to be covered one by one, see ``Mondrian``.
         """
         clusters = cluster_numbers(groups, X, sample_weight)
         return self._fit_alphas(X, y, sample_weight, clusters=clusters)

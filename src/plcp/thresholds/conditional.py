@@ -59,8 +59,8 @@ class ConditionalCalibration(GivenGroupsRule):
     n_jobs : int or None
         Blocks of rows at once, in threads; results do not depend on it.
     random_state : int, RandomState or None
-        Seed of the draws. A fitted rule draws by the content of a row: alone it is answered as
-        among others, and equal rows share their draw (all rows of a constant X do).
+        Seed of the draws. A fitted rule draws by a hash of a row's values: a row gets the same draw
+        alone and in a batch, and rows with equal values share it.
     verbose : bool, default=False
         Show a progress bar (needs the extra ``progress``).
 

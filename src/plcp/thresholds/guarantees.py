@@ -5,23 +5,27 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.model_selection import KFold
 
+from plcp._options import is_whole
 from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import IntArray, conformal_rank
 
 EXCHANGEABLE = "calibration and test points are exchangeable"
 ONE_LAW = "calibration and test points are independent draws from one distribution"
 RATIOS = (
-    "the weights are likelihood ratios of test to calibration points, as each test point is given "
-    "weight one"
+    "the weights are likelihood ratios of test to calibration points, on a scale where no test "
+    "point has one above 1"
 )
 CLUSTERS = (
-    "groups of rows are exchangeable, that of a new row included, and the new row is any one of "
-    "its group, each as likely"
+    "groups of rows are exchangeable, that of a new row included, and the new row is drawn at "
+    "random from its group"
 )
 FALLING = (
     "the density of the score given x falls over the range of the thresholds that are averaged"
 )
+CONTINUOUS = "scores hardly tie at the thresholds"
+MARGINAL_ALONE = "Nothing is promised for particular kinds of input."
 EQUATION = "By its draws it is an equation, however many scores tie."
 KINDS = ("exact", "pac", "asymptotic", "approximate", "none")  # from the strongest
 SCOPES = {  # the probability that is promised
@@ -69,7 +73,7 @@ class Guarantee:
     ('exact', 'marginal', 0.1, 99)
     >>> print(found)
     P(covered) >= 0.9 on average over all inputs, in finite samples, if calibration and test \
-points are exchangeable. Nothing holds for a kind of input.
+points are exchangeable. Nothing is promised for particular kinds of input.
     """
 
     kind: str
@@ -291,7 +295,7 @@ def plcp_guarantee(
     return Guarantee(
         "asymptotic",
         **in_groups,
-        assumptions=(converging,),
+        assumptions=(converging, CONTINUOUS),
         note=_in_the_sample(rule.alpha, n) if follow and not weighted else "",
     )
 
@@ -300,10 +304,19 @@ def _rotated_guarantee(
     rule: Any, base: Mapping[str, Any], weighted: bool, clusters: IntArray | None
 ) -> Guarantee:
     """Return what holds for a rule of the rotation that is drawn, or for the mean of all."""
-    rules = f"{len(rule.rotation_)} rules, each calibrated on a block of rows it has not seen"
+    rules = f"{len(rule.rotation_)} rules, each calibrated on a block of rows that it has not seen"
     promise = weighted_or_exact(weighted, clusters=clusters)
     if rule.assignment != "mean":
-        note = f"Each row draws one of {rules}, by its content: it always draws the same."
+        note = (
+            f"Each row is served by one of {rules}; a hash of its values chooses which, so that "
+            "equal rows get the same rule."
+        )
+        if not draws_blocks(rule.cv, clusters):
+            promise["kind"] = "approximate"
+            note += (
+                " The blocks were given: they must have been drawn without regard to features, "
+                "scores and groups for this to be exact."
+            )
         return Guarantee(**base, **promise, scope="marginal", note=note)
     note = f"Thresholds are the mean of {rules}. A rule drawn for each row would be exact."
     return Guarantee(
@@ -316,6 +329,22 @@ def _rotated_guarantee(
         scope="marginal",
         note=note,
     )
+
+
+def draws_blocks(cv: Any, clusters: IntArray | None) -> bool:
+    """Whether blocks are drawn at random, or by position: what rows hold does not divide them.
+
+    Rows of a block that their content has chosen are not exchangeable with a new row.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GroupKFold, KFold
+    >>> draws_blocks(6, None), draws_blocks(KFold(6), None), draws_blocks(GroupKFold(6), None)
+    (True, True, False)
+    """
+    if isinstance(cv, str) or is_whole(cv):
+        return True
+    return type(cv) is KFold and clusters is None
 
 
 def copies_guarantee(exact: Guarantee, share: float) -> Guarantee:

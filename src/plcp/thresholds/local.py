@@ -448,8 +448,8 @@ class RLCP(LocalRule):
     bandwidth, alpha, effective_size, tuning_size, n_jobs, verbose :
         As in ``LocalCP``.
     random_state : int, RandomState or None
-        Seed of the tuning rows and the draws. A fitted rule draws by the content of a row: alone it
-        is answered as among others, and equal rows share their draw (all rows of a constant X do).
+        Seed of the tuning rows and the draws. A fitted rule draws by a hash of a row's values: a
+        row gets the same draw alone and in a batch, and rows with equal values share it.
 
     Attributes
     ----------

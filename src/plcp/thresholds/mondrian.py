@@ -163,7 +163,9 @@ class Mondrian(GivenGroupsRule):
     groups : column name or position, list of them, callable, or None
         Where a row's group stands: a column of X (several columns: each combination is a group,
         commas within a label marked by a backslash), or a function that takes X and gives one
-        label per row. None: labels are handed to ``fit`` and ``predict`` as an array. Labels may be
+        label per row. None: labels are handed to ``fit`` and ``predict`` as an array, which is then
+        no word on rows that belong together: for those, give ``groups`` here and put the rule into
+        a conformal estimator, whose ``fit`` takes them. Labels may be
         a boolean matrix with one True per row; groups that overlap are for ``BatchGCP``.
     alpha : float or list of float, default=0.1
         Miscoverage rate, or several: one column of thresholds each, and ``rules_``.

@@ -122,7 +122,7 @@ class PLCP(ClusteredRule):
     (Algorithm 1). The default goes beyond the paper: one learned regressor is cut into ordered
     groups, thresholds follow the regressor within each, and rows that nothing was learned from
     calibrate them.
-    The paper exactly:
+    Closest to the paper:
     ``PLCP(SoftmaxPartition(), n_groups=25, calibration="joint", assignment="sample")``
     (``SoftmaxPartition(early_stopping=False)`` to descend on all rows until nothing is gained).
 
@@ -144,14 +144,15 @@ class PLCP(ClusteredRule):
           that was learned from all others, and each new row draws one of these rules by its
           content. Exact in finite samples, on average over all inputs, and all rows are used.
         - "held-out": one rule, learned from most rows, and one conformal number read off the
-          others. Exact as above without a draw, and less sharp.
+          others. Exact as above, and all rows have the same rule. Its conditional error is larger
+          than the mean over the rules of a rotation, and mostly smaller than that of each.
         - "split": one conformal number for each group, read off half of the rows. Exact in every
-          learned group, and the least sharp.
+          learned group, with the largest conditional error.
         - "cross": all rows learn and calibrate, out of fold. Asymptotic; one rule without a draw.
         - "joint": the thresholds of the optimisation itself (the paper). Nothing holds.
     assignment : {"mode", "sample", "mean"}, default="mode"
         Group of a row: the likeliest, one drawn from h(x) (the paper), or the mean of all
-        thresholds weighted by h(x). All the same for ordered partitions, which leave no doubt.
+        thresholds weighted by h(x). All the same for ordered partitions, whose groups are not soft.
         With ``calibration="rotate"``, "mean" also takes the mean over its rules in place of a draw.
     within : {"auto", "constant", "regressor"}, default="auto"
         Thresholds within a group: one constant (the paper), or the partition's regressor plus one
@@ -161,7 +162,8 @@ class PLCP(ClusteredRule):
         "rotate" and "joint". False: each learns its own, and gives
         the thresholds it would give alone. True: the partition is learned at the alpha in the
         middle, groups are the same at every alpha, and fit and predict take as long as one does;
-        where scores are no law times a scale, alphas far from it are less sharp.
+        where scores are not one distribution times a scale, alphas far from it have larger
+        conditional errors.
     calibration_size : float or "auto", default="auto"
         Share of rows held out with ``calibration="split"`` (half of them) or "held-out"
         (n^(4/5) of n rows: a third of 300, a tenth of 50,000).
@@ -171,17 +173,18 @@ class PLCP(ClusteredRule):
         then larger, and fewer.
     cv : int, splitter of scikit-learn, iterable of (learn, hold) rows or "auto", default="auto"
         Folds with ``calibration="cross"``, blocks with "rotate": a number drawn at random, where
-        copies of a row stay together, or the folds themselves, such as
-        ``list(GroupKFold(5).split(X, groups=ids))``. Inside a conformal estimator, which holds out
-        rows of its own choice, give a number or a splitter. "auto": three folds; six blocks, fewer
+        copies of a row stay together, or the folds themselves. Blocks must be drawn without regard
+        to what rows hold, or the guarantee is approximate; for rows that belong together give
+        ``groups`` to ``fit``. Inside a conformal estimator, which holds out rows of its own choice,
+        give a number or a splitter. "auto": three folds; six blocks, fewer
         where they would be small or take longer than "cross".
     n_jobs : int or None
         Folds fitted at once, in threads; results do not depend on it. None: one, or as many as
         cores are free where the table is large.
     random_state : int, RandomState or None
         Seed of folds, starts and draws. A fitted rule draws rules (``calibration="rotate"``) and
-        groups (``assignment="sample"``) by the content of a row: alone it is answered as among
-        others, and equal rows share their draw (all rows of a constant X do).
+        groups (``assignment="sample"``) by a hash of a row's values: a row gets the same draw alone
+        and in a batch, and rows with equal values share it.
     verbose : bool, default=False
         Show a progress bar (needs the extra ``progress``).
 
@@ -298,7 +301,7 @@ class PLCP(ClusteredRule):
 
         ``sample_weight`` and ``groups``, which tell the rows that belong together, are those of
         ``SplitConformal``. Not the groups that are learned: rows of one patient, say, are folded
-        and held out together, and coverage holds for any one row of a new patient.
+        and held out together, and coverage holds for a row drawn at random from a new patient.
 
         ``teachers`` are other rows, a tuple of features and scores, and weights and groups if they
         have them, such as out-of-fold scores of the rows that trained the model. They teach the

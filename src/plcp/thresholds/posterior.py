@@ -53,8 +53,9 @@ class PosteriorConformal(WeightedRule):
     effective_size, n_jobs, verbose :
         As in ``LocalCP``.
     random_state : int, RandomState or None
-        Seed of the division of rows, of the partition and of the draws. A fitted rule draws by the
-        content of a row: alone it is answered as among others, and equal rows share their draw.
+        Seed of the division of rows, of the partition and of the draws. A fitted rule draws
+        by a hash of a row's values: a row gets the same draw alone and in a batch, and rows with
+        equal values share it.
 
     Attributes
     ----------

@@ -17,7 +17,12 @@ from plcp.thresholds.base import (
     check_blocks,
     fitted_at_several,
 )
-from plcp.thresholds.guarantees import EQUATION, Guarantee, weighted_or_exact
+from plcp.thresholds.guarantees import (
+    EQUATION,
+    MARGINAL_ALONE,
+    Guarantee,
+    weighted_or_exact,
+)
 
 
 class SplitConformal(ClusteredRule):
@@ -42,8 +47,9 @@ class SplitConformal(ClusteredRule):
         instead of more. Of fewer than 1/alpha - 1 points some thresholds are infinite, without a
         warning.
     random_state : int, RandomState or None
-        Seed of these draws. A fitted rule draws by the content of a row: alone it is answered as
-        among others, and equal rows share their draw (all rows of a constant X do).
+        Seed of these draws. A fitted rule draws by a hash of a row's values: a row gets the same
+        draw alone and in a batch, and rows with equal values share it. Coverage is exact on average
+        over seeds, and close to it for one seed if X takes many values.
 
     Attributes
     ----------
@@ -139,7 +145,7 @@ class SplitConformal(ClusteredRule):
         self.threshold_ = threshold
         if np.isinf(threshold) and not self.randomize:
             warn_infinite(too_few(weights, n, alpha, self.confidence, clusters))
-        note = "Nothing holds for a kind of input."
+        note = MARGINAL_ALONE
         self.guarantee_ = Guarantee(
             scope="marginal",
             alpha=alpha,
