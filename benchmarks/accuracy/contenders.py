@@ -140,6 +140,7 @@ def contenders(seed: int) -> dict[str, tuple[Any, str]]:
         ),
         "PLCP, split": (PLCP(calibration="split", **same), "X"),
         "PLCP, cross": (PLCP(calibration="cross", **same), "X"),
+        "PLCP": (PLCP(**same), "X"),
     }
 
 

@@ -101,7 +101,7 @@ def measured_cqr(
     low, high = band.ends(split.X_test)
     rules = {
         "CQR": SplitConformal(ALPHA),
-        "PLCP, cross, on CQR's scores": PLCP(alpha=ALPHA, calibration="cross", random_state=seed),
+        "PLCP, on CQR's scores": PLCP(alpha=ALPHA, random_state=seed),
     }
     for name, rule in rules.items():
         _, fit_time = timed(lambda r=rule: r.fit(split.X_cal, s_cal))

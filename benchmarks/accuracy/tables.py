@@ -279,9 +279,9 @@ def modes_taught(records: Records) -> str:
 
 
 IN_README = {
-    "PLCP, cross": "`PLCP`, cross-fitted",
+    "PLCP": "`PLCP`, the default",
     "CQR": "conformalised quantile regression (CQR)",
-    "PLCP, cross, on CQR's scores": "`PLCP` on CQR's scores",
+    "PLCP, on CQR's scores": "`PLCP` on CQR's scores",
     "rectified, our regressor": "`Rectified`, with the regressor of `PLCP`",
     "rectified": "rectified conformal prediction",
     "CPCP": "CPCP",
