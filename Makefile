@@ -17,13 +17,18 @@ test: .venv/dev  ## every test but the slow ones, doctests included
 test-slow: .venv/dev  ## stress, interrupts, fuzz, faults, many fits
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto -m slow tests
 
-# Old versions warn of what is new to them, and a few tests are of newer ones.
+# Old versions warn of what is new to them, and a few tests are of newer ones: how scikit-learn's
+# ensembles and routing refuse weights, and names that LightGBM no longer gives to arrays.
 OLDEST ?= tests/test_quantiles.py tests/test_sets.py tests/test_conformal.py tests/test_teachers.py \
 	tests/test_groups_of_rows.py tests/partitions tests/regressors
 test-oldest: .venv-oldest/made  ## the core on the oldest supported versions; OLDEST= names the tests
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -q -n auto -m "not slow" \
 		-o filterwarnings=default --ignore tests/partitions/torch \
-		--deselect tests/regressors/test_fast_trees.py::test_lightgbm_stops_at_its_best_tree $(OLDEST)
+		--deselect tests/regressors/test_fast_trees.py::test_lightgbm_stops_at_its_best_tree \
+		--deselect tests/regressors/test_fast_trees.py::test_the_mean_of_lightgbm_models \
+		--deselect "tests/test_conformal.py::test_a_model_without_weights_is_warned_of[ensemble]" \
+		--deselect tests/test_conformal.py::test_weights_are_routed_as_scikit_learn_routes_them \
+		$(OLDEST)
 
 lint: .venv/dev  ## format, style, words, types, layers
 	$(BIN)/ruff format --check .
@@ -88,7 +93,7 @@ docs-results: .venv/dev  ## the pages, tables and pictures of results, drawn fro
 
 .venv-oldest/made: pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt -e '.[boosting,frames]' \
+	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt -e '.[boosting,frames,progress]' \
 		hypothesis pytest pytest-xdist
 	touch $@
 

@@ -104,7 +104,7 @@ REFUSED = {  # what the core alone cannot do, and the extra that its error names
     "dask": "import plcp.dask",
     "spark": "import plcp.spark; plcp.spark.interval_udf(model)",
     "onnx": "import plcp.onnx",
-    "cli": "import plcp.cli; plcp.cli.main()",
+    "cli": "import sys, plcp.cli; sys.exit(plcp.cli.main())",
     "frames": "model.predict_set(rows.X).to_pandas()",
     "experiments": "from plcp.experiments import run; run('toy')",
 }

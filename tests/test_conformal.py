@@ -731,7 +731,8 @@ def test_an_array_after_a_fit_to_a_frame_gives_one_warning(rng, kind, polars):
         [message] = warnings_of(lambda p=predict: p(rows))
         assert f"but {type(model).__name__} was fitted with feature names" in message
         with warnings.catch_warnings(action="ignore"):
-            assert_array_equal(np.asarray(predict(rows)), np.asarray(predict(frame)))
+            # a product with a frame's columns may be added up in another order
+            assert_allclose(np.asarray(predict(rows)), np.asarray(predict(frame)))
 
 
 def test_copies_kept_together_are_said_to_make_the_guarantee_approximate(rng):

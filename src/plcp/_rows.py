@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from hashlib import blake2b
+from importlib import import_module
 from numbers import Real
 from typing import Any
 
@@ -20,6 +21,20 @@ from sklearn.utils.validation import _num_samples
 from plcp.quantiles import IntArray
 
 HALF = ("float16", "bfloat16")  # numpy has the second from ml_dtypes, as JAX gives it
+
+
+def frame_package(name: str) -> Any:
+    """Import pandas or polars, which an extra brings.
+
+    Examples
+    --------
+    >>> frame_package("pandas").__name__
+    'pandas'
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(f"a data frame needs {name}: pip install 'plcp[frames]'") from error
 
 
 def is_frame(X: Any) -> bool:

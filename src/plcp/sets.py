@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
 from plcp._options import check_same_rows
-from plcp._rows import to_plain_array
+from plcp._rows import frame_package, to_plain_array
 from plcp._validation import as_floats
 from plcp.quantiles import FloatArray
 
@@ -115,14 +115,14 @@ class Intervals:
 
     def to_pandas(self, index: Any = None) -> pandas.DataFrame:
         """Return a pandas frame with columns lower and upper, and the index of X unless given."""
-        import pandas
+        pandas = frame_package("pandas")
 
         rows = self.index if index is None else index
         return pandas.DataFrame({"lower": self.lower, "upper": self.upper}, index=rows)
 
     def to_polars(self) -> polars.DataFrame:
         """Return a polars frame with columns lower and upper, rows in the order of X."""
-        import polars
+        polars = frame_package("polars")
 
         return polars.DataFrame({"lower": self.lower, "upper": self.upper})
 
@@ -236,14 +236,14 @@ class LabelSets:
 
         Its index is that of X, unless given.
         """
-        import pandas
+        pandas = frame_package("pandas")
 
         rows = self.index if index is None else index
         return pandas.DataFrame(self.to_numpy(), columns=self._names(), index=rows)
 
     def to_polars(self) -> polars.DataFrame:
         """Return a polars frame with one boolean column per class, named ``str(class)``."""
-        import polars
+        polars = frame_package("polars")
 
         return polars.DataFrame(self.to_numpy(), schema=self._names())
 
@@ -389,14 +389,14 @@ class NestedSets(Mapping[float, Sets]):
 
         Its index is that of X, unless given.
         """
-        import pandas
+        pandas = frame_package("pandas")
 
         frames = [sets.to_pandas(index).add_suffix(f"_{alpha}") for alpha, sets in self.items()]
         return pandas.concat(frames, axis=1)
 
     def to_polars(self) -> polars.DataFrame:
         """Return a polars frame of all alphas, columns ``lower_0.1``, ``upper_0.1``, …"""
-        import polars
+        polars = frame_package("polars")
 
         frames = [
             frame.rename({name: f"{name}_{alpha}" for name in frame.columns})

@@ -155,9 +155,12 @@ def _udf(
     fitted: Any, given: Sequence[str] | None, returns: str, function: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
     """Make a UDF of columns packed into one struct, which passes their names to the batches."""
-    import pandas as pd
-    from pyspark.sql.functions import struct
-    from pyspark.sql.pandas.functions import pandas_udf
+    try:
+        import pandas as pd
+        from pyspark.sql.functions import struct
+        from pyspark.sql.pandas.functions import pandas_udf
+    except ImportError as error:
+        raise ImportError("plcp.spark needs PySpark: pip install 'plcp[spark]'") from error
 
     fitted = _local(fitted)
     check_is_fitted(fitted)

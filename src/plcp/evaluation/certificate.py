@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp._formatting import WIDTH, text_table
 from plcp._options import PlainValues, check_share
-from plcp._rows import count, is_dataset, is_frame, is_missing, to_plain_array
+from plcp._rows import count, frame_package, is_dataset, is_frame, is_missing, to_plain_array
 from plcp._verdict import (
     CHANCE,
     Verdict,
@@ -499,7 +499,7 @@ class Certificate:
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a pandas frame, one row per group."""
-        import pandas
+        pandas = frame_package("pandas")
 
         return pandas.DataFrame([asdict(group) for group in self.groups])
 

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plcp._files import added_by_apply, find_column, is_free_text, is_identifier
-from plcp._rows import DATES, DURATIONS, NUMBERS, TEXT, column_kind, is_boolean, is_frame
+from plcp._rows import (
+    DATES,
+    DURATIONS,
+    NUMBERS,
+    TEXT,
+    column_kind,
+    frame_package,
+    is_boolean,
+    is_frame,
+)
 from plcp.explain.columns import are_whole, date_text, number_text, round_date, round_number
 from plcp.quantiles import FloatArray
 from plcp.regressors.encoding import TableEncoder
@@ -103,7 +112,7 @@ def as_pandas(table: Any) -> pd.DataFrame:
     """
     frame = table.to_pandas() if hasattr(table, "to_pandas") else table
     if isinstance(frame, Mapping):
-        import pandas as pd
+        pd = frame_package("pandas")
 
         try:
             frame = pd.DataFrame(frame)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from plcp._files import find_column
+from plcp._rows import frame_package
 from plcp._verdict import verdict_of
 from plcp.evaluation.columns import Scale, holds_lists, scale_of
 from plcp.evaluation.formatting import label
@@ -219,7 +220,7 @@ def _by_scale(name: str, scale: Scale, bins: int | None) -> GroupList:
 
 
 def _by_category(name: str, column: pd.Series) -> GroupList:
-    import pandas as pd
+    pd = frame_package("pandas")
 
     codes, found = pd.factorize(column)
     texts = [_text(value) for value in found]

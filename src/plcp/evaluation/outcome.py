@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plcp._options import check_same_rows, shortened
+from plcp._rows import frame_package
 from plcp._validation import check_labels, check_scores
 from plcp.conformal import Conformal, check_one_alpha
 from plcp.evaluation.columns import holds_lists
@@ -168,7 +169,7 @@ def judge_sets(frame: pd.DataFrame, target: str, sets: str) -> Outcome:
 
 def judge_covered(frame: pd.DataFrame, covered: str, size: str | None = None) -> Outcome:
     """Take what is judged already: true or false, 1 or 0; rows without it are left out."""
-    import pandas as pd
+    pd = frame_package("pandas")
 
     if holds_lists(frame[covered]):
         raise ValueError(

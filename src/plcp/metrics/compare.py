@@ -10,6 +10,7 @@ import numpy as np
 
 from plcp._formatting import text_table
 from plcp._options import check_share
+from plcp._rows import frame_package
 from plcp.metrics.binomial import holm
 from plcp.metrics.measure import Difference, Measure, Table, paired_difference, paired_terms
 
@@ -75,7 +76,7 @@ class Comparison:
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the table as a pandas frame, one row per method."""
-        import pandas
+        pandas = frame_package("pandas")
 
         return pandas.DataFrame(dict(self.table))
 

@@ -20,7 +20,7 @@ from plcp._options import (
     is_whole,
     shortened,
 )
-from plcp._rows import is_frame, is_missing, to_plain_array
+from plcp._rows import frame_package, is_frame, is_missing, to_plain_array
 from plcp._verdict import verdict_of
 from plcp.groups.groups import MAX_LABELS, Groups, check_indicators, check_sortable
 from plcp.metrics.binomial import (
@@ -461,7 +461,7 @@ class GroupCoverage:
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the columns as a pandas frame, one row per group."""
-        import pandas
+        pandas = frame_package("pandas")
 
         return pandas.DataFrame(self._columns())
 

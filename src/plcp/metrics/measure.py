@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm, t as student
 
-from plcp._rows import to_plain_array
+from plcp._rows import frame_package, to_plain_array
 from plcp._validation import as_floats
 from plcp.quantiles import FloatArray
 
@@ -198,7 +198,7 @@ class Measure:
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the table as a pandas frame."""
-        import pandas
+        pandas = frame_package("pandas")
 
         return pandas.DataFrame(dict(self.table))
 

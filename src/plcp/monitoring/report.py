@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plcp._formatting import text_table
+from plcp._rows import frame_package
 from plcp._verdict import Verdict, explain_verdicts, verdict_of
 from plcp.monitoring.bounds import anytime_bounds
 from plcp.monitoring.martingale import Alarm, Stream, log_start
@@ -169,7 +170,7 @@ class Report:
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a pandas frame, one row per group; columns of drifts begin with ``drift_``."""
-        import pandas
+        pandas = frame_package("pandas")
 
         rows = [asdict(group) for group in self.groups]
         nothing = dict.fromkeys(Drift.__dataclass_fields__)
