@@ -7,12 +7,12 @@ from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.utils import check_random_state
 
 try:
+    import pandas as pd
     from skpro.regression.base import BaseProbaRegressor
     from skpro.utils.sklearn import prep_skl_df
 except ImportError as error:
