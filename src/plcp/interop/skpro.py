@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,15 +20,15 @@ except ImportError as error:
     raise ImportError("plcp.interop.skpro needs skpro: pip install 'plcp[skpro]'") from error
 
 from plcp._options import check_share
-from plcp.conformal import ConformalRegressor
+from plcp.conformal import ConformalRegressor, check_is_rule
 from plcp.quantiles import FloatArray
 from plcp.scores import Score, SignedResidual
-from plcp.thresholds import SplitConformal, ThresholdRule
+from plcp.thresholds import PLCP, SplitConformal, ThresholdRule
 
 __all__ = ["SkproConformal"]
 
 DIGITS = 12  # 1 - 0.9 is 0.09999999999999998
-NARROWEST = 1e-10  # coverage of the interval whose middle is the median
+LARGEST = float(np.nextafter(1.0, 0.0))  # alpha of the smallest interval, around the median
 
 
 class _Recalibrated(ConformalRegressor):
@@ -173,13 +174,15 @@ class SkproConformal(BaseProbaRegressor):
             )
         first, *others = self._coverages()
         alpha = _alpha_of(first)
-        rule = None if self.threshold is None else clone(self.threshold).set_params(alpha=alpha)
-        # one seed, so that coverages which are calibrated later are seeded like these
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rule = PLCP() if self.threshold is None else self.threshold
+        check_is_rule(rule)
+        seed = self.random_state
+        if not isinstance(seed, Integral):  # a number: what is calibrated later is seeded alike
+            seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
         model = _Recalibrated(
             self.estimator,
             SignedResidual() if self.conformity is None else self.conformity,
-            rule,
+            clone(rule).set_params(alpha=alpha),
             alpha=alpha,
             features=self.features,
             calibration_size=self.calibration_size,
@@ -218,7 +221,7 @@ class SkproConformal(BaseProbaRegressor):
                 "conformity=SignedResidual() or QuantileResidual(symmetric=False), or request "
                 "intervals"
             )
-        ends = self._ends(X, [max(abs(1 - 2 * p), NARROWEST) for p in alpha])
+        ends = self._ends(X, [abs(1 - 2 * p) for p in alpha])
         chosen = [_quantile(one, p) for one, p in zip(ends, alpha, strict=True)]
         return _table(chosen, X, self._get_columns(method="predict_quantiles", alpha=alpha))
 
@@ -260,7 +263,7 @@ class SkproConformal(BaseProbaRegressor):
 
 
 def _alpha_of(coverage: float) -> float:
-    return round(1 - coverage, DIGITS)
+    return min(round(1 - coverage, DIGITS), LARGEST)
 
 
 @contextmanager
