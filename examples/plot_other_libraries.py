@@ -6,7 +6,7 @@ Everything in plcp is a scikit-learn estimator. This page combines it with Light
 polars, with pipelines and ``GridSearchCV``, with a network of skorch whose own layers the rule
 reads, hands learned groups to crepes and MAPIE, and predicts quantiles as skpro has them.
 
-Needs pip install 'plcp[boosting,frames,plot,skpro,torch]' skorch crepes 'mapie[conditional]'.
+Needs ``pip install 'plcp[boosting,frames,plot,skpro,torch]' skorch crepes 'mapie[conditional]'``.
 """
 
 import lightgbm
