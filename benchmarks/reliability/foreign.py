@@ -38,7 +38,7 @@ def failures(suites: Suites) -> str:
         for suite in suites.values()
         for reason in suite["failures"]
     ]
-    return table(["tests of", "whose", "why", "times", "tests"], rows)
+    return table(["tests of", "kind", "why", "times", "tests"], rows)
 
 
 def names(reason: dict[str, Any]) -> str:

@@ -77,14 +77,15 @@ class SkproConformal(BaseProbaRegressor):
     where rules calibrated apart would cross, the wider interval is made wider still, which keeps
     its guarantee.
 
-    Quantiles are bounds, and need a score with two tails. At p above one half the quantile is the
-    upper end of the interval of coverage 2p - 1, whose tail is calibrated at 1 - p: a new y is at
-    most this bound with probability p at least. Below one half it is the lower end of the interval
-    of coverage 1 - 2p, and y is below it with probability p at most. So ends of an interval are
-    quantiles, as skpro defines them, and two quantiles enclose at least what they should. The
-    median is the middle of the smallest interval, which has no guarantee of its own. A score with
-    one tail, such as ``AbsoluteResidual``, gives shorter intervals where errors are symmetric, but
-    says nothing of each end: quantiles are refused.
+    Quantiles are bounds on one side, with the guarantee of the rule, and need a score with two
+    tails. At p above one half the quantile is the upper end of the interval of coverage 2p - 1,
+    whose tail is calibrated at 1 - p: a new y is at most this bound with probability p at least.
+    Below one half it is the lower end of the interval of coverage 1 - 2p, and y is below it with
+    probability p at most. So ends of an interval are quantiles, as skpro defines them, and two
+    quantiles enclose at least what they should. The median is the middle of the smallest interval,
+    and is not guaranteed. With few calibration rows outer quantiles are infinite. A score with one
+    tail, such as ``AbsoluteResidual``, gives shorter intervals where errors are symmetric, but
+    nothing is known of each end, and quantiles are refused.
 
     ``predict`` is the prediction of the model. ``predict_var`` and ``predict_proba`` are skpro's
     defaults, a normal law as wide as the interval of coverage 0.5, without any guarantee.
