@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo help test test-slow test-oldest lint bench docs docs-results dist test-dist sbom clean
+.PHONY: demo help test test-slow foreign test-oldest lint bench docs docs-results dist test-dist sbom clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -14,8 +14,12 @@ demo: .venv/demo  ## Split beside PLCP on the paper's synthetic task: a table an
 test: .venv/dev  ## every test but the slow ones, doctests included
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto -m "not slow"
 
-test-slow: .venv/dev  ## stress, interrupts, fuzz, faults, many fits
+test-slow: .venv/dev build/foreign/made  ## stress, interrupts, fuzz, faults, many fits
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto -m slow tests
+
+foreign: .venv/dev build/foreign/made  ## tests of other projects, recorded and drawn for their page
+	$(BIN)/python tests/foreign/runner.py
+	$(BIN)/python -m benchmarks.reliability.foreign
 
 # Old versions warn of what is new to them, and a few tests are of newer ones: how scikit-learn's
 # ensembles and routing refuse weights, and names that LightGBM no longer gives to arrays.
@@ -69,6 +73,7 @@ docs-results: .venv/dev  ## the pages, tables and pictures of results, drawn fro
 	$(BIN)/python -m benchmarks.accuracy.tables
 	$(BIN)/python -m benchmarks.scale.page
 	$(BIN)/python -m benchmarks.reliability.page
+	$(BIN)/python -m benchmarks.reliability.foreign
 	$(BIN)/python -c "from plcp.experiments.runner import redraw; redraw('docs/results')"
 
 .venv/demo: pyproject.toml constraints.txt | .venv
@@ -77,6 +82,14 @@ docs-results: .venv/dev  ## the pages, tables and pictures of results, drawn fro
 
 .venv/dev: pyproject.toml constraints.txt | .venv
 	$(PIP) -e '.[dev,bench]'
+	touch $@
+
+# source distributions, which hold the tests; some wheels do not
+build/foreign/made: constraints.txt | .venv
+	rm -rf build/foreign
+	$(BIN)/python -m pip download --quiet -c constraints.txt --no-deps --no-binary mapie,torchcp \
+		--dest build/foreign mapie torchcp
+	for sdist in build/foreign/*.tar.gz; do tar -xzf $$sdist -C build/foreign || exit; done
 	touch $@
 
 .venv/docs: .venv/dev

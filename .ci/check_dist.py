@@ -85,6 +85,11 @@ rule = DaskSplitConformal().fit(X, y)
 assert rule.threshold_ > 0
 """,
     "spark": "import plcp.spark, pyspark",  # its jobs need Java
+    "skpro": """
+from plcp.interop.skpro import SkproConformal
+regressor = SkproConformal(LinearRegression(), random_state=0).fit(rows.X, rows.y)
+assert regressor.predict_interval(rows.X, coverage=[0.5, 0.9]).shape == (600, 4)
+""",
     "files": "import safetensors.numpy, plcp.storage",
     "onnx": """
 from plcp.onnx import export
@@ -103,6 +108,7 @@ REFUSED = {  # what the core alone cannot do, and the extra that its error names
     "torch": "import plcp.partitions.torch",
     "dask": "import plcp.dask",
     "spark": "import plcp.spark; plcp.spark.interval_udf(model)",
+    "skpro": "import plcp.interop.skpro",
     "onnx": "import plcp.onnx",
     "cli": "import sys, plcp.cli; sys.exit(plcp.cli.main())",
     "frames": "model.predict_set(rows.X).to_pandas()",

@@ -4,9 +4,9 @@ Working with other libraries
 
 Everything in plcp is a scikit-learn estimator. This page combines it with LightGBM, pandas and
 polars, with pipelines and ``GridSearchCV``, with a network of skorch whose own layers the rule
-reads, and hands learned groups to crepes and MAPIE.
+reads, hands learned groups to crepes and MAPIE, and predicts quantiles as skpro has them.
 
-It needs ``pip install 'plcp[boosting,frames,plot,torch]' skorch crepes 'mapie[conditional]'``.
+Needs ``pip install 'plcp[boosting,frames,plot,skpro,torch]' skorch crepes 'mapie[conditional]'``.
 """
 
 import lightgbm
@@ -23,6 +23,7 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 from skorch import NeuralNetClassifier
+from skpro.metrics import PinballLoss
 from torch import nn
 
 from plcp import (
@@ -35,6 +36,7 @@ from plcp import (
 )
 from plcp.datasets import load_wages, make_nonlinear
 from plcp.interop import as_feature_map, bins
+from plcp.interop.skpro import SkproConformal
 from plcp.metrics import coverage_by_group, quantile_bins
 
 # %%
@@ -166,6 +168,27 @@ ax.set_xticks(range(5), ["quiet", "", "noise of the row", "", "loud"])
 ax.set(ylabel="coverage", title="With learned groups, crepes and MAPIE miss fewer noisy rows")
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
+
+# %%
+# Quantiles and intervals as skpro has them
+# -----------------------------------------
+# skpro has one interface for everything that predicts intervals, quantiles or distributions, with
+# pipelines, searches and metrics around it. :class:`plcp.interop.skpro.SkproConformal` is a
+# conformal regressor of this kind. Each tail of its score has a threshold of its own, so that a
+# label lies below the quantile at 0.95 with that probability at least, and below the one at 0.05
+# with that probability at most.
+
+regressor = SkproConformal(Ridge(), random_state=0).fit(more.X, more.y)
+quantiles = regressor.predict_quantiles(new.X, alpha=[0.05, 0.25, 0.75, 0.95])
+for (_, p), column in quantiles.items():
+    print(f"below the quantile at {p:.2f}: {(new.y < column).mean():.3f}")
+print(f"pinball loss of all four: {PinballLoss()(new.y, quantiles):.3f}")
+
+# %%
+# ``fit`` calibrated the coverages 0.5 and 0.9, whose ends these are. Any other coverage is
+# calibrated for the call that requests it, around the same trained model.
+
+print(regressor.predict_interval(new.X[:3], coverage=[0.5, 0.8, 0.9]).round(2))
 
 # %%
 # A skorch network that lends its layers

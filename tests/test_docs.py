@@ -19,7 +19,8 @@ MODULES = [
     f"plcp{name}"
     for name in (
         *("", ".conformal", ".dask", ".datasets", ".evaluation", ".exceptions", ".experiments"),
-        *(".explain", ".groups", ".interop", ".kernels", ".metrics", ".models", ".monitoring"),
+        *(".explain", ".groups", ".interop", ".interop.skpro", ".kernels", ".metrics"),
+        *(".models", ".monitoring"),
         *(".onnx", ".out_of_core", ".partitions", ".partitions.torch", ".plotting", ".quantiles"),
         *(".regressors", ".scores", ".sets", ".spark", ".storage", ".tables", ".theory"),
         ".thresholds",

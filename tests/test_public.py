@@ -126,6 +126,11 @@ def test_version_is_that_of_the_package():
             "plcp.partitions.torch needs PyTorch: pip install 'plcp[torch]'",
         ),
         ("plcp.onnx", "onnx", "plcp.onnx needs onnx: pip install 'plcp[onnx]'"),
+        (
+            "plcp.interop.skpro",
+            "skpro",
+            "plcp.interop.skpro needs skpro: pip install 'plcp[skpro]'",
+        ),
     ],
 )
 def test_a_module_names_the_extra_whose_package_is_not_installed(module, package, message):

@@ -22,6 +22,7 @@ EXTRAS = (
     "torch",
     "dask",
     "spark",
+    "skpro",
     "files",
     "onnx",
     "cli",
