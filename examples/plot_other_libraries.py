@@ -6,7 +6,8 @@ Everything in plcp is a scikit-learn estimator. This page combines it with Light
 polars, with pipelines and ``GridSearchCV``, with a network of skorch whose own layers the rule
 reads, and hands learned groups to crepes and MAPIE.
 
-It needs ``pip install 'plcp[boosting,frames,plot,torch]' skorch crepes 'mapie[conditional]'``.
+It needs the extras ``boosting``, ``frames``, ``plot`` and ``torch`` (:doc:`/start/install`), and
+``pip install skorch crepes 'mapie[conditional]'``.
 """
 
 import lightgbm
