@@ -162,6 +162,7 @@ print(conformal.guarantee_)
 
 # %%
 # The promise then is for a visit drawn at random from a new patient. It does not hold for a chosen
-# one, such as the first visit, which may be harder to predict than the others. What counts is the number of patients, not of rows: with fewer than nine calibration patients the
-# threshold at alpha = 0.1 is infinite.
+# one, such as the first visit, which may be harder to predict than the others. What counts is the
+# number of patients, not of rows: with fewer than nine calibration patients the threshold at
+# alpha = 0.1 is infinite.
 plt.show()

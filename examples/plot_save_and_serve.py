@@ -8,9 +8,9 @@ intervals.
 
 Which models have an ONNX graph? Regressors in which one rule serves all rows: those that ``fit``
 trains itself, as here, and around a frozen model those with ``PLCP(calibration="held-out")``,
-``PLCP(assignment="mean")`` or ``SplitConformal()``. ``PLCP()`` around a frozen model has none, since
-each row is served by one of several rules. Neither have classifiers. All of these can be saved to
-a file and served by Python.
+``PLCP(assignment="mean")`` or ``SplitConformal()``. ``PLCP()`` around a frozen model has none,
+since each row is served by one of several rules. Neither have classifiers. All of these can be
+saved to a file and served by Python.
 
 This page needs the extras ``files``, ``onnx``, ``frames`` and ``plot`` (:doc:`/start/install`), and
 ``pip install onnxruntime fastapi uvicorn httpx``.
@@ -41,8 +41,8 @@ from service import make_app  # the file service.py beside this one, shown below
 # %%
 # A model
 # -------
-# How many bicycles are rented in an hour? The model is not frozen, so ``fit`` divides the rows: 70 %
-# train the model, 30 % calibrate it.
+# How many bicycles are rented in an hour? The model is not frozen, so ``fit`` divides the rows:
+# 70 % train the model, 30 % calibrate it.
 
 FEATURES = ["day", "hour", "temperature", "humidity", "wind_speed"]
 bikes = load_bikes()
