@@ -63,12 +63,6 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def short(value: Any) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(short(v) for v in value) + "]"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
 def peak_megabytes(pid: int | str = "self") -> float | None:
     """Return that of a process so far; None if it has ended."""
     try:

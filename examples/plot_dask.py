@@ -8,7 +8,8 @@ processes or a cluster. What comes back is a small model and a table of coverage
 
 Here the cluster is two threads of this machine and the rows are simulated. How to run on Slurm,
 Kubernetes or Coiled, what travels over the network and what a billion rows take, is on the page
-:doc:`/explanation/scale`. This page needs ``pip install 'plcp[dask,plot]'``.
+:doc:`/explanation/scale`. This page needs the extras ``dask`` and ``plot``
+(:doc:`/start/install`).
 """
 
 import dask.dataframe as dd

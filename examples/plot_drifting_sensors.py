@@ -8,7 +8,7 @@ known, and reports which group of rows has begun to be missed more often, since 
 the evidence is. You may read it after every row: the probability of ever raising a false alarm
 stays below a rate that you choose.
 
-This page needs ``pip install 'plcp[plot,frames]'``.
+This page needs the extras ``plot`` and ``frames`` (:doc:`/start/install`).
 """
 
 import matplotlib.pyplot as plt

@@ -56,8 +56,11 @@ print(explanation)
 # %%
 # The first part divides all rows into a few *kinds*, from short intervals to long ones. The second
 # describes each group: by a rule, if at least 80 % of the rule's rows are in the group and at least
-# 80 % of the group follow the rule; otherwise by what is typical. The third has the importance of
-# each column. The objects hold the same as numbers:
+# 80 % of the group follow the rule; otherwise by what is typical. Group 3 reads: its hours
+# are mostly warm and windy afternoons, and seldom in winter. The third has the importance of each
+# column. These groups are calibrated asymptotically (``calibration="cross"``); the groups of the
+# default rule around a frozen model carry no promise of their own. The objects hold the same as
+# numbers:
 
 first = explanation.groups[0]
 print(first.name, f"({first.n} hours)", sep=" ")
@@ -119,8 +122,8 @@ for one in explanation.sensitive:
 # %%
 # Which columns do?
 # -----------------
-# The importance of a column is the number of groups that rows move by when it is shuffled: 0 where
-# they stay, 1 where they move as if all columns were shuffled.
+# Importance is how far rows move between groups when the column is shuffled, relative to shuffling
+# all columns: 0 where they stay, 1 where they move as far as if all columns were shuffled.
 # :func:`plcp.explain.partition_importance` computes it alone, for any function that gives groups.
 
 importance = partition_importance(model.groups, used[2_000:])

@@ -8,9 +8,9 @@ larger than necessary for sharp digits and miss too many of the blurred ones.
 :class:`~plcp.PLCP` with a small network learns from the images themselves which of them
 are hard, and gives each kind its own threshold.
 
-The digits are the 1,797 images of 8 by 8 pixels that come with scikit-learn. This page needs
-``pip install 'plcp[torch,plot]'``. The same experiment on 70,000 images of MNIST is one command,
-``plcp reproduce mnist``.
+The digits are the 1,797 images of 8 by 8 pixels that come with scikit-learn. This page needs the
+extras ``torch`` and ``plot`` (:doc:`/start/install`). The same experiment on 70,000 images of MNIST
+is one command, ``plcp reproduce mnist``.
 """
 
 import matplotlib.pyplot as plt

@@ -7,7 +7,7 @@ that contain the true species 90 % of the time can fail in two ways: for a kind 
 in the dark) or for a *label* (a rare species). The two have different remedies, and this page shows
 both, together with the choice of the score. The data are simulated.
 
-This page needs ``pip install 'plcp[frames,plot]'``.
+This page needs the extras ``frames`` and ``plot`` (:doc:`/start/install`).
 """
 
 import matplotlib.pyplot as plt
@@ -54,8 +54,8 @@ print(f"accuracy {classifier.score(X_new, y_new):.2f}")
 # ------------
 # A score says how badly a label fits.
 #
-# - ``LabelProbability``, the default, is the probability that the label lacks. With one threshold
-#   for all, its sets tend to be the smallest on average. A set may be empty.
+# - ``LabelProbability``, the default, is one minus the predicted probability of the label.
+#   With one threshold for all, its sets tend to be the smallest on average. A set may be empty.
 # - ``LabelProbability(never_empty=True)`` keeps the likeliest label in every set.
 # - ``CumulativeProbability`` adds up the probabilities of the likelier labels. Its sets grow more
 #   evenly with the difficulty of the input, and are never empty by default.

@@ -7,7 +7,7 @@ tables. Where the difficulty of a row depends on a *direction* across many colum
 or measurements of a spectrum, trees need very many cuts, and a small network sees it at once. This
 page shows one table of each kind, and how to choose without knowing the truth.
 
-It needs ``pip install 'plcp[torch,plot]'``.
+It needs the extras ``torch`` and ``plot`` (:doc:`/start/install`).
 """
 
 import matplotlib.pyplot as plt

@@ -2,11 +2,12 @@
 Working with other libraries
 ============================
 
-Everything in plcp is a scikit-learn estimator. This page combines it with LightGBM, pandas and
+Models, rules and partitions of plcp are scikit-learn estimators. This page combines it with LightGBM, pandas and
 polars, with pipelines and ``GridSearchCV``, with a network of skorch whose own layers the rule
 reads, hands learned groups to crepes and MAPIE, and predicts quantiles as skpro has them.
 
-Needs ``pip install 'plcp[boosting,frames,plot,skpro,torch]' skorch crepes 'mapie[conditional]'``.
+It needs the extras ``boosting``, ``frames``, ``plot``, ``skpro`` and ``torch``
+(:doc:`/start/install`), and ``pip install skorch crepes 'mapie[conditional]'``.
 """
 
 import lightgbm

@@ -38,8 +38,9 @@ answers = np.where(X_rest["education"].isin(["college", "advanced degree"]), 1 /
 # %%
 # A calibration row that stands for w people of the population gets the weight w: here one over the
 # probability that such a person answered. ``fit`` takes it as ``sample_weight``. It counts rows: a
-# weight of 2 is a row that stands there twice, and a new row has weight one. With hundreds of rows
-# the scale of the weights hardly matters. If ``fit`` trains the model as well, the model gets the
+# weight of 2 is a row that stands there twice, and a new row has weight one. The
+# guarantee asks for a scale on which no new row would have a weight above one; with hundreds of
+# rows the scale hardly matters. If ``fit`` trains the model as well, the model gets the
 # weights too. You get a warning if it takes none; scikit-learn's metadata routing is followed where
 # it is on.
 #
@@ -160,7 +161,8 @@ draw(coverage, "A model that knows its patients misses new ones")
 print(conformal.guarantee_)
 
 # %%
-# The promise then is for one visit of a new patient, drawn at random from the patient's visits.
-# What counts is the number of patients, not of rows: with fewer than nine calibration patients the
-# threshold at alpha = 0.1 is infinite.
+# The promise then is for a visit drawn at random from a new patient. It does not hold for a chosen
+# one, such as the first visit, which may be harder to predict than the others. What counts is the
+# number of patients, not of rows: with fewer than nine calibration patients the threshold at
+# alpha = 0.1 is infinite.
 plt.show()

@@ -6,7 +6,14 @@ This page writes a calibrated model to a file, reads it back, and answers new ro
 Python, over HTTP with FastAPI, and by an ONNX graph that needs no Python. All three give the same
 intervals.
 
-It needs ``pip install 'plcp[files,onnx,frames,plot]' onnxruntime fastapi uvicorn httpx``.
+Which models have an ONNX graph? Regressors in which one rule serves all rows: those that ``fit``
+trains itself, as here, and around a frozen model those with ``PLCP(calibration="held-out")``,
+``PLCP(assignment="mean")`` or ``SplitConformal()``. ``PLCP()`` around a frozen model has none,
+since each row is served by one of several rules. Neither have classifiers. All of these can be
+saved to a file and served by Python.
+
+This page needs the extras ``files``, ``onnx``, ``frames`` and ``plot`` (:doc:`/start/install`), and
+``pip install onnxruntime fastapi uvicorn httpx``.
 """
 
 import tempfile
@@ -34,8 +41,8 @@ from service import make_app  # the file service.py beside this one, shown below
 # %%
 # A model
 # -------
-# How many bicycles are rented in an hour? The model is not frozen, so ``fit`` trains it and
-# calibrates it, in folds, on the same rows.
+# How many bicycles are rented in an hour? The model is not frozen, so ``fit`` divides the rows:
+# 70 % train the model, 30 % calibrate it.
 
 FEATURES = ["day", "hour", "temperature", "humidity", "wind_speed"]
 bikes = load_bikes()
@@ -82,8 +89,9 @@ print(f"the rule reads: {manifest['features']['names']}")
 # A web service
 # -------------
 # The file ``service.py`` is an application of FastAPI in some eighty lines. It loads the model
-# once, refuses rows with unknown columns, takes a missing column as a gap, and writes an infinite
-# end as ``null``, for JSON has no infinity.
+# once, refuses rows with unknown columns, and writes an infinite end as ``null``, for JSON has no
+# infinity. A column that a row lacks is a missing value. The model must accept missing values, as
+# boosted trees do; one that does not, such as ``Ridge``, makes the service answer 422.
 #
 # .. literalinclude:: ../../examples/service.py
 #    :language: python
@@ -188,9 +196,6 @@ print(np.column_stack(session.run(["lower", "upper"], inputs)).round(1))
 print(model.predict_interval(some).round(1))
 
 # %%
-# A rule in which each row draws one of several thresholds, as ``PLCP()`` does around a frozen
-# model, has no graph. Use ``PLCP(calibration="held-out")`` or ``PLCP(assignment="mean")`` there.
-#
 # .. note::
 #    A checksum detects accidents, not forgery. A file from a source that you do not trust cannot
 #    run code, but its thresholds may be anything.

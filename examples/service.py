@@ -4,14 +4,15 @@ Web service of intervals, with FastAPI
 
 A FastAPI application that loads one file of ``plcp.save`` and answers rows with intervals::
 
-    pip install plcp fastapi uvicorn pandas
+    pip install fastapi uvicorn  # beside plcp with the extra frames
     python service.py model.plcp --port 8000
 
     curl 127.0.0.1:8000/about
     curl 127.0.0.1:8000/interval --json '[{"age": 40, "education": "college"}]'
 
 How to make the file is in :ref:`sphx_glr_tutorials_plot_save_and_serve.py`. A column that a row
-does not name is missing; a column that the model does not have is refused.
+does not name is a missing value, which the model must accept: one that does not, such as ``Ridge``,
+makes the service answer 422. A column that the model does not have is refused.
 """
 
 import argparse

@@ -7,8 +7,8 @@ columns of a Spark data frame. The executors compute the same numbers as Python 
 
     python spark_udf.py [--rows N]
 
-This script needs ``pip install 'plcp[spark]'`` and Java 17 or later; it is not executed here. The
-executors need plcp too.
+This script needs the extra ``spark`` (:doc:`/start/install`) and Java 17 or later; it is not
+executed here. The executors need plcp too.
 """
 
 import argparse

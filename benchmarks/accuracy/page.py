@@ -25,8 +25,8 @@ from benchmarks.accuracy.tables import (
     taught_summary,
     worst_gaps,
 )
-from benchmarks.shared import ROOT, Records, fill, load, mean, pick, short, table, unique
-from benchmarks.speed.tables import cli_tables
+from benchmarks.shared import ROOT, Records, fill, load, mean, pick, table, unique
+from benchmarks.speed.tables import BLOCKS, cli_tables
 
 FOLDER = ROOT / "docs" / "explanation"
 OURS, SPLIT = "PLCP", "Split"
@@ -168,23 +168,9 @@ def speed(results: Results) -> Blocks:
         ("other-", {k: v for k, v in results["rivals"].items() if k != "table"}),
     ):
         for part, entry in entries.items():
-            drawn[f"{name}{part}"] = numbers(entry)
+            commit = f"\nCommit {entry['provenance']['commit']}.\n"
+            drawn[name + part] = BLOCKS[name + part](entry["results"]) + commit
     return drawn
-
-
-def numbers(entry: Results) -> str:
-    """Numbers of one measurement, or of several cases."""
-    results = entry["results"]
-    cases = results if _listed(results) else [results]
-    lines = ["- " + "; ".join(fact(*each) for each in case.items()) for case in cases]
-    return "\n".join(lines) + f" (commit {entry['provenance']['commit']})\n"
-
-
-def fact(name: str, value: Any) -> str:
-    if isinstance(value, dict):
-        inner = ", ".join(fact(*each) for each in value.items())
-        return f"*{name}*: {inner}"
-    return f"{name.replace('_', ' ')} {short(value)}"
 
 
 def checks(results: Results) -> Blocks:

@@ -327,24 +327,31 @@ def takes_images(estimator: Any) -> bool:
     return bool(tags.input_tags.three_d_array or tags.no_validation)
 
 
+ENCODE = (
+    "X holds text. Encode it (OneHotEncoder in a pipeline), or give a DataFrame to the default "
+    "regressor, which reads text and categories."
+)
+
+
 @contextmanager
-def feature_errors(X: Any) -> Iterator[None]:
+def feature_errors(X: Any, of_text: str = ENCODE) -> Iterator[None]:
     """Add to an error about X what a model may not accept in it, and the remedy.
 
     Numbers near the largest float may overflow on the way: what comes out is checked for it.
+    ``of_text``: what to say of a table that holds text.
     """
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             yield
     except (TypeError, ValueError) as error:
-        remedy = _remedy(X)
+        remedy = _remedy(X, of_text)
         if remedy is None or remedy in str(error):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{error}\n{remedy}") from error
 
 
-def _remedy(X: Any) -> str | None:
+def _remedy(X: Any, of_text: str) -> str | None:
     """Return what some models do not accept in this table, and the remedy."""
     if issparse(X) or is_dataset(X):
         return None
@@ -357,10 +364,7 @@ def _remedy(X: Any) -> str | None:
     missing = is_missing(values.ravel())
     objects = values.ravel().tolist() if values.dtype.kind == "O" else []
     if values.dtype.kind in "US" or any(isinstance(value, str) for value in objects):
-        return (
-            "X holds text. Encode it (OneHotEncoder in a pipeline), or give a DataFrame to the "
-            "default regressor, which reads text and categories."
-        )
+        return of_text
     if missing.any():
         return (
             "X holds missing values (NaN). If the regressor cannot take them, use the boosted "

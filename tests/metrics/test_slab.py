@@ -119,7 +119,7 @@ X, MASK = np.zeros((4, 1)), [True, False, True, True]
         (lambda: worst_slab(X[:1], [True]), "one row counts, but some must choose"),
         (lambda: worst_slab([[0], [np.nan]], [1, 0]), "got nan in column 0 at row 1: impute it"),
         (lambda: worst_slab([[0], [np.inf]], [1, 0]), "finite, got inf in column 0 at row 1"),
-        (lambda: worst_slab([["a"], ["b"]], [1, 0]), "could not convert string to float"),
+        (lambda: worst_slab([["a"], ["b"]], [1, 0]), "encode it, or leave the column out"),
         (lambda: worst_slab(X, MASK, mass=0), r"mass must lie in \(0, 1\), got 0"),
         (lambda: worst_slab(X, MASK, n_directions=-1), "n_directions must be .* least 0, got -1"),
         (lambda: worst_slab(X, MASK, confidence=1), r"confidence must lie in \(0, 1\), got 1"),

@@ -546,8 +546,9 @@ def certify(
 ) -> Certificate:
     """Bound the coverage of a fitted rule from below and above, in each group.
 
-    Coverage counts of new rows follow the binomial law whatever the rule is and however it was
-    fitted, so the bounds hold for every number of rows: they need no guarantee of the rule's own.
+    Coverage counts of rows drawn independently from one distribution follow the binomial law
+    whatever the rule is and however it was fitted, so the bounds hold for every number of rows:
+    they need no guarantee of the rule's own. They are about that distribution.
 
     Parameters
     ----------
@@ -595,8 +596,9 @@ def certify(
     20,000  1.00      1.00       0.90        0.44
     ======  ========  =========  ==========  ==========
 
-    each of the groups, if they are of one size. With many groups and few rows a lower target can
-    be decided: 0.85 with probability 0.98, 0.65 and 0.17 for 5, 10 and 20 groups of 5,000 rows.
+    for a given one of the groups, if they are of one size. With many groups and few rows a lower
+    target can be decided: 0.85 with probability 0.98, 0.65 and 0.17 for 5, 10 and 20 groups of
+    5,000 rows.
 
     References
     ----------

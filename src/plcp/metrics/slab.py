@@ -53,11 +53,14 @@ class Slab:
         return np.asarray((position >= self.low) & (position <= self.high))
 
 
+NUMBERS_ONLY = "X holds text, but a slab needs numbers: encode it, or leave the column out."
+
+
 def finite_numbers(X: ArrayLike) -> FloatArray:
     """X as a matrix of numbers, none of them missing or infinite."""
     X = to_plain_array(X)
     check_rows(X)
-    with feature_errors(X):
+    with feature_errors(X, of_text=NUMBERS_ONLY):
         numbers: FloatArray = check_array(
             X, dtype=float, ensure_all_finite=False, ensure_min_samples=0, input_name="X"
         )

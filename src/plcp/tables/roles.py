@@ -64,7 +64,7 @@ class FeatureOptions:
     """Columns that groups are learned from; all take wildcards."""
 
     features: str | None = _option("Columns to learn groups from: a,b,c_*.", "COLUMNS")
-    exclude: str | None = _option("All columns but these are features.", "COLUMNS")
+    exclude: str | None = _option("Columns that are not used as features.", "COLUMNS")
     categories: str | None = _option("Features whose numbers are codes, not amounts.", "COLUMNS")
 
 

@@ -178,7 +178,8 @@ class Mondrian(GivenGroupsRule):
     Attributes
     ----------
     groups_ : ndarray of shape (m,)
-        Labels of the groups seen in calibration, sorted.
+        Labels of the groups seen in calibration, sorted. A new row of another group has an infinite
+        threshold, with a warning; the guide "Small data" lists the causes and remedies of these.
     thresholds_, group_sizes_ : ndarray of shape (m,)
         Threshold of each, and its number of calibration points, or what they weigh.
     guarantee_ : Guarantee

@@ -141,8 +141,8 @@ class PLCP(ClusteredRule):
         How thresholds are calibrated, and so what holds:
 
         - "rotate": rows are divided into blocks. Each block gives one conformal number to a rule
-          that was learned from all others, and each new row draws one of these rules by its
-          content. Exact in finite samples, on average over all inputs, and all rows are used.
+          that was learned from all others, and a hash of a new row's values chooses one of these
+          rules. Exact in finite samples, on average over all inputs, and all rows are used.
         - "held-out": one rule, learned from most rows, and one conformal number read off the
           others. Exact as above, and all rows have the same rule. Its conditional error is larger
           than the mean over the rules of a rotation, and mostly smaller than that of each.
