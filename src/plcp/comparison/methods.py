@@ -56,6 +56,8 @@ CREPES_BINS = 5
 class KnownPredictions(BaseEstimator):
     """A frozen model whose predictions were made before: all methods share those of one model."""
 
+    is_fitted = True  # by which MAPIE knows
+
     def __init__(self, values: FloatArray | None = None) -> None:
         self.values = values
 
@@ -229,7 +231,8 @@ def fit_to_groups(make: Callable[[Part], ThresholdRule], part: Part, *, cells: b
     """Fit a rule that is given the groups of each row."""
     members: Any = part.members
     given = cell_numbers(members) if cells else members
-    score, rule = part.score, make(part)
+    score: Any = part.score
+    rule: Any = make(part)
     codes = part.y if part.classes is None else np.searchsorted(part.classes, part.y)
     score.fit(part.calibration_prediction, codes[part.calibration])
     scores = score(part.calibration_prediction, codes[part.calibration])
@@ -384,9 +387,7 @@ def fit_crepes_split(part: Part) -> Predict:
     if part.classes is None:
         return _fit_crepes(part, {}, {}, exact(part))
     model, places = crepes.ConformalClassifier(), np.searchsorted(part.classes, part.y)
-    of_own = part.calibration_prediction[
-        np.arange(len(part.calibration)), places[part.calibration]
-    ]
+    of_own = part.calibration_prediction[np.arange(len(part.calibration)), places[part.calibration]]
     model.fit(1 - of_own, seed=part.seed)
 
     def predict() -> tuple[Sets, Guarantee]:
@@ -449,13 +450,9 @@ def _plain(kind: Any) -> Callable[[Part], ThresholdRule]:
 
 
 def _paper(part: Part) -> ThresholdRule:
-    options = {"calibration": "joint", "assignment": "sample", "n_groups": GROUPS_OF_PAPER}
-    return PLCP(
-        SoftmaxPartition(random_state=part.seed),
-        alpha=part.alpha,
-        random_state=part.seed,
-        **options,
-    )
+    partition = SoftmaxPartition(random_state=part.seed)
+    make = _plcp(n_groups=GROUPS_OF_PAPER, calibration="joint", assignment="sample")
+    return make(part).set_params(partition=partition)
 
 
 SPLIT = _plain(SplitConformal)
