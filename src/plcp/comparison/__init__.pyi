@@ -12,3 +12,6 @@ from .roster import (
     ROSTER as ROSTER,
     Entry as Entry,
 )
+from .tables import (
+    compare_table as compare_table,
+)

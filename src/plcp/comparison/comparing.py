@@ -142,8 +142,9 @@ def compare_methods(
     Intervals are those of the test error of cross-validation: they hold the mean, over the folds,
     of what the sets of each fold do on new rows (Bayle et al. 2020), for methods that a single row
     changes little. They do not hold what other training and calibration rows would give, since
-    folds share such rows. In simulations nominal 95 % intervals of differences of conditional error
-    held in 94 to 98 % of samples of 600 and 2,000 rows.
+    folds share such rows. In simulations of 600 and of 2,000 rows nominal 95 % intervals held in 95
+    to 96 % of samples for differences of conditional error, and in 96 to 98 % for those of the worst
+    group, also between methods that are much alike.
 
     References
     ----------
@@ -365,18 +366,20 @@ def _wanted(methods: Any, data: _Data, has_groups: bool) -> tuple[dict[str, Fit]
     """How each method is fitted, and the reasons of those that cannot take part."""
     if isinstance(methods, Mapping):
         named = {str(name): method for name, method in methods.items()}
-        check_names([one for one in named.values() if isinstance(one, str)] or ["split"])
         if not named:
             raise ValueError('methods is an empty mapping: give {"mine": PLCP()}, or "all"')
-    else:
-        if isinstance(methods, str):
-            methods = list(ROSTER) if methods == "all" else [methods]
-        if not isinstance(methods, Iterable):
-            raise ValueError(
-                f'methods must be "all", names or a mapping, got {shown(methods)}: give '
-                '["split", "plcp"], for example'
-            )
+        if texts := [method for method in named.values() if isinstance(method, str)]:
+            check_names(texts)
+    elif isinstance(methods, str):
+        chosen = [*ROSTER] if methods == "all" else check_names([methods])
+        named = {name: name for name in chosen}
+    elif isinstance(methods, Iterable):
         named = {name: name for name in check_names(methods)}
+    else:
+        raise ValueError(
+            f'methods must be "all", names or a mapping, got {shown(methods)}: give '
+            '["split", "plcp"], for example'
+        )
     points = data.classes is not None or data.predictions is None or data.predictions.ndim == 1
     available = {
         *(["groups"] if has_groups else []),
@@ -387,10 +390,12 @@ def _wanted(methods: Any, data: _Data, has_groups: bool) -> tuple[dict[str, Fit]
     for name, method in named.items():
         fit, reason = fit_of(name, method), None
         if isinstance(method, str):
+            if methods == "all" and data.task not in ROSTER[method].tasks:
+                continue
             reason = reason_to_leave_out(ROSTER[method], data.task, available)
         if reason is None:
             wanted[name] = fit
-        elif methods != [*ROSTER] or reason != f"it is for {ROSTER[name].tasks[0]}":
+        else:
             left_out[name] = reason
     return wanted, left_out
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -295,19 +295,23 @@ class MethodComparison:
             "notes": list(self.notes),
         }
 
-    def plot(self, ax: Any = None, **styles: Any) -> MethodsDisplay:
+    def with_notes(self, notes: Iterable[str]) -> MethodComparison:
+        """Return the same comparison with more notes, before its own."""
+        return replace(self, notes=(*notes, *self.notes))
+
+    def plot(self, axes: Any = None, **styles: Any) -> MethodsDisplay:
         """Draw conditional error, worst group and size of each method.
 
         Parameters
         ----------
-        ax : sequence of three matplotlib Axes, optional
+        axes : sequence of three matplotlib Axes, optional
             Where to draw; a new figure unless given.
         **styles
             As in `plcp.comparison.MethodsDisplay.plot`.
         """
         from plcp.comparison.display import MethodsDisplay
 
-        return MethodsDisplay(comparison=self).plot(ax, **styles)
+        return MethodsDisplay(comparison=self).plot(axes, **styles)
 
     def __str__(self) -> str:
         rows = f"{len(self.rows):,} rows, {self.folds} folds, alpha = {self.alpha:g}, "
@@ -513,13 +517,11 @@ def listed(names: Sequence[str], word: str = "and") -> str:
 
     Examples
     --------
-    >>> listed(["a", "b", "c"]), listed(list("abcdefgh"), "or")
-    ('a, b and c', 'one of 8 methods, a the first of them')
+    >>> listed(["a", "b", "c"]), listed(list("abcdefgh")), listed(list("abcdefgh"), "or")
+    ('a, b and c', '8 methods', 'one of 8 methods')
     """
     if len(names) > FEW_NAMES:
-        if word == "or":
-            return f"one of {len(names)} methods, {names[0]} the first of them"
-        return f"{len(names)} methods, {names[0]} the first of them"
+        return f"{'one of ' if word == 'or' else ''}{len(names)} methods"
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} {word} {names[-1]}"
