@@ -142,8 +142,8 @@ def compare_methods(
     Intervals are those of the test error of cross-validation: they hold the mean, over the folds,
     of what the sets of each fold do on new rows (Bayle et al. 2020), for methods that a single row
     changes little. They do not hold what other training and calibration rows would give, since
-    folds share such rows. In simulations of 600 and of 2,000 rows nominal 95 % intervals held in 95
-    to 96 % of samples for differences of conditional error, and in 96 to 98 % for those of the worst
+    folds share such rows. In simulations of 600 and of 2,000 rows nominal 95 % intervals of
+    differences held in 95 to 96 % of samples for conditional error, and in 96 to 98 % for the worst
     group, also between methods that are much alike.
 
     References
@@ -258,7 +258,7 @@ def _read(X: Any, y: ArrayLike, model: Any, prediction: Any, probabilities: Any)
         )
     if not is_frame(X):
         X = np.asarray(X)
-    if np.ndim(X) != 2:
+    if len(np.shape(X)) != 2:
         raise ValueError(f"X must be a table with rows and columns, got shape {np.shape(X)}")
     if prediction is not None:
         y, values = check_response(y), np.asarray(prediction, dtype=float)

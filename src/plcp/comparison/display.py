@@ -76,7 +76,7 @@ class MethodsDisplay(Display):
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         unit = "mean length" if self.comparison.task == "regression" else "labels per set"
         titles = {
-            "conditional error": "conditional error, points",
+            "conditional error": "conditional error, percentage points",
             "worst group": "coverage of the worst group",
             "size": unit,
         }

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from plcp._formatting import fold, text_table
 from plcp._options import check_option
 from plcp.comparison.measures import differences, may_be_smallest, share_missed
+from plcp.comparison.roster import ROSTER
 from plcp.metrics.compare import Comparison
 from plcp.metrics.measure import Difference, Measure
 from plcp.quantiles import FloatArray, IntArray
@@ -494,21 +495,23 @@ def _in_groups(methods: Mapping[str, ComparedMethod], names: list[str]) -> tuple
 
 def _fastest(methods: Mapping[str, ComparedMethod], names: list[str]) -> tuple[list[str], str]:
     """Times that differ by less than a tenth of a second are alike; then estimates decide."""
+    places = {name: place for place, name in enumerate(ROSTER)}
 
-    def cost(name: str) -> tuple[float, float, float, str]:
+    def cost(name: str) -> tuple[Any, ...]:
         one = methods[name]
         tenths = ceil(10 * one.seconds.estimate)
-        return tenths, one.conditional_error.estimate, one.size.estimate, name
+        place = places.get(name, len(places))
+        return tenths, one.conditional_error.estimate, one.size.estimate, place, name
 
     order = sorted(names, key=cost)
     first, second = cost(order[0]), cost(order[1])
-    seconds = methods[order[0]].seconds.estimate
     if first[0] < second[0]:
+        seconds = methods[order[0]].seconds.estimate
         return order[:1], f"Of these, {order[0]} is the fastest ({seconds:.2g} seconds a fold)."
-    what = "the smallest estimate of conditional error among the fastest"
-    if first[1:3] == second[1:3]:
+    if first[:3] == second[:3]:
         alike = [name for name in order if cost(name)[:3] == first[:3]]
-        return order[:1], f"Of these, {listed(alike)} give the same sets, so {order[0]} will do."
+        return order[:1], f"Of these, {listed(alike)} give the same sets, and {order[0]} will do."
+    what = "the smallest estimate of conditional error among the fastest"
     return order[:1], f"Of these, {order[0]} has {what}."
 
 
