@@ -136,8 +136,8 @@ class Part:
 
     @cached_property
     def numbers(self) -> FloatArray:
-        """All rows as numbers without gaps, by the rows that have no part in testing."""
-        return table_of_numbers(self.X, np.concatenate([self.train, self.calibration]))
+        """All rows as numbers without gaps, by those that train the model, if any do."""
+        return table_of_numbers(self.X, self.train if len(self.train) else self.calibration)
 
     def conformal(self, rule: ThresholdRule, **options: Any) -> Any:
         """Return the rule around the shared model."""
@@ -407,11 +407,11 @@ def fit_crepes_normalized(part: Part) -> Predict:
 
 
 def fit_crepes_mondrian(part: Part) -> Predict:
-    """Cut the difficulty into bins, each with a threshold of its own."""
+    """Cut the difficulty into bins by training rows, each with a threshold of its own."""
     from crepes.extras import MondrianCategorizer
 
     bins = MondrianCategorizer()
-    bins.fit(part.numbers[part.calibration], de=_difficulty(part), no_bins=CREPES_BINS)
+    bins.fit(part.numbers[part.train], de=_difficulty(part), no_bins=CREPES_BINS)
     numbers = [bins.apply(part.numbers[rows]) for rows in (part.calibration, part.test)]
     promise = exact(part, "learned groups", CREPES_BINS)
     return _fit_crepes(part, {"bins": numbers[0]}, {"bins": numbers[1]}, promise)

@@ -316,7 +316,7 @@ class MethodComparison:
 
     def __str__(self) -> str:
         rows = f"{len(self.rows):,} rows, {self.folds} folds, alpha = {self.alpha:g}, "
-        lines = [f"{rows}{100 * self.confidence:g} % intervals; errors in percentage points", ""]
+        lines = [f"{rows}{100 * self.confidence:g} % intervals", ""]
         lines += self._table()
         for name, reason in self.left_out.items():
             lines += fold(f"{name} was left out: {reason}")
