@@ -269,8 +269,9 @@ MISTAKES = {
     "two models": ({"model": LinearRegression(), "prediction": Y}, "got model and prediction"),
     "a class": ({"model": LinearRegression}, "give an instance"),
     "no classifier's y": ({"model": LogisticRegression(), "y": Y + 0.5}, "y holds numbers"),
-    "short prediction": ({"prediction": Y[:-1]}, "prediction must hold finite numbers"),
-    "nan prediction": ({"prediction": Y * np.nan}, "prediction must hold finite numbers"),
+    "short prediction": ({"prediction": Y[:-1]}, r"prediction must have shape \(40,\)"),
+    "nan prediction": ({"prediction": Y * np.nan}, "prediction must be finite, got nan at row 0"),
+    "three predictions": ({"prediction": X[:, [0, 0, 0]]}, "for two quantiles"),
     "wide probabilities": ({"probabilities": np.ones((40, 3)) / 3, "y": Y > 3}, "shape"),
     "unknown label": (
         {"probabilities": pd.DataFrame({"a": Y * 0, "b": Y * 0 + 1}), "y": ["c"] * 40},

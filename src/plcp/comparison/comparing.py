@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils.multiclass import type_of_target
 
@@ -54,6 +55,7 @@ from plcp.evaluation.groups import group_by
 from plcp.metrics import coverage
 from plcp.metrics.ert import blocks_after_others
 from plcp.metrics.groups import Grouping, as_grouping, column_groups
+from plcp.metrics.measure import check_numbers
 from plcp.quantiles import FloatArray, IntArray
 from plcp.thresholds.guarantees import KINDS, Guarantee
 
@@ -253,19 +255,21 @@ def _read(X: Any, y: ArrayLike, model: Any, prediction: Any, probabilities: Any)
     chosen = [way for way, value in ways.items() if value is not None]
     if len(chosen) != 1:
         raise ValueError(
-            f"got {' and '.join(chosen) or 'no model'}: give one of model, prediction and "
+            f"got {' and '.join(chosen) or 'None for each'}: give one of model, prediction and "
             "probabilities"
         )
-    if not is_frame(X):
-        X = np.asarray(X)
-    if len(np.shape(X)) != 2:
-        raise ValueError(f"X must be a table with rows and columns, got shape {np.shape(X)}")
+    X = _table(X)
     if prediction is not None:
-        y, values = check_response(y), np.asarray(prediction, dtype=float)
-        if values.shape not in ((len(y),), (len(y), 2)) or not np.isfinite(values).all():
+        y = check_response(y)
+        values = np.asarray(to_plain_array(prediction))
+        if values.ndim != 2:
+            values = check_numbers("prediction", values, len(y), source="one number per row")
+        elif values.shape == (len(y), 2):
+            values = np.column_stack([check_numbers("prediction", one) for one in values.T])
+        else:
             raise ValueError(
-                f"prediction must hold finite numbers of shape ({len(y)},) or ({len(y)}, 2), got "
-                f"shape {values.shape}: drop rows without one"
+                f"prediction must have shape ({len(y)},), or ({len(y)}, 2) for two quantiles, got "
+                f"{values.shape}: pass model.predict(X)"
             )
         return _Data(X, y, None, values, None)
     if probabilities is not None:
@@ -291,6 +295,19 @@ def _read(X: Any, y: ArrayLike, model: Any, prediction: Any, probabilities: Any)
     if not hasattr(model, "predict_proba"):
         raise ValueError(f"{model} has no predict_proba: wrap it in CalibratedClassifierCV")
     return _predicted(_classes(X, labels, model, None, np.unique(labels)))
+
+
+def _table(X: Any) -> Any:
+    """Return X as a frame or an array of two dimensions."""
+    if issparse(X):
+        raise ValueError("X is sparse, which not every method reads: give X.toarray()")
+    try:
+        X = X if is_frame(X) else np.asarray(X)
+    except ValueError as error:
+        raise ValueError("X must be a table, with rows of one length") from error
+    if len(np.shape(X)) != 2:
+        raise ValueError(f"X must be a table with rows and columns, got shape {np.shape(X)}")
+    return X
 
 
 def _classes(X: Any, y: Any, model: Any, values: Any, names: NDArray[Any]) -> _Data:
