@@ -23,7 +23,7 @@ from plcp.cli._demo import FIFTHS, format_table, plot_demo, run_demo
 
 COMMAND = Path(sys.executable).with_name("plcp")
 COMMANDS = (
-    *("compare", "calibrate", "apply", "audit", "report", "explain"),
+    *("calibrate", "apply", "compare", "audit", "report", "explain"),
     *("demo", "reproduce", "doctor"),
 )
 N_CAL, N_TEST = 3000, 2000

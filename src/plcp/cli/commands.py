@@ -791,7 +791,7 @@ def _versions(packages: dict[str, str | None]) -> str:
 
 WORK, MEASURE, TRY = "From a table to sets", "Where sets fail", "See it work"
 PANELS: dict[Callable[..., None], str] = {
-    compare: WORK, calibrate: WORK, apply: WORK, audit: MEASURE, report: MEASURE, explain: MEASURE,
+    calibrate: WORK, apply: WORK, compare: WORK, audit: MEASURE, report: MEASURE, explain: MEASURE,
     demo: TRY, reproduce: TRY, doctor: TRY,
 }  # fmt: skip
 EXPERIMENTS = "\n\n".join(f"{name}: {what}" for name, what in ABOUT.items())
