@@ -122,7 +122,7 @@ MISTAKES = {
     "one fold": ((*COMPARE, "--cv", "1"), "--cv"),
     "compared confidence": ((*COMPARE, "--confidence", "95"), "confidence must lie in (0, 1)"),
     "picture over a table": ((*COMPARE, "-o", "cal.csv", "--force"), "is to be a .png file"),
-    "groups alone": ((*COMPARE, "--methods", "mondrian"), "mondrian: it needs groups"),
+    "groups alone": ((*COMPARE, "--methods", "mondrian"), "mondrian: no groups are given"),
     "unlikely confidence": ((*AUDIT, "--confidence", "95"), "confidence must lie in (0, 1)"),
 }  # fmt: skip
 for ending in ("csv", "parquet", "arrow"):

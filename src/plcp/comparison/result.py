@@ -318,8 +318,9 @@ class MethodComparison:
         rows = f"{len(self.rows):,} rows, {self.folds} folds, alpha = {self.alpha:g}, "
         lines = [f"{rows}{100 * self.confidence:g} % intervals", ""]
         lines += self._table()
-        for name, reason in self.left_out.items():
-            lines += fold(f"{name} was left out: {reason}")
+        for reason in dict.fromkeys(self.left_out.values()):
+            names = [name for name, other in self.left_out.items() if other == reason]
+            lines += fold(f"left out, {reason}: {', '.join(names)}")
         lines += ["", f"Recommended: {self.recommended}, that is {self._how}", *fold(self.reason)]
         lines += ["", *fold(WHAT_HOLDS)]
         for note in self.notes:

@@ -154,9 +154,9 @@ ROSTER = {
     ),
 }  # fmt: skip
 MISSING = {
-    "groups": "it needs groups: give them",
-    "model": "it trains models of its own: give a model that is not frozen",
-    "points": "it needs predictions that are single numbers, but these are two quantiles",
+    "groups": "no groups are given",
+    "model": "no model is given that can be trained",
+    "points": "predictions are two quantiles",
 }
 
 
@@ -186,9 +186,9 @@ def reason_to_leave_out(entry: Entry, task: str, given: Iterable[str]) -> str | 
     Examples
     --------
     >>> reason_to_leave_out(ROSTER["cqr"], "classification", {"model"})
-    'it is for regression'
+    'for regression alone'
     """
     if task not in entry.tasks:
-        return f"it is for {entry.tasks[0]}"
+        return f"for {entry.tasks[0]} alone"
     missing = [MISSING[what] for what in entry.needs if what not in given]
     return missing[0] if missing else None

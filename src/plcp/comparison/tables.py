@@ -78,7 +78,7 @@ def compare_table(
         codes=roles.codes,
         predictions=roles.predictions,
     )
-    X = rule_input(Framer(features), rows)
+    X = rule_input(Framer(features), rows).copy()  # in one piece: rules add a column
     y = read_outcomes(rows, roles, classes)[0]
     values = read_predictions(rows, roles).values
     if classes is None:
