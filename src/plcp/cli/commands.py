@@ -505,7 +505,9 @@ def compare(
 
     Example: plcp compare cal.parquet --target income --prediction predicted --by sex -o methods.png
     """
-    from plcp._files import check_output, find_column
+    from importlib.util import find_spec
+
+    from plcp._files import check_output, find_column, write_atomically
     from plcp._options import check_rate, check_share
     from plcp.comparison.roster import check_names
     from plcp.evaluation import parse_by
@@ -514,6 +516,8 @@ def compare(
 
     if out is not None:
         check_output(out, force, ending=".png")
+        if find_spec("matplotlib") is None:
+            raise ImportError("a picture needs matplotlib: pip install 'plcp[plot]'")
     check_input_table(data)
     check_rate(alpha)
     check_share("confidence", confidence)
@@ -550,7 +554,8 @@ def compare(
             random_state=seed,
         )
         if out is not None:
-            found.plot().figure_.savefig(out, dpi=150)
+            with write_atomically(out, force=force) as path:
+                found.plot().figure_.savefig(path, dpi=150, format="png")
     if as_json:
         print_json(found.to_dict())
     else:

@@ -169,7 +169,7 @@ def compare_methods(
     >>> sorted(found.methods)
     ['cqr', 'rectified', 'split']
     """
-    check_same_rows(X, y=y)
+    check_same_rows(X, y=y, prediction=prediction, probabilities=probabilities)
     check_at_hand(X=X)
     X = to_plain_array(X)
     check_rows(X)
@@ -199,8 +199,9 @@ def compare_methods(
     steps = iter(counted(range(total), total, verbose, "methods, fold by fold"))
     for number, fold in enumerate(folds):
         part = _part(data, fold, ids, members, alpha, calibration_size, seed)
-        with suppress(ValueError):  # before the clock starts; methods that need it raise again
-            _ = part.numbers
+        with suppress(ValueError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _ = part.numbers  # before the clock starts; methods that need them raise again
         for name, fit in wanted.items():
             next(steps)
             if name in left_out:
