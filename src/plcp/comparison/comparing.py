@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -193,26 +194,14 @@ def compare_methods(
     folds = given_folds(cv, data.X, data.y)
     folds = shuffled_folds(ids, cv, seed) if folds is None else folds
     members = _matrix(grouping) if given else None
-    outcomes = _Outcomes(len(data.y), len(folds))
-    warned: dict[str, list[str]] = {name: [] for name in wanted}
-    total = len(folds) * len(wanted)
+    outcomes, total = _Outcomes(len(data.y)), len(folds) * len(wanted)
     steps = iter(counted(range(total), total, verbose, "methods, fold by fold"))
-    for number, fold in enumerate(folds):
+    for fold in folds:
         part = _part(data, fold, ids, members, alpha, calibration_size, seed)
-        with suppress(ValueError), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _ = part.numbers  # before the clock starts; methods that need them raise again
         for name, fit in wanted.items():
             next(steps)
-            if name in left_out:
-                continue
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                try:
-                    outcomes.add(name, number, fold[1], run(fit, part))
-                except Exception as error:  # whatever it raises, the others go on
-                    left_out[name] = _why(error)
-            warned[name] += [" ".join(str(one.message).split()) for one in caught]
+            if name not in left_out and (reason := outcomes.run(name, fit, part)):
+                left_out[name] = reason
     next(steps, None)
     wanted = {name: fit for name, fit in wanted.items() if name not in left_out}
     if not wanted:
@@ -230,7 +219,7 @@ def compare_methods(
         rows=rows,
         folds=len(folds),
         groups=tuple(str(name) for name in grouping.names),
-        notes=(*notes, *_about_warnings(warned, wanted)),
+        notes=(*notes, *outcomes.notes(wanted)),
     )
 
 
@@ -378,10 +367,14 @@ def _part(
             _predict(model, take(data.X, rows), data.classes) for rows in (calibration, test)
         )
         predictions = first, second
-    return Part(
+    part = Part(
         data.X, data.y, train, calibration, test, *predictions, data.model, data.classes,
         members, alpha, calibration_size, seed,
     )  # fmt: skip
+    with suppress(ValueError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _ = part.numbers  # before the clock starts; methods that need them raise again
+    return part
 
 
 def _wanted(methods: Any, data: _Data, has_groups: bool) -> tuple[dict[str, Fit], dict[str, str]]:
@@ -429,15 +422,6 @@ def _why(error: Exception) -> str:
         return f"{package} is not installed: pip install {package}"
     text = " ".join(str(error).split()) or type(error).__name__
     return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
-
-
-def _about_warnings(warned: Mapping[str, list[str]], names: Iterable[str]) -> list[str]:
-    """Return one note for each method that warned: how often, and of what at first."""
-    return [
-        f"{name} warned {len(texts)} time{'s' * (len(texts) > 1)}; first: {texts[0]}"
-        for name in names
-        if (texts := warned[name])
-    ]
 
 
 def _groups(X: Any, groups: Any) -> tuple[Grouping, bool]:
@@ -492,21 +476,34 @@ def _weakest(guarantees: list[Guarantee | None]) -> Guarantee | None:
 
 
 class _Outcomes:
-    """What each method did on each row, fold by fold."""
+    """What each method did on each row, fold by fold, and what it warned of."""
 
-    def __init__(self, n: int, folds: int) -> None:
-        self.n, self.folds = n, folds
-        self.runs: dict[str, list[Ran]] = {}
-        self.covered: dict[str, NDArray[np.bool_]] = {}
-        self.size: dict[str, FloatArray] = {}
+    def __init__(self, n: int) -> None:
+        self.covered: dict[str, NDArray[np.bool_]] = defaultdict(lambda: np.zeros(n, dtype=bool))
+        self.size: dict[str, FloatArray] = defaultdict(lambda: np.zeros(n))
+        self.runs: dict[str, list[Ran]] = defaultdict(list)
+        self.warned: dict[str, list[str]] = defaultdict(list)
 
-    def add(self, name: str, fold: int, test: IntArray, ran: Ran) -> None:
-        """Keep the outcome of a fold."""
-        if fold == 0:
-            self.runs[name] = []
-            self.covered[name], self.size[name] = np.zeros(self.n, dtype=bool), np.zeros(self.n)
-        self.covered[name][test], self.size[name][test] = ran.covered, ran.size
+    def run(self, name: str, fit: Fit, part: Part) -> str | None:
+        """Run a method on a fold and keep what it did; return why it failed, if it did."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                ran = run(fit, part)
+            except Exception as error:  # whatever it raises, the others go on
+                return _why(error)
+        self.covered[name][part.test], self.size[name][part.test] = ran.covered, ran.size
         self.runs[name].append(ran)
+        self.warned[name] += [" ".join(str(one.message).split()) for one in caught]
+        return None
+
+    def notes(self, names: Iterable[str]) -> list[str]:
+        """Return one note for each method that warned: how often, and of what at first."""
+        return [
+            f"{name} warned {len(texts)} time{'s' * (len(texts) > 1)}; first: {texts[0]}"
+            for name in names
+            if (texts := self.warned[name])
+        ]
 
     def measure(
         self,
