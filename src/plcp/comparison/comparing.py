@@ -148,7 +148,7 @@ def compare_methods(
     of what the sets of each fold do on new rows (Bayle et al. 2020), for methods that a single row
     changes little. They do not hold what other training and calibration rows would give, since
     folds share such rows. In simulations of 600 and of 2,000 rows nominal 95 % intervals of
-    differences held in 93 to 96 % of samples for conditional error, and in 95 to 98 % for the worst
+    differences held in 93 to 97 % of samples for conditional error, and in 95 to 98 % for the worst
     group, between rules that learn as between methods that are much alike.
 
     References
