@@ -2,9 +2,10 @@
 Working with other libraries
 ============================
 
-Models, rules and partitions of plcp are scikit-learn estimators. This page combines it with LightGBM, pandas and
-polars, with pipelines and ``GridSearchCV``, with a network of skorch whose own layers the rule
-reads, hands learned groups to crepes and MAPIE, and predicts quantiles as skpro has them.
+Models, rules and partitions of plcp are scikit-learn estimators. This page combines them with
+LightGBM, pandas and polars, with pipelines and ``GridSearchCV``, with a network of skorch whose own
+layers the rule reads, hands learned groups to crepes and MAPIE, and predicts quantiles as skpro has
+them.
 
 It needs the extras ``boosting``, ``frames``, ``plot``, ``skpro`` and ``torch``
 (:doc:`/start/install`), and ``pip install skorch crepes 'mapie[conditional]'``.

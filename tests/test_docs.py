@@ -18,7 +18,16 @@ NAMES = [name or data for name, data in LISTED]
 MODULES = [
     f"plcp{name}"
     for name in (
-        *("", ".conformal", ".dask", ".datasets", ".evaluation", ".exceptions", ".experiments"),
+        *(
+            "",
+            ".comparison",
+            ".conformal",
+            ".dask",
+            ".datasets",
+            ".evaluation",
+            ".exceptions",
+            ".experiments",
+        ),
         *(".explain", ".groups", ".interop", ".interop.skpro", ".kernels", ".metrics"),
         *(".models", ".monitoring"),
         *(".onnx", ".out_of_core", ".partitions", ".partitions.torch", ".plotting", ".quantiles"),

@@ -293,6 +293,20 @@ FUNCTIONS = {
         scores=SCORES,
         alpha=ALPHA,
     ),
+    "compare_methods": entry(
+        lambda X, **given: (
+            plcp.compare_methods(X, methods="split", cv=2, **given).methods["split"].covered
+        ),
+        {"X": "nan, 1e308", "prediction": "two columns"},
+        X=ROWS,
+        y=RESPONSE,
+        prediction=("numbers", data.X[:, 0]),
+        alpha=ALPHA,
+        confidence=("share", 0.95),
+        calibration_size=("share", 0.3),
+        random_state=("seed", 0),
+        max_rows=("rows", 60),
+    ),
     "certify": entry(lambda X, y: plcp.certify(rule(), X, y).groups, X=ROWS, y=SCORES),
     "explain_groups": entry(lambda X: explain_groups(rule(), X, random_state=0), X=ROWS),
     "learn_failures": entry(
@@ -598,6 +612,7 @@ def test_bad_values_are_refused_or_answered_as_the_clean_equal(name):
 
 # Public names whose arguments are no rows, each with the tests that try bad values.
 ELSEWHERE = {
+    "comparison": "MethodsDisplay compare_table",
     "datasets": "fetch_* load_* *_files read_idx CellImages",
     "quantiles": "conformal_* group_conformal_quantiles least_points pac_rank pinball_loss "
     "smoothed_quantiles weighted_quantiles",

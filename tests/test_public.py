@@ -15,6 +15,7 @@ import plcp
 MODULES = [
     "plcp",
     "plcp.interop",
+    "plcp.comparison",
     "plcp.conformal",
     "plcp.experiments",
     "plcp.regressors",
@@ -64,7 +65,7 @@ print(plcp.PLCP(random_state=0).fit(task.X, task.scores).predict(task.X).shape)
     assert run(code) == "(200,)"
 
 
-LAZY = ["plcp", "plcp.evaluation", "plcp.experiments", "plcp.tables"]
+LAZY = ["plcp", "plcp.comparison", "plcp.evaluation", "plcp.experiments", "plcp.tables"]
 
 
 @pytest.mark.parametrize("name", LAZY)

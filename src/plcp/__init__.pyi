@@ -1,4 +1,5 @@
 from . import (
+    comparison as comparison,
     conformal as conformal,
     datasets as datasets,
     evaluation as evaluation,
@@ -16,6 +17,10 @@ from . import (
     storage as storage,
     theory as theory,
     thresholds as thresholds,
+)
+from .comparison import (
+    MethodComparison as MethodComparison,
+    compare_methods as compare_methods,
 )
 from .conformal import (
     ConformalClassifier as ConformalClassifier,

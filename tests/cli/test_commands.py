@@ -22,7 +22,10 @@ from plcp.cli import _doctor, main
 from plcp.cli._demo import FIFTHS, format_table, plot_demo, run_demo
 
 COMMAND = Path(sys.executable).with_name("plcp")
-COMMANDS = ("calibrate", "apply", "audit", "report", "explain", "demo", "reproduce", "doctor")
+COMMANDS = (
+    *("calibrate", "apply", "compare", "audit", "report", "explain"),
+    *("demo", "reproduce", "doctor"),
+)
 N_CAL, N_TEST = 3000, 2000
 
 

@@ -15,6 +15,7 @@ INCOME = ("--target", "income", "--prediction", "predicted")
 LEARN = ("calibrate", "cal.csv", *INCOME, "-o", "new.plcp")
 QUICK = (*LEARN, "--method", "split")
 AUDIT = ("audit", "sets.csv", "--target", "income", "--lower", "lower", "--upper", "upper")
+COMPARE = ("compare", "cal.csv", *INCOME)
 N = 60
 
 
@@ -114,6 +115,14 @@ MISTAKES = {
     "audit of nothing": (("audit", "cal.csv"), "name target, lower and upper"),
     "audited column": ((*AUDIT[:-1], "uper"), "did you mean 'upper'?"),
     "audit by": ((*AUDIT, "--by", "sexx"), "did you mean 'sex'?"),
+    "unknown method": ((*COMPARE, "--methods", "split,plpc"), "no method is called 'plpc'"),
+    "no method": ((*COMPARE, "--methods", ","), "methods names none"),
+    "compared without predictions": (COMPARE[:4], "no column of predictions is given"),
+    "compared by": ((*COMPARE, "--by", "sexx"), "did you mean 'sex'?"),
+    "one fold": ((*COMPARE, "--cv", "1"), "--cv"),
+    "compared confidence": ((*COMPARE, "--confidence", "95"), "confidence must lie in (0, 1)"),
+    "picture over a table": ((*COMPARE, "-o", "cal.csv", "--force"), "is to be a .png file"),
+    "groups alone": ((*COMPARE, "--methods", "mondrian"), "mondrian: no groups are given"),
     "unlikely confidence": ((*AUDIT, "--confidence", "95"), "confidence must lie in (0, 1)"),
 }  # fmt: skip
 for ending in ("csv", "parquet", "arrow"):
@@ -163,6 +172,12 @@ QUICKLY_FOUND = [
     (*AUDIT, "--alpha", "0"),
     (*AUDIT, "--fail-under", "0"),
     (*AUDIT, "-o", "new.csv"),
+    ("compare", "no.csv", *INCOME),
+    COMPARE[:4],
+    (*COMPARE, "--methods", "plpc"),
+    (*COMPARE, "--alpha", "90"),
+    (*COMPARE, "--by", "sexx"),
+    (*COMPARE, "-o", "new.csv"),
     ("demo", "--out", "no/new.png"),
     ("reproduce", "toi"),
 ]

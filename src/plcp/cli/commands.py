@@ -26,6 +26,7 @@ from plcp.cli.console import (
     reporting_errors,
     working,
 )
+from plcp.comparison.roster import ROSTER
 from plcp.experiments.catalogue import ABOUT
 from plcp.tables.roles import METHODS, ColumnOptions, CsvOptions, FeatureOptions
 
@@ -446,6 +447,123 @@ def audit(
             raise typer.Exit(FAILED)
 
 
+def compare(
+    *,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TABLE",
+            help="Rows with outcomes and predictions of a model that has not seen them, or a "
+            "folder of parts.",
+        ),
+    ],
+    target: Annotated[str, typer.Option(help="Column of outcomes.")],
+    prediction: Annotated[str | None, typer.Option(help="Column of predicted numbers.")] = None,
+    lower: Annotated[
+        str | None, typer.Option(help="Column of a lower quantile, as for CQR.")
+    ] = None,
+    upper: Annotated[
+        str | None, typer.Option(help="Column of an upper quantile, as for CQR.")
+    ] = None,
+    probabilities: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMNS", help="Columns of class probabilities: 'p_*'."),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMNS",
+            help="Columns of groups that you care about: sex,race,age:5 (age in five groups of "
+            "equal size). Methods that need groups take part if they are named.",
+        ),
+    ] = None,
+    chosen: FeatureOptions,
+    methods: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Methods to compare: all, or names with commas between them, of "
+            + ", ".join(name for name, one in ROSTER.items() if "model" not in one.needs)
+            + ".",
+        ),
+    ] = "all",
+    alpha: Alpha = 0.1,
+    cv: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 5,
+    confidence: Confidence = 0.95,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Draw a picture, .png.")] = None,
+    seed: Seed = 0,
+    rows: Rows = 10_000,
+    csv: CsvOptions,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Compare all methods on the same rows, and recommend one, with its reason.
+
+    Each fold of rows gets sets calibrated on the others, by every method; MAPIE and crepes take
+    part where they are installed. Conditional error, worst group, size and time have paired
+    intervals for their differences.
+
+    Example: plcp compare cal.parquet --target income --prediction predicted --by sex -o methods.png
+    """
+    from importlib.util import find_spec
+
+    from plcp._files import check_output, find_column, write_atomically
+    from plcp._options import check_rate, check_share
+    from plcp.comparison.roster import check_names
+    from plcp.evaluation import parse_by
+    from plcp.tables import choose_roles
+    from plcp.tables.io import check_input_table, open_table
+
+    if out is not None:
+        check_output(out, force, ending=".png")
+        if find_spec("matplotlib") is None:
+            raise ImportError("a picture needs matplotlib: pip install 'plcp[plot]'")
+    check_input_table(data)
+    check_rate(alpha)
+    check_share("confidence", confidence)
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    wanted = "all" if names == ["all"] else check_names(names)
+    grouped_by = parse_by(by) if by else ()
+    table = open_table(data, csv=csv)
+    roles = choose_roles(
+        table.schema.names,
+        where=str(data),
+        target=target,
+        prediction=prediction,
+        lower=lower,
+        upper=upper,
+        probabilities=probabilities,
+        **vars(chosen),
+    )
+    for item in grouped_by:
+        find_column(item.column, table.schema.names, str(data))
+    from plcp.comparison import compare_table
+
+    with working("comparing"):
+        taken = table.read(most=rows, seed=seed)
+        found = compare_table(
+            taken,
+            roles,
+            by=grouped_by,
+            notes=table.sample_note(len(taken)),
+            methods=wanted,
+            alpha=alpha,
+            cv=cv,
+            confidence=confidence,
+            max_rows=rows,
+            random_state=seed,
+        )
+        if out is not None:
+            with write_atomically(out, force=force) as path:
+                found.plot().figure_.savefig(path, dpi=150, format="png")
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_text(str(found))
+        if out is not None:
+            print_text(f"\nwrote {out}")
+
+
 def report(
     *,
     model: Model,
@@ -678,8 +796,8 @@ def _versions(packages: dict[str, str | None]) -> str:
 
 WORK, MEASURE, TRY = "From a table to sets", "Where sets fail", "See it work"
 PANELS: dict[Callable[..., None], str] = {
-    calibrate: WORK, apply: WORK, audit: MEASURE, report: MEASURE, explain: MEASURE, demo: TRY,
-    reproduce: TRY, doctor: TRY,
+    calibrate: WORK, apply: WORK, compare: WORK, audit: MEASURE, report: MEASURE, explain: MEASURE,
+    demo: TRY, reproduce: TRY, doctor: TRY,
 }  # fmt: skip
 EXPERIMENTS = "\n\n".join(f"{name}: {what}" for name, what in ABOUT.items())
 RESUMABLE = "stopped; finished trials are kept, the same command goes on"

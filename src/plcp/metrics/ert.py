@@ -1,5 +1,6 @@
 """Excess risk of the target coverage (ERT): how far a classifier predicts coverage better."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
-from plcp._folds import copy_ids, rows_of
+from plcp._folds import Fold, copy_ids, rows_of
 from plcp._options import check_alpha, check_count, check_option, check_same_rows, check_share
 from plcp._parallel import threads_for
 from plcp._rows import is_frame, take, to_plain_array
@@ -45,6 +46,7 @@ def predict_coverage(
     classifier: Any = None,
     cv: int = 5,
     random_state: int | None = 0,
+    ids: IntArray | None = None,
 ) -> PredictedCoverage:
     """Predict the coverage of two thirds of the rows, shuffled, in ``cv`` blocks.
 
@@ -53,6 +55,9 @@ def predict_coverage(
     independent terms. The folds of K-fold cross-validation train each other instead: where
     coverage depends on x little or not at all, their mean spreads up to √2 times as widely as
     independent terms would, and nominal 95 % intervals hold in 82 to 90 % of samples.
+
+    ``ids`` number the rows that belong together, copies of a row unless given: where several
+    methods are compared, they must not depend on whom a method covers.
     """
     check_rows(X)
     given = X = to_plain_array(X)
@@ -75,16 +80,30 @@ def predict_coverage(
     rows = np.arange(len(covered)) if counts is None else np.flatnonzero(counts)
     if len(rows) < 2:
         raise ValueError("one row counts, but some must train the classifier and others test it")
-    ids = copy_ids(take(given, rows), covered[rows])
-    order = check_random_state(random_state).permutation(np.unique(ids))
-    known = max(1, len(order) // 3)  # a sixth tests more rows, by worse classifiers: equal power
+    ids = copy_ids(take(given, rows), covered[rows]) if ids is None else ids[rows]
     tested, probability = [], []
-    for block in np.array_split(order[known:], min(cv, len(order) - known)):
-        learn, new = rows[rows_of(order[:known], ids)], rows[rows_of(block, ids)]
+    for known, block in blocks_after_others(ids, cv, random_state):
+        learn, new = rows[known], rows[block]
         tested.append(new)
         probability.append(_probability(classifier, X, covered, counts, learn, new))
-        known += len(block)
     return PredictedCoverage(np.concatenate(tested), np.concatenate(probability))
+
+
+def blocks_after_others(ids: IntArray, cv: int, random_state: int | None) -> Iterator[Fold]:
+    """Blocks of two thirds of the rows, shuffled, each with all the rows before it.
+
+    Rows of one id stay together.
+
+    Examples
+    --------
+    >>> [(len(known), len(block)) for known, block in blocks_after_others(np.arange(9), 3, 0)]
+    [(3, 2), (5, 2), (7, 2)]
+    """
+    order = check_random_state(random_state).permutation(np.unique(ids))
+    known = max(1, len(order) // 3)  # a sixth tests more rows, by worse classifiers: equal power
+    for block in np.array_split(order[known:], min(cv, len(order) - known)):
+        yield rows_of(order[:known], ids), rows_of(block, ids)
+        known += len(block)
 
 
 def default_classifier(

@@ -1,0 +1,194 @@
+"""The methods that can be compared, by name, and what each needs.
+
+A module of its own, since the command line names them in its help before it imports numpy.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from plcp._files import nearest
+
+REGRESSION, CLASSIFICATION = "regression", "classification"
+BOTH = (REGRESSION, CLASSIFICATION)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method that takes part in a comparison by its name.
+
+    Parameters
+    ----------
+    about : str
+        What it is, in a clause.
+    how : str
+        How to make it, in Python.
+    tasks : tuple of str
+        "regression", "classification" or both.
+    needs : tuple of str
+        What it cannot do without: "groups", a "model" to train, "points" (predictions that are
+        single numbers).
+    package : str
+        What provides it.
+
+    Examples
+    --------
+    >>> from plcp.comparison import ROSTER
+    >>> ROSTER["mondrian"].needs, ROSTER["crepes-split"].package
+    (('groups',), 'crepes')
+    """
+
+    about: str
+    how: str
+    tasks: tuple[str, ...] = BOTH
+    needs: tuple[str, ...] = ()
+    package: str = "plcp"
+
+
+ROSTER = {
+    "split": Entry("one threshold for all rows", "SplitConformal()"),
+    "mondrian": Entry(
+        "one threshold for each cell of the given groups", "Mondrian(groups)", needs=("groups",)
+    ),
+    "batch-gcp": Entry(
+        "given groups that may overlap, for many rows", "BatchGCP(groups)", needs=("groups",)
+    ),
+    "batch-mvp": Entry(
+        "the same, at each value of the threshold", "BatchMVP(groups)", needs=("groups",)
+    ),
+    "conditional-groups": Entry(
+        "given groups that may overlap, exact",
+        "ConditionalCalibration(groups=groups)",
+        needs=("groups",),
+    ),
+    "conditional": Entry("shifts linear in the columns", "ConditionalCalibration()"),
+    "rectified": Entry("a regressor of the score, without groups", "Rectified()"),
+    "local": Entry("scores of near calibration rows", "LocalCP()"),
+    "rlcp": Entry("scores near a randomly drawn neighbour", "RLCP()"),
+    "posterior": Entry("soft groups, drawn", "PosteriorConformal()"),
+    "tree": Entry(
+        "leaves of a tree (LOCART)", 'PLCP(TreePartition(), calibration="split")'
+    ),
+    "plcp": Entry("learned groups, the default", "PLCP()"),
+    "plcp-held-out": Entry(
+        "learned groups, exact without a draw", 'PLCP(calibration="held-out")'
+    ),
+    "plcp-split": Entry("learned groups, exact in each", 'PLCP(calibration="split")'),
+    "plcp-cross": Entry("learned groups, by cross-fitting", 'PLCP(calibration="cross")'),
+    "plcp-paper": Entry(
+        "learned groups as published",
+        'PLCP(SoftmaxPartition(), n_groups=10, calibration="joint", assignment="sample")',
+    ),
+    "plcp-taught": Entry(
+        "learned groups, taught by the rows that train the model",
+        "PLCP() around a model that is not frozen",
+        needs=("model",),
+    ),
+    "cqr": Entry(
+        "conformalised quantile regression, two boosted quantile models",
+        "SplitConformal() on QuantileResidual()",
+        (REGRESSION,),
+        ("model",),
+    ),
+    "plcp-on-cqr": Entry(
+        "learned groups on the scores of cqr",
+        "PLCP() on QuantileResidual()",
+        (REGRESSION,),
+        ("model",),
+    ),
+    "aps": Entry(
+        "one threshold of cumulative probability",
+        "SplitConformal() on CumulativeProbability()",
+        (CLASSIFICATION,),
+    ),
+    "split-by-label": Entry(
+        "one threshold for each label",
+        "ConformalClassifier(model, threshold=SplitConformal(), label_conditional=True)",
+        (CLASSIFICATION,),
+    ),
+    "mapie-split": Entry(
+        "split conformal prediction of MAPIE",
+        "SplitConformalRegressor or SplitConformalClassifier",
+        needs=("points",),
+        package="mapie",
+    ),
+    "mapie-conditional": Entry(
+        "conditional calibration of MAPIE, linear in the columns",
+        "ConditionalSplitConformalRegressor",
+        (REGRESSION,),
+        ("points",),
+        "mapie",
+    ),
+    "mapie-cross": Entry(
+        "CV+ of MAPIE, five folds",
+        "CrossConformalRegressor",
+        (REGRESSION,),
+        ("model",),
+        "mapie",
+    ),
+    "mapie-aps": Entry(
+        "adaptive prediction sets of MAPIE",
+        'SplitConformalClassifier(conformity_score="aps")',
+        (CLASSIFICATION,),
+        (),
+        "mapie",
+    ),
+    "crepes-split": Entry(
+        "split conformal prediction of crepes",
+        "ConformalRegressor or ConformalClassifier of crepes",
+        needs=("points",),
+        package="crepes",
+    ),
+    "crepes-normalized": Entry(
+        "residuals over a difficulty estimated from neighbours",
+        "ConformalRegressor of crepes with a DifficultyEstimator",
+        (REGRESSION,),
+        ("points", "model"),
+        "crepes",
+    ),
+    "crepes-mondrian": Entry(
+        "five bins of the estimated difficulty",
+        "ConformalRegressor of crepes with a MondrianCategorizer",
+        (REGRESSION,),
+        ("points", "model"),
+        "crepes",
+    ),
+}  # fmt: skip
+MISSING = {
+    "groups": "no groups are given",
+    "model": "no model is given that can be trained",
+    "points": "predictions are two quantiles",
+}
+
+
+def check_names(names: Iterable[str]) -> list[str]:
+    """Return names of methods, each once; refuse unknown ones.
+
+    Examples
+    --------
+    >>> check_names(["splt"])
+    Traceback (most recent call last):
+    ValueError: no method is called 'splt': did you mean 'split'?
+    """
+    chosen = list(dict.fromkeys(names))
+    for name in chosen:
+        if name not in ROSTER:
+            close = nearest(str(name), list(ROSTER))
+            remedy = f"did you mean {close!r}?" if close else f"choose from {', '.join(ROSTER)}"
+            raise ValueError(f"no method is called {name!r}: {remedy}")
+    if not chosen:
+        raise ValueError('methods names none: give "all", or names such as ["split", "plcp"]')
+    return chosen
+
+
+def reason_to_leave_out(entry: Entry, task: str, given: Iterable[str]) -> str | None:
+    """Return why a method cannot take part in a comparison, if it cannot.
+
+    Examples
+    --------
+    >>> reason_to_leave_out(ROSTER["cqr"], "classification", {"model"})
+    'for regression alone'
+    """
+    if task not in entry.tasks:
+        return f"for {entry.tasks[0]} alone"
+    missing = [MISSING[what] for what in entry.needs if what not in given]
+    return missing[0] if missing else None
