@@ -112,7 +112,7 @@ REFUSED = {  # what the core alone cannot do, and the extra that its error names
     "onnx": "import plcp.onnx",
     "cli": "import sys, plcp.cli; sys.exit(plcp.cli.main())",
     "frames": "model.predict_set(rows.X).to_pandas()",
-    "experiments": "from plcp.experiments import run; run('toy')",
+    "experiments": "from plcp.experiments import reproduce; reproduce('toy')",
 }
 
 
