@@ -281,6 +281,8 @@ def main() -> None:
     parser.add_argument(
         "--real-seeds", type=int, nargs="+", default=[5, 5, 5], help="of each share"
     )
+    more = list(MORE_SETS)
+    parser.add_argument("--more", nargs="*", default=more, help="real sets beside the five")
     given = parser.parse_args()
     if "msce" in given.parts:
         cells = product(TASKS, SIZES, range(given.seeds))
@@ -293,7 +295,7 @@ def main() -> None:
         cells = [
             (name, share, seed, given.data_dir)
             for share, seeds in shares
-            for name, seed in product([*REAL_SETS, *MORE_SETS], range(seeds))
+            for name, seed in product([*REAL_SETS, *given.more], range(seeds))
         ]
         save("accuracy/modes", "taught", together(run(of_taught, cells)))
 
