@@ -4,7 +4,7 @@ X is uniform on [-1, 1]⁸, the model perfect, and the noise normal with a devia
 first column. L1-ERT is measured by the authors' package with its default classifier, and beside
 it what it estimates from below, which simulated data know. Results: published.json, "ert".
 
-    pip install -e '.[rivals]' 'covmetrics[extra]' numba -c constraints.txt
+    pip install -e '.[rivals]' -c constraints.txt
     python -m benchmarks.published.ert [--runs 10]
 
 A run that was stopped goes on, as that of benchmarks.published.cpcp does.
