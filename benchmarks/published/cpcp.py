@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import torch
 from benchmarks.accuracy.contenders import boosted
-from benchmarks.published.data import SETS, Parts, divided
-from benchmarks.published.metrics import ALPHA, judged, noise_floor
+from benchmarks.published.data import SETS, Part, divided
+from benchmarks.published.metrics import ALPHA, Judge, noise_floor
 from benchmarks.published.networks import Network
 from benchmarks.shared import ROOT, Records, kept_by_package, save
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -79,8 +79,9 @@ def of_rules(name: str, seed: int, data_dir: Path) -> Records:
     estimators = {
         method: ConformalRegressor(model, threshold=rule) for method, rule in rules(seed).items()
     }
+    judge = Judge(parts.test.X)
     return [
-        measured(method, estimator, parts.calibration, parts)
+        measured(method, estimator, parts.calibration, parts.test, judge)
         for method, estimator in estimators.items()
     ]
 
@@ -102,13 +103,13 @@ class Column(RegressorMixin, BaseEstimator):
 def of_bands(name: str, seed: int, data_dir: Path) -> Records:
     parts = divided(name, seed, data_dir)
     band = FrozenEstimator(Network(LEVELS, memory=NETWORKS, random_state=seed).fit(*parts.train))
-    found = []
+    judge, found = Judge(parts.test.X), []
     for method, rule in {
         "CQR": SplitConformal(ALPHA),
         "CQR + PLCP": PLCP(alpha=ALPHA, random_state=seed),
     }.items():
         estimator = ConformalRegressor(band, QuantileResidual(), rule)
-        found.append(measured(method, estimator, parts.calibration, parts))
+        found.append(measured(method, estimator, parts.calibration, parts.test, judge))
     return found
 
 
@@ -116,7 +117,7 @@ def of_taught(name: str, seed: int, data_dir: Path) -> Records:
     """The default of ``ConformalRegressor(model)``: it divides training and calibration itself."""
     parts = divided(name, seed, data_dir)
     given = tuple(np.concatenate(pair) for pair in zip(parts.train, parts.calibration, strict=True))
-    found = []
+    judge, found = Judge(parts.test.X), []
     for method, rule in {
         "taught": PLCP(alpha=ALPHA),
         "taught, held-out": PLCP(alpha=ALPHA, calibration="held-out"),
@@ -127,19 +128,21 @@ def of_taught(name: str, seed: int, data_dir: Path) -> Records:
             calibration_size=CALIBRATION_SIZE,
             random_state=seed,
         )
-        record = measured(method, estimator, given, parts)
+        record = measured(method, estimator, given, parts.test, judge)
         del record["seconds"]  # of networks, some of which were kept
         found.append(record)
     return found
 
 
-def measured(method: str, estimator: Any, given: tuple[Any, ...], parts: Parts) -> dict[str, Any]:
+def measured(
+    method: str, estimator: Any, given: tuple[Any, ...], test: Part, judge: Judge
+) -> dict[str, Any]:
     """Fit on labelled rows, and judge the sets of the test part."""
-    X, y = parts.test
+    X, y = test
     start = time.perf_counter()
     sets = estimator.fit(*given).predict_set(X)
     seconds = time.perf_counter() - start
-    found = judged(X, sets.contains(y), sets.size)
+    found = judge(sets.contains(y), sets.size)
     return {"method": method, **found, "floor": noise_floor(len(y)), "seconds": seconds}
 
 
