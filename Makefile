@@ -63,6 +63,7 @@ bench: .venv/rivals  ## the measured claims of the docs; needs the data director
 	$(BIN)/python -m benchmarks.speed.run
 	$(BIN)/python -m benchmarks.scale.run
 	$(BIN)/python -m benchmarks.reliability.run
+	$(BIN)/python -m benchmarks.published.run
 	$(MAKE) docs-results
 
 docs: .venv/docs docs-results  ## the site, in docs/_build/html; warnings are errors, links and pages are checked
@@ -74,6 +75,7 @@ docs-results: .venv/dev  ## the pages, tables and pictures of results, drawn fro
 	$(BIN)/python -m benchmarks.scale.page
 	$(BIN)/python -m benchmarks.reliability.page
 	$(BIN)/python -m benchmarks.reliability.foreign
+	$(BIN)/python -m benchmarks.published.page
 	$(BIN)/python -c "from plcp.experiments.runner import redraw; redraw('docs/results')"
 
 .venv/demo: pyproject.toml constraints.txt | .venv

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Memory
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("plcp", "numpy", "scipy", "scikit-learn", "lightgbm", "torch")
@@ -44,6 +45,13 @@ def save(name: str, part: str, results: Any) -> None:
 
 
 Records = list[dict[str, Any]]
+
+
+def kept_by_package(name: str) -> Memory:
+    """Return where finished cells of a benchmark are kept, by the committed code of the package."""
+    package = ["git", "rev-parse", "HEAD:src/plcp"]
+    code = subprocess.run(package, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    return Memory(ROOT / "build" / name / code[:12], verbose=0)
 
 
 def pick(records: Records, **wanted: Any) -> Records:

@@ -1,0 +1,116 @@
+"""Section 4.2 of the paper on ERT (Braun et al. 2025): one simulated task, ten runs.
+
+X is uniform on [-1, 1]⁸, the model perfect, and the noise normal with a deviation that follows the
+first column. L1-ERT is measured by the authors' package with its default classifier, and beside
+it what it estimates from below, which simulated data know. Results: published.json, "ert".
+
+    pip install -e '.[rivals]' -c constraints.txt
+    python -m benchmarks.published.ert [--runs 10]
+
+A run that was stopped goes on, as that of benchmarks.published.cpcp does.
+"""
+
+import argparse
+import time
+import warnings
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from benchmarks.accuracy.contenders import boosted
+from benchmarks.shared import Records, kept_by_package, save
+from covmetrics.ERT import ERT
+from scipy.stats import norm
+from threadpoolctl import threadpool_limits
+
+from plcp import PLCP, Rectified, SoftmaxPartition, SplitConformal
+from plcp.regressors import ColorfulQuantile
+from plcp.thresholds import ThresholdRule
+
+ALPHA = 0.1
+COLUMNS, N_CAL, N_TEST = 8, 3000, 1500
+N_KNOWN = 100_000  # rows on which the true error is measured
+
+
+def deviation(X: np.ndarray) -> np.ndarray:
+    first = np.abs(X[:, 0])
+    return 0.5 + first + first**2
+
+
+class Oracle(ThresholdRule):
+    """The true quantile of the score, given x."""
+
+    def __init__(self, alpha: float = 0.1) -> None:
+        self.alpha = alpha
+
+    def fit(self, X: Any, y: Any) -> "Oracle":
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return norm.isf(self.alpha / 2) * deviation(X)
+
+
+def rules(seed: int) -> dict[str, Any]:
+    same: dict[str, Any] = {"alpha": ALPHA, "random_state": seed}
+    return {
+        "oracle": Oracle(ALPHA),
+        "Split": SplitConformal(ALPHA),
+        "PLCP": PLCP(**same),
+        "PLCP, mean of rules": PLCP(assignment="mean", **same),
+        "PLCP, held-out": PLCP(calibration="held-out", **same),
+        "PLCP, split": PLCP(calibration="split", **same),
+        "PLCP, cross": PLCP(calibration="cross", **same),
+        "Algorithm 1, 20 groups": PLCP(
+            SoftmaxPartition(), 20, calibration="joint", assignment="sample", **same
+        ),
+        "rectified": Rectified(boosted(1 - ALPHA, seed), **same),
+        "CPCP": Rectified(ColorfulQuantile(delta=0.02), adjustment="difference", **same),
+    }
+
+
+def of_run(seed: int) -> Records:
+    rng = np.random.default_rng(seed)
+    X, new, known = (rng.uniform(-1, 1, (n, COLUMNS)) for n in (N_CAL, N_TEST, N_KNOWN))
+    scores, of_new = (np.abs(deviation(rows) * rng.normal(size=len(rows))) for rows in (X, new))
+    best = deviation(known).mean() * norm.isf(ALPHA / 2)
+    found = []
+    for method, rule in rules(seed).items():
+        start = time.perf_counter()
+        rule.fit(X, scores)
+        seconds = time.perf_counter() - start
+        covered = of_new <= rule.predict(new)
+        thresholds = rule.predict(known)
+        gap = 2 * norm.cdf(thresholds / deviation(known)) - 1 - (1 - ALPHA)
+        found.append(
+            {
+                "seed": seed,
+                "method": method,
+                "ert": float(ERT().evaluate(new, covered.astype(int), ALPHA)),
+                "l1": float(np.abs(gap).mean()),
+                "msce": float((gap**2).mean()),
+                "coverage": float(covered.mean()),
+                "size": float(thresholds.mean() / best),
+                "seconds": seconds,
+            }
+        )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    kept = kept_by_package("published").cache(of_run)
+    versions = {name: version(name) for name in ("covmetrics", "probmetrics")}
+    records: Records = []
+    for seed in range(given.runs):
+        start = time.perf_counter()
+        with threadpool_limits(1):
+            records += [{**record, **versions} for record in kept(seed)]
+        print(f"run {seed}: {time.perf_counter() - start:.0f} s", flush=True)
+        save("published/published", "ert", records)
+
+
+if __name__ == "__main__":
+    main()
