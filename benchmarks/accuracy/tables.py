@@ -282,7 +282,6 @@ IN_README = {
     "PLCP": "`PLCP`, the default",
     "CQR": "conformalised quantile regression (CQR)",
     "PLCP, on CQR's scores": "`PLCP` on CQR's scores",
-    "rectified, our regressor": "`Rectified`, with the regressor of `PLCP`",
     "rectified": "rectified conformal prediction",
     "CPCP": "CPCP",
     "BatchGCP": "`BatchGCP`, which is given the groups",
