@@ -52,24 +52,25 @@ def shown(records: Records, key: str, factor: float = 1, digits: int = 3) -> str
 
 
 def of_set(records: Records, name: str) -> str:
-    """One row per method, measured or published, the smallest MSCE first."""
+    """One row per method, the smallest MSCE first; those with fewer seeds than the default last."""
     own = pick(records, set=name)
-    rows = []
+    rows, seeds = [], len(pick(own, method="PLCP"))
     for method in unique(own, "method"):
         runs = pick(own, method=method)
+        place = len(runs) < seeds, mean(runs, "msce")
         cells = [shown(runs, *column) for column in COLUMNS.values()]
         times = [run["seconds"] for run in runs if "seconds" in run]
         seconds = f"{np.median(times):.1f}" if times else "–"
-        rows.append((mean(runs, "msce"), [method, *cells, seconds, str(len(runs))]))
+        rows.append((place, [method, *cells, seconds, str(len(runs))]))
     for method, values in PUBLISHED[name].items():
         cells = [
             f"{factor * values[key]:.{digits}f}" if key in values else "–"
             for key, factor, digits in COLUMNS.values()
         ]
-        rows.append((values["msce"], [f"*published: {method}*", *cells, "–", "20"]))
+        rows.append(((False, values["msce"]), [f"*published: {method}*", *cells, "–", "20"]))
     floor = mean(own, "floor")
     blank = [""] * (len(COLUMNS) - 1)
-    rows.append((floor, ["*noise floor*", f"{1e4 * floor:.1f}", *blank, "", ""]))
+    rows.append(((False, floor), ["*noise floor*", f"{1e4 * floor:.1f}", *blank, "", ""]))
     ordered = [row for _, row in sorted(rows, key=lambda pair: pair[0])]
     return table(["", *COLUMNS, "fit s", "seeds"], ordered)
 
