@@ -161,9 +161,14 @@ def check_core(wheel: Path, folder: Path) -> None:
 
 
 def check_extra(wheel: Path, extra: str, folder: Path) -> None:
-    """What the extra is for works with the core and this extra."""
+    """What the extra is for works with the core and this extra.
+
+    The first block of the README needs the extra that it says to install.
+    """
     python = environment(folder / extra, f"plcp[{extra}] @ {wheel.as_uri()}")
-    done = answer(python, SMOKE[extra], folder)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    first_block = readme.partition("```python\n")[2].partition("```")[0] if extra == "cli" else ""
+    done = answer(python, SMOKE[extra] + first_block, folder)
     assert done.returncode == 0, f"{extra}: {done.stderr}"
     print(f"{extra}: works")
 
