@@ -54,7 +54,7 @@ HOMES = (
 # neither learned nor configured: results and contracts
 NOT_SAVED = (
     *("Certificate", "Guarantee", "Guarantees", "Intervals", "LabelSets", "NestedSets"),
-    *("Partition", "Score", "ThresholdRule"),
+    *("MethodComparison", "Partition", "Score", "ThresholdRule"),
 )
 N = 160
 task = make_toy(N, random_state=0)

@@ -161,7 +161,7 @@ def test_a_weighted_guarantee_is_approximate():
     assert Mondrian(0).fit(X, scores).guarantee_.kind == "exact"
     weighted = Mondrian(0).fit(X, scores, sample_weight=np.full(20, 2.0)).guarantee_
     assert weighted.kind == "approximate"
-    assert "weight one" in str(weighted)
+    assert "one above 1" in str(weighted)
 
 
 def test_commas_within_labels_do_not_merge_groups():
