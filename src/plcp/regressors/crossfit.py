@@ -182,8 +182,15 @@ class SharedModels:
     def __init__(self, regressors: Sequence[Any]) -> None:
         members = [one for each in regressors for one in getattr(each, "members_", [each])]
         averages = [one for one in members if isinstance(one, CrossFitted) and one._tables]
-        self.models = {id(model): model for one in averages for model in one.models_}
-        self.boosters = AveragedBoosters.of([*self.models.values()])
+        distinct = {id(model): model for one in averages for model in one.models_}
+        self.__setstate__([*distinct.values()])
+
+    def __getstate__(self) -> list[Any]:
+        """Return what is kept on disk: tables are made again."""
+        return self.models
+
+    def __setstate__(self, models: list[Any]) -> None:
+        self.models, self.boosters = models, AveragedBoosters.of(models)
 
     @contextmanager
     def predicted(self, X: Any) -> Iterator[None]:
@@ -191,7 +198,9 @@ class SharedModels:
         each = None
         if isinstance(X, np.ndarray) and self.boosters is not None and self.models:
             each = self.boosters.predict_each(X)
-        known = None if each is None else Predicted(X, dict(zip(self.models, each, strict=True)))
+        known = None
+        if each is not None:
+            known = Predicted(X, dict(zip(map(id, self.models), each, strict=True)))
         token = _PREDICTED.set(known)
         try:
             yield

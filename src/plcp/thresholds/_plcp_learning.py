@@ -332,6 +332,7 @@ LEAST_TO_LEARN = 100  # rows: from fewer, the default regressor learns a constan
 LEAST_CLUSTERS = 20  # of rows that belong together: what fewer have in common is chance
 SHARE_OF_SPLIT = 0.5
 BLOCKS = range(3, 7)  # that rows may be divided into
+SURE = 4  # blocks, if rows suffice, whatever the time: three leave a third of the rows unlearned
 MOST_WORK = 1.0  # of rotation, relative to cross-fitting all rows
 
 
@@ -368,7 +369,7 @@ def block_count(n: float, alpha: float, n_repeats: int) -> int:
     >>> block_count(10_000, 0.1, 5), block_count(50_000, 0.1, 2), block_count(90, 0.1, 5)
     (6, 4, 3)
     """
-    most = max(M for M in BLOCKS if MOST_WORK * 4 * n_repeats >= (M - 1) * (M - 2))
+    most = max(M for M in BLOCKS if M <= SURE or MOST_WORK * 4 * n_repeats >= (M - 1) * (M - 2))
     return int(min(most, n // points_needed(alpha)))
 
 

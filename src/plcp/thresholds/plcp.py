@@ -423,6 +423,7 @@ class PLCP(ClusteredRule):
     def _store_rotation(self, rotation: list[Self], held: list[IntArray], pairs: Pairs) -> None:
         """Keep one rule per block, and groups of rows with similar thresholds."""
         self.rotation_, self._merged = rotation, None
+        self._shared_models = shared_models(rotation)  # now: predict changes nothing
         own = np.empty(len(pairs.scores))
         for rule, rows in zip(rotation, held, strict=True):
             own[rows] = rule._assign_placed(rule._place(take(pairs.X, rows))).thresholds
@@ -635,12 +636,7 @@ class PLCP(ClusteredRule):
 
     @cached_property
     def _shared_models(self) -> SharedModels:
-        return SharedModels([getattr(r.partition_, "regressor_", None) for r in self.rotation_])
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is kept on disk: tables of trees are made again."""
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_shared_models"}
+        return shared_models(self.rotation_)
 
     def groups(self, X: Any) -> IntArray:
         """Learned group of each row, as numbered in ``thresholds_``."""
@@ -765,6 +761,11 @@ class PLCP(ClusteredRule):
         tags.input_tags.allow_nan = takes_nan(partition)
         tags.input_tags.three_d_array = takes_images(partition)
         return tags
+
+
+def shared_models(rotation: Iterable[PLCP]) -> SharedModels:
+    """Return the models that rules of a rotation share."""
+    return SharedModels([getattr(rule.partition_, "regressor_", None) for rule in rotation])
 
 
 def learn_without_thresholds(rule: PLCP, X: Any, scores: FloatArray) -> tuple[PLCP, FloatArray]:
