@@ -257,7 +257,6 @@ def test_records_frames_and_json_show_the_same(found):
 
 
 def test_a_bar_shows_every_method_of_every_fold(rows, capsys):
-    pytest.importorskip("tqdm")
     X, y = rows[0][:N], rows[1][:N]
     compare_methods(X, y, LinearRegression(), ["split", "conditional"], cv=3, verbose=True)
     assert "6/6" in capsys.readouterr().err
