@@ -177,7 +177,7 @@ class PLCP(ClusteredRule):
         to what rows hold, or the guarantee is approximate; for rows that belong together give
         ``groups`` to ``fit``. Inside a conformal estimator, which holds out rows of its own choice,
         give a number or a splitter. "auto": three folds; six blocks, fewer
-        where they would be small or take longer than "cross".
+        where they would be small, five or four where six take longer than "cross".
     n_jobs : int or None
         Folds fitted at once, in threads; results do not depend on it. None: one, or as many as
         cores are free where the table is large.
