@@ -251,3 +251,11 @@ def test_leaving_each_out_covers_exactly_one_minus_alpha_with_draws(scores, alph
 @given(tied_scores, exact_alphas)
 def test_the_conformal_quantile_is_the_largest_that_is_drawn(scores, alpha):
     assert smoothed_quantiles(scores, alpha)[1][-1] == conformal_quantile(scores, alpha)
+
+
+@few
+@given(distinct_scores(), st.integers(1, 7), alphas, st.sampled_from([None, 0.8, 0.95]))
+def test_copies_have_the_quantile_of_distinct_scores(scores, times, alpha, confidence):
+    once = conformal_quantile(scores, alpha, confidence=confidence)
+    copied = np.repeat(scores, times)
+    assert conformal_quantile(copied, alpha, None, times, confidence) == once

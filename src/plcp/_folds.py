@@ -65,6 +65,21 @@ def share_of_copies(ids: IntArray) -> float:
     return 1 - (int(ids.max()) + 1) / len(ids)
 
 
+def mean_copies(ids: IntArray) -> float:
+    """How many times a row occurs, on average over the rows, itself included: Σ n² / Σ n.
+
+    n are the numbers of rows of each id. Where all rows occur as often, a conformal rank among
+    copies is that among distinct rows, if a new row counts as many times.
+
+    Examples
+    --------
+    >>> mean_copies(np.array([0, 0, 0, 1])), mean_copies(np.array([0, 1, 2]))
+    (2.5, 1.0)
+    """
+    counts = np.bincount(ids)
+    return float(counts @ counts / counts.sum())
+
+
 def _first_copies(X: Any, y: NDArray[Any]) -> IntArray:
     """Return the first of each row's copies."""
     alone = np.arange(len(y))

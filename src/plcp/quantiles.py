@@ -224,7 +224,8 @@ def conformal_quantile(
 
     The smallest q with Σ_{s_i ≤ q} w_i ≥ (1 - alpha)(Σ w_i + test_weight): the score of rank
     ⌈(1 - alpha)(n + 1)⌉ when all weights are one, +inf where no score is large enough. With a
-    confidence, which no weights may have, the score of `pac_rank`.
+    confidence, which no weights may have, the score of `pac_rank`. Where each score stands there
+    ``test_weight`` times, thresholds are those of the distinct ones.
 
     With weights proportional to the likelihood ratio dP_test/dP_cal, the test point's included,
     coverage holds under covariate shift (Tibshirani et al. 2019).
@@ -276,7 +277,8 @@ def group_conformal_quantiles(
         if weights is not None:
             rank = _first_reaching(np.cumsum(weights[start:end]), 1 - alpha, test_weight)
         elif share is not None:
-            rank = pac_rank(end - start, alpha, share) - 1
+            distinct = int((end - start) / test_weight)
+            rank = math.ceil(test_weight * pac_rank(distinct, alpha, share)) - 1
         else:
             rank = rank_reaching(end - start, 1 - alpha, test_weight)
         if start + rank < end:

@@ -108,6 +108,17 @@ def test_copies_that_stay_together_leave_nothing_exact(rng, calibration):
     assert "About 25 % of the rows are taken for copies" in promise.note
 
 
+@pytest.mark.parametrize("times", [2, 5])
+@pytest.mark.parametrize("calibration", ["rotate", "held-out", "split"])
+def test_copies_of_all_rows_leave_held_out_ranks_as_they_were(rng, calibration, times):
+    """The rank among copies is that among distinct rows, which are what is exchangeable."""
+    X, scores = rng.normal(size=(200, 2)), rng.permutation(200).astype(float)
+    rule = PLCP(PARTITIONS["linear"], 1, calibration=calibration, within="constant", random_state=0)
+    once = clone(rule).fit(X, scores).predict(X)
+    copied = clone(rule).fit(np.repeat(X, times, axis=0), np.repeat(scores, times))
+    assert_array_equal(copied.predict(X), once)
+
+
 def test_folds_that_purge_rows_cannot_rotate(rng):
     X, scores = draw(rng, n=120)
     blocks = np.arange(120) // 40

@@ -48,9 +48,9 @@ class GroupedRows:
 
     def conformal(self, alpha: float, follow: bool, confidence: float | None = None) -> FloatArray:
         """Conformal quantile of each group: of scores, or of their excess over the prediction."""
-        values, m, weights = self.rows.values(follow), len(self.masses), self.rows.weights
+        rows, m = self.rows, len(self.masses)
         return group_conformal_quantiles(
-            values, self.groups, m, alpha, weights, confidence=confidence
+            rows.values(follow), self.groups, m, alpha, rows.weights, rows.new_row, confidence
         )
 
     def largest(self, follow: bool) -> float:
@@ -232,10 +232,10 @@ def join_small_groups(rule: Any, learned: Learned, alpha: float) -> IntArray:
 
 
 def _share_held(held: RowsInPartition, training: RowsInPartition) -> float:
-    """Number of rows, or clusters of them, that were held out for each that was learned from."""
+    """Number of rows, or clusters or copies of them, held out for each that was learned from."""
     if held.clusters is not None:
         return held.independent / training.independent
-    return len(held.scores) / len(training.scores)
+    return len(held.scores) / held.new_row / len(training.scores)
 
 
 def calibrate(
@@ -255,7 +255,7 @@ def calibrate(
     held = learned.calibration.merged(joined)
     cells = chosen_cells(rule, held)
     excess = excess_over(corrected(rule, held, cells, found.values, found.rank), held.scores)
-    shift = conformal_quantile(excess, rule.alpha, held.weights, confidence=rule.confidence)
+    shift = conformal_quantile(excess, rule.alpha, held.weights, held.new_row, rule.confidence)
     return found.shifted(shift)
 
 

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from plcp._folds import (
     Fold,
     copy_ids,
     given_folds,
+    mean_copies,
     share_of_copies,
     shuffled_folds,
     split_rows,
@@ -50,10 +52,11 @@ class Pairs:
 
     @property
     def independent(self) -> float:
-        """Number of rows that may be exchangeable: one of each cluster."""
-        return independent_rows(len(self.scores), self.weights, self.clusters)
+        """Number of rows that may be exchangeable: one of each cluster, or of copies."""
+        n = independent_rows(len(self.scores), self.weights, self.clusters)
+        return n / self.copies
 
-    @property
+    @cached_property
     def ids(self) -> IntArray:
         """An id for each row; no division separates those of one id: a cluster, or copies."""
         if self.clusters is not None:
@@ -69,6 +72,11 @@ class Pairs:
         if self.clusters is not None:
             return 0.0
         return share_of_copies(self.ids)
+
+    @property
+    def copies(self) -> float:
+        """How many times a row occurs on average; clusters have weights instead."""
+        return mean_copies(self.ids) if self.clusters is None else 1.0
 
     def take(self, rows: Any, folds: list[Fold] | None = None) -> "Pairs":
         """Return the pairs of some rows."""
@@ -89,7 +97,7 @@ class RowsInPartition:
 
     ``cells`` are intervals of the prediction (ordered partitions) or groups of the partition, of
     which the likeliest is given. ``memberships`` are None where each row is in one cell alone, so
-    that n · m numbers are spared.
+    that n · m numbers are spared. ``new_row`` is what a new row counts among these.
     """
 
     cells: IntArray
@@ -98,11 +106,12 @@ class RowsInPartition:
     scores: FloatArray
     weights: FloatArray | None = None
     clusters: IntArray | None = None
+    new_row: float = 1.0
 
     @property
     def independent(self) -> float:
-        """Number of rows that may be exchangeable: one of each cluster."""
-        return independent_rows(len(self.scores), self.weights, self.clusters)
+        """Number of rows that may be exchangeable: one of each cluster, or of copies."""
+        return independent_rows(len(self.scores), self.weights, self.clusters) / self.new_row
 
     def values(self, follow: bool) -> FloatArray:
         """What corrections are quantiles of: scores, or what they exceed the prediction by."""
@@ -115,7 +124,8 @@ class RowsInPartition:
     def take(self, rows: IntArray) -> Self:
         """Return some of the rows."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{k: v[rows] for k, v in given.items() if v is not None})
+        arrays: Any = {k: v[rows] for k, v in given.items() if isinstance(v, np.ndarray)}
+        return replace(self, **arrays)
 
     def merged(self, joined: IntArray) -> Self:
         """Return the rows among merged groups, ``joined`` the group of each cell."""
@@ -324,7 +334,8 @@ def learn_apart(
     split_off = rule._mode == "split"
     m = exact_groups(held.independent) if split_off else most_groups(pairs.size)
     learned = learn(rule, partition, pairs, rng, m)
-    return learned._replace(calibration=place(learned.partition, held.X, held))
+    placed = place(learned.partition, held.X, held)
+    return learned._replace(calibration=replace(placed, new_row=held.copies))
 
 
 SAFETY = 3  # times the least number of points a finite threshold needs, so that chance keeps it
@@ -375,17 +386,17 @@ def block_count(n: float, alpha: float, n_repeats: int) -> int:
 
 def too_few_to_learn(rule: Any, alpha: float, pairs: Pairs) -> bool:
     """Whether rows held out would be too few, or leave too few to learn a partition from."""
-    n = pairs.independent
     if rule._taught:
         return False
     if rule._mode == "held-out" and rule.calibration_size == "auto":
-        return _too_few_left(pairs, 1 - held_out_share(n, alpha, rule.confidence))
+        share = held_out_share(pairs.independent, alpha, rule.confidence)
+        return _too_few_left(pairs, 1 - share)
     if rule._mode == "rotate" and rule.cv == "auto":
-        blocks = block_count(n, alpha, max(BLOCKS))
+        blocks = block_count(pairs.independent, alpha, max(BLOCKS))
         return blocks < min(BLOCKS) or _too_few_left(pairs, 1 - 1 / blocks)
     # blocks of a number that was given must each have a finite threshold
     whole = rule._mode == "rotate" and pairs.folds is None
-    return whole and n // rule.cv < least_points(alpha)
+    return whole and pairs.independent // rule.cv < least_points(alpha)
 
 
 def _too_few_left(pairs: Pairs, share: float) -> bool:
