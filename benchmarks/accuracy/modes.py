@@ -12,10 +12,9 @@ A run that was stopped goes on: finished cells are kept in build/, by the code o
 
 import argparse
 import os
-import subprocess
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,8 @@ import numpy as np
 from benchmarks.accuracy.conditional import ERT_FOLDINGS, boosted_quantile, predictor
 from benchmarks.accuracy.contenders import Split
 from benchmarks.accuracy.data import MORE_SETS, REAL_SETS, load_real
-from benchmarks.shared import ROOT, save
-from joblib import Memory, Parallel, delayed
+from benchmarks.shared import Records, kept_by_package, load, pick, save
+from joblib import Parallel, delayed
 from scipy import stats
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
@@ -160,12 +159,16 @@ def of_case(case: str, n: int, learner: str, seed: int) -> dict[str, float]:
     rng = np.random.default_rng([seed, n])
     X, scores = CASES[case](rng, n)
     new, of_new = CASES[case](rng, N_NEW)
-    rules = {
-        k: PLCP(PARTITIONS[learner], random_state=seed, **options) for k, options in MODES.items()
-    }
+    rules: dict[str, Any] = {"Split": SplitConformal(ALPHA)}
+    for name, options in MODES.items():
+        rules[name] = PLCP(PARTITIONS[learner], random_state=seed, **options)
     found = {}
-    for name, rule in {"Split": SplitConformal(ALPHA), **rules}.items():
-        found[name] = float(np.mean(of_new <= rule.fit(X, scores).predict(new)))
+    for name, rule in rules.items():
+        if name == "rotate, mean":  # the rules of the rotation, fitted once
+            rule = rules["rotate"].set_params(assignment="mean")
+        else:
+            rule.fit(X, scores)
+        found[name] = float(np.mean(of_new <= rule.predict(new)))
     return found
 
 
@@ -173,28 +176,45 @@ def of_seeds(case: str, n: int, learner: str, seeds: range) -> list[dict[str, fl
     return [of_case(case, n, learner, seed) for seed in seeds]
 
 
-def coverage(fits: dict[str, int]) -> list[dict[str, Any]]:
-    records = []
+def coverage(fits: dict[str, int], before: Records) -> Iterator[Records]:
+    """Records of all cells, after each that is finished.
+
+    Fits that stand in the records ``before`` are not run again: their means are pooled with those
+    of the seeds that follow. Delete the records of what a change of the rules has touched.
+    """
+    records = list(before)
     for learner, case, n in product([k for k in fits if fits[k]], CASES, (100, 300, 1000)):
         if not has_cell(learner, case, n):
             continue
-        chunks = [range(k, min(k + 10, fits[learner])) for k in range(0, fits[learner], 10)]
+        cell = {"learner": learner, "case": case, "n": n}
+        known = pick(records, **cell)
+        first = known[0]["fits"] if known else 0
+        chunks = [range(k, min(k + 10, fits[learner])) for k in range(first, fits[learner], 10)]
         runs = together(run(of_seeds, [(case, n, learner, seeds) for seeds in chunks]))
+        if not runs:
+            continue
+        found = []
         for mode in runs[0]:
             values = np.array([each[mode] for each in runs])
-            records.append(
-                {
-                    "learner": learner,
-                    "case": case,
-                    "n": n,
-                    "mode": mode,
-                    "fits": len(runs),
-                    "coverage": float(values.mean()),
-                    "error": float(values.std(ddof=1) / np.sqrt(len(values))),
-                }
-            )
-            print(records[-1], flush=True)
-    return records
+            error = float(values.std(ddof=1) / np.sqrt(len(values)))
+            new = {"fits": len(values), "coverage": float(values.mean()), "error": error}
+            found.append({**cell, "mode": mode, **pooled(new, *pick(known, mode=mode))})
+        print(*found, sep="\n", flush=True)
+        records = [r for r in records if r not in known] + found
+        yield records
+
+
+def pooled(new: dict[str, Any], old: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Mean coverage and its standard error of the fits of two runs together."""
+    if old is None:
+        return new
+    fits, shares, errors = (
+        np.array([part[key] for part in (old, new)]) for key in ("fits", "coverage", "error")
+    )
+    n, mean = int(fits.sum()), float(fits @ shares / fits.sum())
+    squares = (fits - 1) * fits * errors**2 + fits * (shares - mean) ** 2
+    error = float(np.sqrt(squares.sum() / (n - 1) / n))
+    return {"fits": n, "coverage": mean, "error": error}
 
 
 def of_taught(name: str, share: float, seed: int, data_dir: Path) -> list[dict[str, Any]]:
@@ -254,9 +274,7 @@ def of_taught(name: str, share: float, seed: int, data_dir: Path) -> list[dict[s
 
 
 def run(function: Callable[..., Any], cells: Iterable[tuple[Any, ...]]) -> list[Any]:
-    package = ["git", "rev-parse", "HEAD:src/plcp"]
-    code = subprocess.run(package, capture_output=True, text=True, check=True).stdout.strip()
-    kept = Memory(ROOT / "build" / "modes" / code[:12], verbose=0).cache(function)
+    kept = kept_by_package("modes").cache(function)
 
     def alone(*cell: Any) -> Any:
         warnings.simplefilter("ignore")
@@ -288,8 +306,9 @@ def main() -> None:
         cells = product(TASKS, SIZES, range(given.seeds))
         save("accuracy/modes", "msce", together(run(of_modes, cells)))
     if "coverage" in given.parts:
-        fits = {"line": given.fits, "least squares": given.fits, "default": given.default_fits}
-        save("accuracy/modes", "coverage", coverage(fits))
+        fits = {"least squares": given.fits, "line": given.fits, "default": given.default_fits}
+        for records in coverage(fits, load("accuracy/modes")["coverage"]["results"]):
+            save("accuracy/modes", "coverage", records)
     if "taught" in given.parts:
         shares = zip(given.shares, given.real_seeds, strict=True)
         cells = [
