@@ -7,7 +7,7 @@ train the network teach the rule; five more networks per cell). Results: publish
     python -m benchmarks.published.cpcp [rules bands taught] [--seeds 20] [--data-dir DIR]
 
 A run that was stopped goes on: networks and finished cells are kept in build/, cells by the code of
-the package. Results are written after each cell, from all cells that are finished.
+the package. Results are written after each cell; records of cells that were not run again stay.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from benchmarks.accuracy.contenders import boosted
 from benchmarks.published.data import SETS, Part, divided
 from benchmarks.published.metrics import ALPHA, Judge, noise_floor
 from benchmarks.published.networks import Network
-from benchmarks.shared import ROOT, Records, kept_by_package, save
+from benchmarks.shared import ROOT, Records, kept_by_package, load, provenance, save
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 from threadpoolctl import threadpool_limits
@@ -42,6 +42,7 @@ from plcp.partitions.torch import TorchPartition, mlp
 from plcp.regressors import ColorfulQuantile
 
 NETWORKS = str(ROOT / "build" / "published" / "networks")
+CELL = ("set", "seed", "method")  # what a record is of
 LEVELS = (ALPHA / 2, 1 - ALPHA / 2)
 CALIBRATION_SIZE = 0.25  # of the rows that are not tested: the fifth of all that the protocol has
 
@@ -153,14 +154,18 @@ KINDS: dict[str, Callable[[str, int, Path], Records]] = {
 }
 
 
-def finished(seeds: int) -> Records:
-    """Records of all cells that are kept."""
-    return [
-        {"set": name, "seed": seed, **record}
+def with_finished(before: dict[str, Any], seeds: int) -> Records:
+    """Records of all cells that are kept, in the place of those before, each with its commit."""
+    commit = provenance()["commit"]
+    found = [
+        {"set": name, "seed": seed, **record, "commit": commit}
         for kind, name, seed in product(KINDS, SETS, range(seeds))
         if kept(kind).check_call_in_cache(name, seed, Path())
         for record in kept(kind)(name, seed, Path())
     ]
+    cells = {tuple(record[key] for key in CELL) for record in found}
+    others = [{"commit": before["provenance"]["commit"], **r} for r in before["results"]]
+    return [r for r in others if tuple(r[key] for key in CELL) not in cells] + found
 
 
 def kept(kind: str) -> Any:
@@ -181,7 +186,8 @@ def main() -> None:
         with threadpool_limits(1):
             kept(kind)(name, seed, given.data_dir)
         print(f"{kind} {name} {seed}: {time.perf_counter() - start:.0f} s", flush=True)
-        save("published/published", "cpcp", finished(max(given.seeds, 20)))
+        before = load("published/published")["cpcp"]
+        save("published/published", "cpcp", with_finished(before, max(given.seeds, 20)))
 
 
 if __name__ == "__main__":

@@ -138,9 +138,10 @@ def of_ert(records: Records) -> str:
 
 
 def measured(entry: Results, module: str) -> str:
-    """Line with the script and the commit of a table."""
+    """Line with the script and the commits of a table."""
     commit = entry["provenance"]["commit"]
-    return f"*Measured by `python -m benchmarks.published.{module}`, commit {commit}.*\n\n"
+    commits = dict.fromkeys(record.get("commit", commit) for record in entry["results"])
+    return f"*Measured by `python -m benchmarks.published.{module}`, {', '.join(commits)}.*\n\n"
 
 
 def blocks(results: Results) -> dict[str, str]:
