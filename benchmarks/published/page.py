@@ -141,7 +141,9 @@ def measured(entry: Results, module: str) -> str:
     """Line with the script and the commits of a table."""
     commit = entry["provenance"]["commit"]
     commits = dict.fromkeys(record.get("commit", commit) for record in entry["results"])
-    return f"*Measured by `python -m benchmarks.published.{module}`, {', '.join(commits)}.*\n\n"
+    return (
+        f"*Measured by `python -m benchmarks.published.{module}`, commit {', '.join(commits)}.*\n\n"
+    )
 
 
 def blocks(results: Results) -> dict[str, str]:
