@@ -54,6 +54,20 @@ def copy_ids(X: Any, y: ArrayLike) -> IntArray:
     return np.unique(first, return_inverse=True)[1].astype(np.intp)
 
 
+def mean_copies(ids: IntArray) -> float:
+    """How many rows there are for each distinct one, by the id of each row.
+
+    Where each row occurs as often as others, a conformal rank among copies is that among distinct
+    rows if a new row counts as many times.
+
+    Examples
+    --------
+    >>> mean_copies(np.array([0, 0, 0, 1])), mean_copies(np.array([0, 1, 2]))
+    (2.0, 1.0)
+    """
+    return len(ids) / (int(ids.max()) + 1)
+
+
 def share_of_copies(ids: IntArray) -> float:
     """Share of the rows that are copies of others, by the id of each row.
 
@@ -63,21 +77,6 @@ def share_of_copies(ids: IntArray) -> float:
     0.25
     """
     return 1 - (int(ids.max()) + 1) / len(ids)
-
-
-def mean_copies(ids: IntArray) -> float:
-    """How many times a row occurs, on average over the rows, itself included: Σ n² / Σ n.
-
-    n are the numbers of rows of each id. Where all rows occur as often, a conformal rank among
-    copies is that among distinct rows, if a new row counts as many times.
-
-    Examples
-    --------
-    >>> mean_copies(np.array([0, 0, 0, 1])), mean_copies(np.array([0, 1, 2]))
-    (2.5, 1.0)
-    """
-    counts = np.bincount(ids)
-    return float(counts @ counts / counts.sum())
 
 
 def _first_copies(X: Any, y: NDArray[Any]) -> IntArray:

@@ -143,7 +143,7 @@ class FeatureMap:
 
     def _columns(self, X: Any) -> FloatArray:
         rule = self.rule
-        if isinstance(rule, PLCP) and rule.assignment != "mode":
+        if isinstance(rule, PLCP) and rule._assigns != "mode":
             return rule.memberships(X)
         members = rule.members(X)
         if not members:

@@ -278,7 +278,7 @@ def _plcp(rows: Rows, rule: PLCP) -> Answer:
     ordered = isinstance(rule.partition_, OrderedPartition)
     place = _ordered_place(rows, rule) if ordered else _soft_place(rows, rule)
     levels = rule.corrections_[place.group_of]
-    if rule.assignment == "mean" and place.memberships is not None:
+    if rule._assigns == "mean" and place.memberships is not None:
         threshold = _mean_level(graph, place.memberships, levels)
     else:
         threshold = graph.look_up(levels[:, None], place.number)
@@ -297,7 +297,7 @@ def _plcp(rows: Rows, rule: PLCP) -> Answer:
 def _rotation(rows: Rows, rule: PLCP) -> Answer:
     """Mean of the rules of all blocks, and the interval of threshold that it lies in."""
     graph = rows.graph
-    if rule.assignment != "mean":
+    if rule._assigns != "mean":
         raise refused(
             rule,
             "each row draws a rule by a hash of its content, which no graph computes",
@@ -323,7 +323,7 @@ def _ordered_place(rows: Rows, rule: PLCP) -> _Place:
 
 def _soft_place(rows: Rows, rule: PLCP) -> _Place:
     graph, partition = rows.graph, rule.partition_
-    if rule.assignment == "sample":
+    if rule._assigns == "sample":
         raise refused(
             rule, 'assignment="sample" draws groups by chance', 'fit with assignment="mode"'
         )

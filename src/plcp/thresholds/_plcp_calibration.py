@@ -187,7 +187,7 @@ def chosen_cells(rule: Any, placed: RowsInPartition, purpose: int = 0) -> IntArr
 
     Draws of another ``purpose`` are independent: learning rows, and rows held out from them.
     """
-    if rule.assignment != "sample":
+    if rule._assigns != "sample":
         return placed.cells
     n, rng = len(placed.cells), np.random.RandomState([rule._seeds[0], purpose])
     return placed.drawn(lambda: rng.uniform(size=n)).cells
@@ -268,7 +268,7 @@ def corrected(
 ) -> FloatArray:
     """Prediction of each row, if it is followed, plus the correction of its group."""
     base = placed.predicted if rule._follow else np.zeros(len(cells))
-    if rule.assignment == "mean" and placed.memberships is not None:
+    if rule._assigns == "mean" and placed.memberships is not None:
         return np.asarray(base + mean_correction(placed.memberships, corrections[group_of]))
     return np.asarray(base + corrections[group_of[cells]])
 

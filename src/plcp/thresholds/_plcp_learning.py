@@ -75,7 +75,7 @@ class Pairs:
 
     @property
     def copies(self) -> float:
-        """How many times a row occurs on average; clusters have weights instead."""
+        """Rows for each distinct one; clusters have weights instead."""
         return mean_copies(self.ids) if self.clusters is None else 1.0
 
     def take(self, rows: Any, folds: list[Fold] | None = None) -> "Pairs":
@@ -394,9 +394,15 @@ def too_few_to_learn(rule: Any, alpha: float, pairs: Pairs) -> bool:
     if rule._mode == "rotate" and rule.cv == "auto":
         blocks = block_count(pairs.independent, alpha, max(BLOCKS))
         return blocks < min(BLOCKS) or _too_few_left(pairs, 1 - 1 / blocks)
-    # blocks of a number that was given must each have a finite threshold
-    whole = rule._mode == "rotate" and pairs.folds is None
-    return whole and pairs.independent // rule.cv < least_points(alpha)
+    # blocks that were given, or their number, must each have a finite threshold
+    return rule._mode == "rotate" and _rows_of_block(pairs, rule.cv) < least_points(alpha)
+
+
+def _rows_of_block(pairs: Pairs, cv: Any) -> float:
+    """Number of rows that may be exchangeable in the smallest block."""
+    if pairs.folds is None:
+        return pairs.independent // cv
+    return min(pairs.take(hold).independent for _, hold in pairs.folds)
 
 
 def _too_few_left(pairs: Pairs, share: float) -> bool:

@@ -280,7 +280,7 @@ def plcp_guarantee(
             f"than {1 - rule.alpha:g} until n is large (Theorem 3.11)."
         )
         return Guarantee("none", **in_groups, note=note)
-    if rule.assignment == "mean" and not isinstance(rule.partition_, OrderedPartition):
+    if rule._assigns == "mean" and not isinstance(rule.partition_, OrderedPartition):
         note = (
             f"Each threshold covers {1 - rule.alpha:g} of its own group, but their mean is used; "
             "by Jensen its pinball loss is no larger."
@@ -306,7 +306,7 @@ def _rotated_guarantee(
     """Return what holds for a rule of the rotation that is drawn, or for the mean of all."""
     rules = f"{len(rule.rotation_)} rules, each calibrated on a block of rows that it has not seen"
     promise = weighted_or_exact(weighted, clusters=clusters)
-    if rule.assignment != "mean":
+    if rule._assigns != "mean":
         note = (
             f"Each row is served by one of {rules}; a hash of its values chooses which, so that "
             "equal rows get the same rule."
@@ -315,7 +315,7 @@ def _rotated_guarantee(
             promise["kind"] = "approximate"
             note += (
                 " The blocks were given: they must have been drawn without regard to features, "
-                "scores and groups for this to be exact."
+                "scores, groups and the order of rows for this to be exact."
             )
         return Guarantee(**base, **promise, scope="marginal", note=note)
     note = f"Thresholds are the mean of {rules}. A rule drawn for each row would be exact."
@@ -332,19 +332,22 @@ def _rotated_guarantee(
 
 
 def draws_blocks(cv: Any, clusters: IntArray | None) -> bool:
-    """Whether blocks are drawn at random, or by position: what rows hold does not divide them.
+    """Whether blocks are drawn at random, so that nothing rows hold divides them.
 
-    Rows of a block that their content has chosen are not exchangeable with a new row.
+    Rows of a block that their content has chosen are not exchangeable with a new row, and neither
+    are those of a block by position if rows are sorted, or in the order of time.
 
     Examples
     --------
-    >>> from sklearn.model_selection import GroupKFold, KFold
-    >>> draws_blocks(6, None), draws_blocks(KFold(6), None), draws_blocks(GroupKFold(6), None)
-    (True, True, False)
+    >>> from sklearn.model_selection import KFold
+    >>> draws_blocks(6, None), draws_blocks(KFold(6, shuffle=True), None)
+    (True, True)
+    >>> draws_blocks(KFold(6), None)
+    False
     """
     if isinstance(cv, str) or is_whole(cv):
         return True
-    return type(cv) is KFold and clusters is None
+    return type(cv) is KFold and cv.shuffle and clusters is None
 
 
 def copies_guarantee(exact: Guarantee, share: float) -> Guarantee:
@@ -371,7 +374,8 @@ def despite_copies(promise: Guarantee, share: float) -> Guarantee:
         return promise
     note = (
         f"{promise.note} About {100 * share:.2g} % of the rows are taken for copies of others, and "
-        "copies were kept together: leave them out to be exact."
+        "copies were kept together. If they are cases recorded twice, leave them out: the promise "
+        "is then exact for new cases."
     )
     return replace(promise, kind="approximate", confidence=None, note=note.strip())
 

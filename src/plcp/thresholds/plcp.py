@@ -173,11 +173,11 @@ class PLCP(ClusteredRule):
         then larger, and fewer.
     cv : int, splitter of scikit-learn, iterable of (learn, hold) rows or "auto", default="auto"
         Folds with ``calibration="cross"``, blocks with "rotate": a number drawn at random, where
-        copies of a row stay together, or the folds themselves. Blocks must be drawn without regard
-        to what rows hold, or the guarantee is approximate; for rows that belong together give
-        ``groups`` to ``fit``. Inside a conformal estimator, which holds out rows of its own choice,
-        give a number or a splitter. "auto": three folds; six blocks, fewer
-        where they would be small, five or four where six take longer than "cross".
+        copies of a row stay together, or the folds themselves. Blocks must be drawn at random, as
+        by ``KFold(6, shuffle=True)``, or the guarantee is approximate; for rows that belong
+        together give ``groups`` to ``fit``. Inside a conformal estimator, which holds out rows of
+        its own choice, give a number or a splitter. "auto": three folds; six blocks, fewer where
+        they would be small, five or four where six take longer than "cross".
     n_jobs : int or None
         Folds fitted at once, in threads; results do not depend on it. None: one, or as many as
         cores are free where the table is large.
@@ -490,6 +490,11 @@ class PLCP(ClusteredRule):
         """How thresholds are calibrated: with teachers there is nothing to rotate."""
         return "split" if self._taught and self.calibration == "rotate" else self.calibration
 
+    @property
+    def _assigns(self) -> str:
+        """How rows are assigned: as the fit was asked to, whose guarantee depends on it."""
+        return getattr(self, "_assignment", self.assignment)
+
     def _has_finite(self, alpha: float, pairs: Pairs) -> bool:
         """Whether the rows are enough for a finite threshold, however they are used."""
         weights, confidence = pairs.weights, self.confidence
@@ -501,6 +506,7 @@ class PLCP(ClusteredRule):
         m = 1 if self.n_groups == "auto" else self.n_groups
         partition = clone(given_partition(self)).set_params(alpha=self.alpha, n_groups=m)
         partition = partition.spelled_out()
+        self._assignment = self.assignment
         self._factor, self._follow = 1.0, self.within == "regressor"
         if self.within == "auto":
             self._follow = isinstance(partition, OrderedPartition) and self.calibration != "joint"
@@ -583,7 +589,7 @@ class PLCP(ClusteredRule):
 
     def _warn_if_one_group_serves_all(self, pairs: Pairs) -> None:
         """Soft groups may share the rows evenly, and one of them be the likeliest everywhere."""
-        if self.assignment == "mode" and not isinstance(self.partition_, OrderedPartition):
+        if self._assigns == "mode" and not isinstance(self.partition_, OrderedPartition):
             in_use = group_masses(self._groups(pairs.X), pairs.weights, self.n_groups_)
             warn_if_collapsed(in_use, self.partition_.n_groups)
 
@@ -613,7 +619,7 @@ class PLCP(ClusteredRule):
         """Thresholds of the rule that each row draws by its content, or the mean of all rules."""
         n, blocks = count(X), len(self.rotation_)
         with warning_of_unseen():
-            if self.assignment == "mean":
+            if self._assigns == "mean":
                 each = self._thresholds_of_rules(X, range(blocks))
                 # the mean of equal numbers may be rounded below them
                 return np.clip(np.mean(each, axis=0), np.min(each, axis=0), np.max(each, axis=0))
@@ -677,7 +683,7 @@ class PLCP(ClusteredRule):
             placed = place(self.partition_, X)
         if self._merged is not None:
             placed = placed.merged(self._merged)
-        if self.assignment != "sample":
+        if self._assigns != "sample":
             return placed
         return placed.drawn(lambda: RowDraws(X, self._seeds[1], "group").random())
 
@@ -709,9 +715,9 @@ class PLCP(ClusteredRule):
     @property
     def draws(self) -> bool:
         """Whether rows draw a rule of the rotation, or their group in a soft partition."""
-        rotates = self._mode == "rotate" and self.assignment != "mean"
+        rotates = self._mode == "rotate" and self._assigns != "mean"
         ordered = isinstance(given_partition(self), OrderedPartition)
-        return rotates or (self.assignment == "sample" and not ordered)
+        return rotates or (self._assigns == "sample" and not ordered)
 
     def _check_options(self) -> None:
         check_option("calibration", self.calibration, CALIBRATIONS)
