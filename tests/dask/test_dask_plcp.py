@@ -26,9 +26,9 @@ from plcp.exceptions import InfiniteThresholdWarning
 from plcp.out_of_core import hash_rows
 from plcp.out_of_core.samples import LEAST_DRAWS, draws, fold_of, in_hash_order
 from plcp.quantiles import conformal_rank
+from plcp.thresholds._plcp_blocks import learn_without_thresholds
 from plcp.thresholds._plcp_calibration import calibrate, join_small_groups
 from plcp.thresholds._plcp_learning import Learned, Pairs, held_out_share, place_predicted
-from plcp.thresholds.plcp import learn_without_thresholds
 
 TREES = OrderedPartition(HistGradientBoostingRegressor(loss="quantile", max_iter=10))
 QUANTILE = {"objective": "quantile", "n_estimators": 10, "verbose": -1}

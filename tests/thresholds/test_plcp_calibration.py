@@ -18,11 +18,10 @@ from plcp.quantiles import (
     group_conformal_quantiles,
     weighted_quantiles,
 )
+from plcp.thresholds._plcp_blocks import GroupedBlocks, calibrate_blocks, cut_by_counting
 from plcp.thresholds._plcp_calibration import (
-    GroupedBlocks,
     GroupedRows,
     calibrate,
-    cut_by_counting,
     group_corrections,
     join_small_groups,
     mean_correction,
@@ -38,7 +37,6 @@ from plcp.thresholds._plcp_learning import (
     RowsInPartition,
     place_predicted,
 )
-from plcp.thresholds.plcp import calibrate_blocks
 from strategies import alphas, few, finite
 
 masses = hnp.arrays(float, st.integers(1, 12), elements=st.integers(0, 200).map(float))

@@ -41,10 +41,14 @@ from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import FloatArray, conformal_rank
 from plcp.regressors.crossfit import CrossFitted, average_linear
 from plcp.thresholds import PLCP
-from plcp.thresholds._plcp_calibration import count_rows
+from plcp.thresholds._plcp_blocks import (
+    calibrate_blocks,
+    count_rows,
+    learn_without_thresholds,
+    with_regressor,
+)
 from plcp.thresholds._plcp_learning import SHARE_OF_SPLIT, held_out_share
 from plcp.thresholds.guarantees import copies_guarantee
-from plcp.thresholds.plcp import calibrate_blocks, learn_without_thresholds, with_regressor
 
 CALIBRATIONS = ("cross", "held-out", "split")
 

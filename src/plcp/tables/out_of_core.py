@@ -25,9 +25,9 @@ from plcp.tables.io import TableFile, changed
 from plcp.tables.roles import MOST_GROUPS
 from plcp.tables.scores import Counts, Pairs, read_pairs
 from plcp.thresholds import PLCP, Mondrian, SplitConformal
+from plcp.thresholds._plcp_blocks import calibrate_blocks, learn_without_thresholds
 from plcp.thresholds._plcp_learning import held_out_share, most_groups
 from plcp.thresholds.mondrian import labels_of
-from plcp.thresholds.plcp import calibrate_blocks, learn_without_thresholds
 
 ELSEWHERE = "free some space, or name a folder on another disk by the variable TMPDIR"
 Place = tuple[np.dtype[Any], tuple[int, ...], int]  # type, shape, and where an array begins

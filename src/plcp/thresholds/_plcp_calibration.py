@@ -1,30 +1,25 @@
 """How PLCP calibrates learned groups: small ones join, and each has a conformal correction."""
 
-from copy import copy
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from plcp.groups.clusters import independent_sizes
-from plcp.out_of_core import Passes, Ranks
-from plcp.out_of_core.passes import Block
 from plcp.partitions.base import group_masses, order_groups
-from plcp.partitions.ordered import OrderedPartition, interval_of, ranks_of_cuts
+from plcp.partitions.ordered import OrderedPartition
 from plcp.quantiles import (
     FloatArray,
     IntArray,
     conformal_quantile,
-    conformal_rank,
     excess_over,
     group_conformal_quantiles,
-    group_ranks,
-    interpolated,
-    interpolated_place,
-    rank_reaching,
     shared_confidence,
 )
 from plcp.regressors.stacking import quantile_at
 from plcp.thresholds._plcp_learning import Learned, RowsInPartition, points_needed
+
+if TYPE_CHECKING:
+    from plcp.thresholds._plcp_blocks import GroupedBlocks
 
 
 class GroupedRows:
@@ -141,7 +136,7 @@ def merge_small(masses: FloatArray, alpha: float, confidence: float | None = Non
     return joined
 
 
-def shrunken_corrections(grouped: "Grouped", alpha: float) -> FloatArray:
+def shrunken_corrections(grouped: "GroupedRows | GroupedBlocks", alpha: float) -> FloatArray:
     """Group quantiles drawn to the common one by the share chance explains, then one conformal.
 
     At the common quantile the covered shares c_i of m groups alike scatter with
@@ -273,7 +268,9 @@ def corrected(
     return np.asarray(base + corrections[group_of[cells]])
 
 
-def group_corrections(rule: Any, grouped: "Grouped", keep_numbers: bool) -> Corrections:
+def group_corrections(
+    rule: Any, grouped: "GroupedRows | GroupedBlocks", keep_numbers: bool
+) -> Corrections:
     """Return the corrections of groups that are large enough.
 
     Groups are numbered by rising threshold, unless they are to keep the numbers they were learned
@@ -302,169 +299,6 @@ def merge_equal(thresholds: FloatArray, masses: FloatArray) -> Corrections:
     """Corrections that are thresholds, the same all over a group; equal ones make one group."""
     distinct, rank = order_groups(thresholds, np.ones(len(thresholds), dtype=bool))
     return Corrections(distinct, distinct, group_masses(rank, masses, len(distinct)), rank)
-
-
-class GroupedBlocks:
-    """The same of blocks of prediction and score, in groups that are intervals of the prediction.
-
-    Parameters
-    ----------
-    blocks : Passes
-        Blocks of two columns: predictions of rows, and their scores.
-    cuts : ndarray
-        Upper ends of all intervals but the last.
-    group_of : ndarray
-        Group of each interval.
-    """
-
-    def __init__(self, blocks: Passes, cuts: FloatArray, group_of: IntArray) -> None:
-        self.blocks = blocks
-        self._where = cuts, group_of
-        predicted = Ranks(blocks.then(_predictions_in_groups, *self._where), group_of.max() + 1)
-        self.masses = self.sizes = predicted.sizes.astype(float)
-        self._medians = _medians(predicted)  # now, so that what was sorted for them can go
-
-    def conformal(self, alpha: float, follow: bool, confidence: float | None = None) -> FloatArray:
-        """Conformal quantile of each group: of scores, or of their excess over the prediction."""
-        ranks = self._values(follow)
-        return ranks.at(group_ranks(ranks.sizes, alpha, confidence) - 1)
-
-    def largest(self, follow: bool) -> float:
-        """Largest of all scores, or of their excess over the prediction."""
-        ranks = self._values(follow)
-        return float(
-            ranks.at(np.maximum(ranks.sizes - 1, 0)).max(where=ranks.sizes > 0, initial=-np.inf)
-        )
-
-    def common(self, quantile: float) -> float:
-        """Quantile of what all scores exceed the prediction by."""
-        return float(_quantiles(Ranks(self.blocks.then(_excess), 1), quantile)[0])
-
-    def own(self, quantile: float) -> FloatArray:
-        """Return the same quantile of each group that has rows, NaN for the others."""
-        return _quantiles(self._values(follow=True), quantile)
-
-    def covered(self, correction: float) -> FloatArray:
-        """Number of each group's rows that a correction common to all groups covers."""
-        ranks = self._values(follow=True)
-        return ranks.at_or_below(np.full(len(ranks.sizes), correction)).astype(float)
-
-    def final_conformal_shift(self, corrections: FloatArray, alpha: float) -> float:
-        """Conformal quantile of what all scores exceed the corrected prediction by."""
-        ranks = Ranks(self.blocks.then(_left_over, *self._where, corrections), 1)
-        return float(ranks.at([conformal_rank(int(ranks.sizes[0]), alpha) - 1])[0])
-
-    def medians(self) -> FloatArray:
-        """Median prediction of each group; of all rows where a group has none."""
-        found = self._medians
-        if np.isnan(found).any():
-            of_all = _medians(Ranks(self.blocks.then(_predictions), 1))
-            # without any row at all the correction is infinite, and so is its sum with anything
-            return np.where(np.isnan(found), np.nan_to_num(of_all), found)
-        return found
-
-    def _values(self, follow: bool) -> Ranks:
-        return Ranks(self.blocks.then(_in_groups, *self._where, follow), len(self.masses))
-
-
-Grouped = GroupedRows | GroupedBlocks
-
-
-def shift_of_blocks(
-    blocks: Passes,
-    cuts: FloatArray,
-    group_of: IntArray,
-    corrections: FloatArray,
-    alpha: float,
-    follow: bool,
-    confidence: float | None,
-) -> float:
-    """Conformal quantile of what scores of held-out blocks exceed their corrected prediction by."""
-    ranks = Ranks(blocks.then(_excess_over_corrected, cuts, group_of, corrections, follow), 1)
-    return float(ranks.at([conformal_rank(int(ranks.sizes[0]), alpha, confidence) - 1])[0])
-
-
-def cut_by_counting(partition: OrderedPartition, n_groups: int, blocks: Passes) -> OrderedPartition:
-    """Return a copy of the partition, cut again by all rows of the blocks."""
-    again = copy(partition).set_params(n_groups=n_groups)
-    if again.cuts == "mass":
-        again.cuts_ = _equal_mass_cuts(Ranks(blocks.then(_predictions), 1), n_groups)
-    intervals = np.arange(len(again.cuts_) + 1)
-    ranks = Ranks(blocks.then(_in_groups, again.cuts_, intervals, False), len(intervals))
-    thresholds = ranks.at([rank_reaching(int(n), 1 - again.alpha) for n in ranks.sizes])
-    again.store_groups(thresholds, ranks.sizes.astype(float))
-    return again
-
-
-def count_rows(predicted: FloatArray, scores: FloatArray) -> int:
-    """Return the number of rows of a block."""
-    return len(scores)
-
-
-def _equal_mass_cuts(predicted: Ranks, n_groups: int) -> FloatArray:
-    n = int(predicted.sizes[0])
-    *cuts, largest = predicted.at([[*ranks_of_cuts(n, n_groups), n - 1]])[0]
-    cuts = np.unique(cuts)
-    return cuts[cuts < largest]
-
-
-def _quantiles(ranks: Ranks, quantile: float) -> FloatArray:
-    places = np.array([interpolated_place(int(n), quantile) for n in ranks.sizes])
-    values = ranks.at(places[:, :2].astype(np.int64))
-    found, there = np.full(len(values), np.nan), ranks.sizes > 0
-    found[there] = interpolated(values[there, 0], values[there, 1], places[there, 2])
-    return found
-
-
-def _medians(ranks: Ranks) -> FloatArray:
-    middle = np.column_stack([(ranks.sizes - 1) // 2, ranks.sizes // 2])
-    return np.where(ranks.sizes > 0, ranks.at(middle).mean(axis=1), np.nan)
-
-
-def _predictions(predicted: FloatArray, scores: FloatArray) -> Block:
-    return predicted, np.zeros(len(predicted), dtype=np.intp)
-
-
-def _excess(predicted: FloatArray, scores: FloatArray) -> Block:
-    return excess_over(predicted, scores), np.zeros(len(predicted), dtype=np.intp)
-
-
-def _predictions_in_groups(
-    predicted: FloatArray, scores: FloatArray, cuts: FloatArray, group_of: IntArray
-) -> Block:
-    return predicted, group_of[interval_of(predicted, cuts)]
-
-
-def _in_groups(
-    predicted: FloatArray, scores: FloatArray, cuts: FloatArray, group_of: IntArray, follow: bool
-) -> Block:
-    values = excess_over(predicted, scores) if follow else scores
-    return values, group_of[interval_of(predicted, cuts)]
-
-
-def _left_over(
-    predicted: FloatArray,
-    scores: FloatArray,
-    cuts: FloatArray,
-    group_of: IntArray,
-    corrections: FloatArray,
-) -> Block:
-    groups = group_of[interval_of(predicted, cuts)]
-    values = excess_over(corrections[groups], excess_over(predicted, scores))
-    return values, np.zeros(len(predicted), dtype=np.intp)
-
-
-def _excess_over_corrected(
-    predicted: FloatArray,
-    scores: FloatArray,
-    cuts: FloatArray,
-    group_of: IntArray,
-    corrections: FloatArray,
-    follow: bool,
-) -> Block:
-    corrected = corrections[group_of[interval_of(predicted, cuts)]]
-    base = predicted + corrected if follow else corrected
-    return excess_over(base, scores), np.zeros(len(scores), dtype=np.intp)
 
 
 def middle_alpha(alphas: list[float]) -> float:

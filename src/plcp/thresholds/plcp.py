@@ -15,7 +15,6 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from plcp._folds import Fold, given_folds, is_number_of_folds, is_splitter
 from plcp._options import (
-    check_alpha,
     check_option,
     check_share,
     shown,
@@ -27,7 +26,6 @@ from plcp._rows import count, is_frame, take
 from plcp._validation import (
     check_features,
     check_lengths,
-    check_pairs,
     check_scores,
     check_weights,
     drop_weightless,
@@ -42,7 +40,7 @@ from plcp.groups.clusters import (
     independent_rows,
     independent_sizes,
 )
-from plcp.out_of_core import Passes, RowDraws
+from plcp.out_of_core import RowDraws
 from plcp.partitions.base import (
     Partition,
     check_group_count,
@@ -59,30 +57,22 @@ from plcp.regressors.encoding import unseen_in_other_rows, warning_of_unseen
 from plcp.regressors.stacking import StackedQuantile
 from plcp.thresholds._plcp_calibration import (
     Corrections,
-    GroupedBlocks,
     calibrate,
     chosen_cells,
     corrected,
-    count_rows,
-    cut_by_counting,
     factor_between,
-    group_corrections,
     join_small_groups,
     least_threshold,
-    merge_small,
     middle_alpha,
-    shift_of_blocks,
 )
 from plcp.thresholds._plcp_learning import (
     BLOCKS,
-    NO_ROWS,
     History,
     Learned,
     Pairs,
     RowsInPartition,
     held_out_part,
     learn_apart,
-    most_groups,
     place,
     rotated_blocks,
     too_few_to_learn,
@@ -93,7 +83,6 @@ from plcp.thresholds.base import (
     Assigned,
     ClusteredRule,
     Members,
-    check_ranks,
     members_of_codes,
     side_by_side,
 )
@@ -772,69 +761,3 @@ class PLCP(ClusteredRule):
 def shared_models(rotation: Iterable[PLCP]) -> SharedModels:
     """Return the models that rules of a rotation share."""
     return SharedModels([getattr(rule.partition_, "regressor_", None) for rule in rotation])
-
-
-def learn_without_thresholds(rule: PLCP, X: Any, scores: FloatArray) -> tuple[PLCP, FloatArray]:
-    """Return a copy of the rule with its learned partition, and the predictions of these rows.
-
-    The predictions are out of fold with ``calibration="cross"``. The copy keeps nothing of the
-    rows, and has no thresholds before ``calibrate_blocks``.
-    """
-    rule = clone(rule)
-    check_alpha(rule.alpha)
-    check_ranks(rule)
-    rule._check_options()
-    pairs = rule._pairs(*check_pairs(rule, X, scores, None, allow_nan=takes_nan(rule)))
-    learned = rule._learn(pairs, hold_out=False)
-    rule.partition_, rule.history_ = learned.partition, learned.history
-    if hasattr(rule.partition_.regressor_, "forget_rows"):
-        rule.partition_.regressor_.forget_rows()
-    return rule, learned.training.predicted
-
-
-def with_regressor(rule: PLCP, regressor: Any) -> PLCP:
-    """Return a copy of the rule with a regressor that was fitted elsewhere."""
-    rule = clone(rule)
-    rule.partition_ = rule._prepare(check_random_state(rule.random_state))
-    if rule.n_groups == "auto" and not rule._follow:
-        raise ValueError(
-            'n_groups="auto" with within="constant" searches the best number of groups, which '
-            "needs a regressor that learns in memory: give a number"
-        )
-    rule.partition_.regressor_, rule.history_ = regressor, []
-    return rule
-
-
-def calibrate_blocks(rule: PLCP, training: Passes, calibration: Passes, least: float) -> None:
-    """Cut the learned partition of a rule by its training rows, and calibrate its thresholds.
-
-    Parameters
-    ----------
-    rule : PLCP
-        With an ordered partition that has been learned; it is completed in place.
-    training, calibration : Passes
-        Blocks of prediction and score: of the training rows, or rows that stand for them, and of
-        the calibration rows. The same for ``calibration="cross"``.
-    least : float
-        Least of all scores.
-    """
-    rule._least = least_threshold(least)
-    m = rule.partition_.n_groups
-    if rule.n_groups == "auto" and rule._follow:
-        m = most_groups(training.total(count_rows))
-    partition = cut_by_counting(rule.partition_, m, training)
-    n = calibration.total(count_rows)
-    one_shift = rule._mode == "held-out"
-    expected = partition.group_sizes_
-    if not one_shift:
-        expected = expected * (n / expected.sum())
-    of_groups = None if one_shift else rule.confidence
-    joined = merge_small(expected, rule.alpha, of_groups)[partition.interval_groups]
-    grouped = GroupedBlocks(training if one_shift else calibration, partition.cuts_, joined)
-    found = group_corrections(rule, grouped, keep_numbers=False)
-    if one_shift:
-        groups = found.rank[joined]
-        where = calibration, partition.cuts_, groups, found.values
-        found = found.shifted(shift_of_blocks(*where, rule.alpha, rule._follow, rule.confidence))
-    rule._store(Learned(partition, rule.history_, NO_ROWS, NO_ROWS), joined, found, n)
-    rule._count_blocks(n)
