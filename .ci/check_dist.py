@@ -75,7 +75,7 @@ plcp.load("boosted.plcp").predict_interval(rows.X)
     "torch": """
 from plcp import PLCP
 from plcp.partitions.torch import TorchPartition, mlp
-PLCP(TorchPartition(mlp(8), max_epochs=1), random_state=0).fit(rows.X, np.abs(rows.y))
+PLCP(TorchPartition(mlp(8), epochs=1), random_state=0).fit(rows.X, np.abs(rows.y))
 """,
     "dask": """
 import dask.array as da
