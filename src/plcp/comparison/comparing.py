@@ -483,17 +483,16 @@ def _of_rows(runs: Iterable[Ran], what: str, n: int) -> FloatArray:
 
 def _how(method: Any, data: Data) -> str:
     """Return how a method is made; a rule is put around the model."""
+    kind = "Regressor" if data.task == REGRESSION else "Classifier"
     if isinstance(method, str):
-        entry = ROSTER[method]
-        text = entry.how
-        is_rule = entry.package == "plcp" and not text.startswith("Conformal")
+        text = ROSTER[method].how.replace("Regressor", kind)
+        is_rule = ROSTER[method].package == "plcp" and not text.startswith("Conformal")
     else:
         text, is_rule = " ".join(repr(method).split()), isinstance(method, ThresholdRule)
     if not is_rule:
         return text
-    kind = "ConformalRegressor" if data.task == REGRESSION else "ConformalClassifier"
     score = "QuantileResidual(), " if data.of_quantiles else ""
-    return f"{kind}(FrozenEstimator(model), {score}threshold={text})"
+    return f"Conformal{kind}(FrozenEstimator(model), {score}threshold={text})"
 
 
 def _weakest(guarantees: list[Guarantee | None]) -> Guarantee | None:

@@ -95,6 +95,7 @@ class MethodsDisplay(Display):
         ]
         for ax in (middle, right):
             ax.tick_params(labelleft=False)
+        right.locator_params(axis="x", nbins=4)  # numbers of any length have room
         for text, one in zip(left.get_yticklabels(), methods, strict=True):
             if one.name == found.recommended:
                 text.set_fontweight("bold")

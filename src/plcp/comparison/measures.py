@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plcp._folds import Fold
-from plcp._rows import is_frame
 from plcp.metrics.binomial import clopper_pearson
 from plcp.metrics.ert import default_classifier, excess_risk, predict_coverage
 from plcp.metrics.measure import Measure, mean_and_error
@@ -32,11 +31,8 @@ def conditional_errors(
     seed: int = 0,
 ) -> dict[str, Measure]:
     """ERT in L1 of each method, all with the same blocks of rows and the same classifier."""
-    categorical = None
-    if is_frame(X):
-        encoder = TableEncoder().fit(X)
-        X, categorical = encoder.transform(X), encoder.categorical_
-    classifier = default_classifier(seed, categorical)
+    encoder = TableEncoder().fit(X)
+    X, classifier = encoder.transform(X), default_classifier(seed, encoder.categorical_)
     options: Any = {"classifier": classifier, "cv": BLOCKS, "random_state": seed, "ids": ids}
     measured: dict[bytes, Measure] = {}  # methods that give the same sets are judged once
     for hits in covered.values():

@@ -173,16 +173,12 @@ def table_of_numbers(X: Any, learn: IntArray) -> FloatArray:
            [ 1.],
            [ 0.]])
     """
-    if is_frame(X):
-        encoder = TableEncoder().fit(take(X, learn))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of categories that only test rows have
-            values, categorical = encoder.transform(X), encoder.categorical_
-    else:
-        values = np.asarray(X, dtype=float)
-        categorical = np.zeros(values.shape[1], dtype=bool)
+    encoder = TableEncoder().fit(take(X, learn))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of categories that only test rows have
+        values = np.asarray(encoder.transform(X), dtype=float)
     columns = []
-    for column, is_category in zip(values.T, categorical, strict=True):
+    for column, is_category in zip(values.T, encoder.categorical_, strict=True):
         if is_category:
             codes, counts = np.unique(column[learn], return_counts=True)
             often = codes[np.argsort(-counts, kind="stable")][1:MOST_CATEGORIES]

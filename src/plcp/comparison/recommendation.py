@@ -130,7 +130,7 @@ def _first_step(best: Methods, n: int, sure: str) -> str:
     most, rest = max(one.conditional_error.estimate for one in best), n - len(best)
     each, less = ("", "") if len(best) == 1 else ("each ", " or less")
     found = f"{each}estimated at {100 * most:.1f} percentage points{less}"
-    if most <= 0:
+    if round(100 * most, 1) <= 0:
         found = "none was found"
     ruled_out = f"{rest} other{' is' if rest == 1 else 's are'} ruled out"
     if rest == 0:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -272,10 +272,6 @@ class MethodComparison:
             "left_out": dict(self.left_out),
             "notes": [*self.notes],
         }
-
-    def with_notes(self, notes: Iterable[str]) -> MethodComparison:
-        """Return the same comparison with more notes, before its own."""
-        return replace(self, notes=(*notes, *self.notes))
 
     def plot(self, axes: Any = None, **styles: Any) -> MethodsDisplay:
         """Draw conditional error, worst group and size of each method.

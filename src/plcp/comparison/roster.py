@@ -27,7 +27,7 @@ class Entry:
     about : str
         What it is, in a clause.
     how : str
-        How to make it, in Python; of a threshold rule, the rule alone.
+        How to make it, in Python, for regression where it does both; of a rule, the rule alone.
     cost : str
         What it needs, one of four classes from "quantiles of the scores" to "stored rows, which
         each prediction reads". Where nothing else decides, the simplest is recommended.
@@ -95,7 +95,7 @@ ROSTER = {
     ),
     "plcp-taught": Entry(
         "learned groups, taught by the rows that train the model",
-        "ConformalRegressor(model) or ConformalClassifier(model), not frozen",
+        "ConformalRegressor(model)",
         SEVERAL, BOTH, ("model",),
     ),
     "cqr": Entry(
@@ -120,7 +120,7 @@ ROSTER = {
     ),
     "mapie-split": Entry(
         "split conformal prediction of MAPIE",
-        "SplitConformalRegressor or SplitConformalClassifier of MAPIE",
+        "SplitConformalRegressor of MAPIE",
         QUANTILES, BOTH, ("points",), "mapie",
     ),
     "mapie-conditional": Entry(
@@ -139,7 +139,7 @@ ROSTER = {
     ),
     "crepes-split": Entry(
         "split conformal prediction of crepes",
-        "ConformalRegressor or ConformalClassifier of crepes",
+        "ConformalRegressor of crepes",
         QUANTILES, BOTH, ("points",), "crepes",
     ),
     "crepes-normalized": Entry(

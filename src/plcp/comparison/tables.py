@@ -1,6 +1,7 @@
 """Methods compared on a table on disk, whose predictions are columns."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,4 +91,4 @@ def compare_table(
         options["groups"] = as_grouping(masks_by(to_frame(rows), columns), rows.num_rows)
     found = compare_methods(X, y, **options)
     more = (*notes, *pairs.counts.notes, *left_out_note(left_out, table))
-    return found.with_notes(more)
+    return replace(found, notes=(*more, *found.notes))
