@@ -126,7 +126,7 @@ class MethodComparison:
     >>> from plcp import compare_methods
     >>> from plcp.datasets import make_toy
     >>> task = make_toy(2000, random_state=0)
-    >>> found = compare_methods(task.X, task.y, LinearRegression(), ["split", "rectified"])
+    >>> found = compare_methods(task.X, task.y, LinearRegression(), ["split", "rectified"], cv=2)
     >>> found.recommended, found.best
     ('rectified', ('rectified',))
     >>> found.differences("conditional error").differences["rectified"].high < 0
