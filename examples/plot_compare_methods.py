@@ -66,8 +66,9 @@ print(found.differences("worst group", reference="split"))
 # Which steps decided
 # -------------------
 # The recommendation takes the methods that may be the best by conditional error. Of these it takes
-# those that cover their worst group best, then the strongest kind of guarantee, then the smallest
-# sets to within 5 %, then a guarantee in groups, then the simplest. Times never decide.
+# those without infinite sets, then those that cover their worst group best, then the strongest kind
+# of guarantee, then the smallest sets to within 5 %, then a guarantee in groups, then the simplest.
+# Times never decide.
 
 print(found.reason)
 

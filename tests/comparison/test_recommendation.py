@@ -76,7 +76,16 @@ CASES = {
     ),
     "nothing": ((method("a"), method("b")), "a", "a and b give the same sets"),
     "alone": ((method("a"),), "a", "a is the only method"),
-    "infinite": ((method("a", noise=np.inf), method("b")), "b", "b has the smallest sets"),
+    "infinite": (
+        (method("a", noise=np.inf), method("b", kind="none")),
+        "b",
+        "a has infinite sets, and is set aside",
+    ),
+    "all infinite": (
+        (method("a", noise=np.inf), method("b", noise=np.inf, cost=COSTS[0])),
+        "b",
+        "Some sets of b are infinite",
+    ),
     "none": (
         (method("a", kind="none"), method("b", kind="none", length=2.0)),
         "a",

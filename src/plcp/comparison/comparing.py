@@ -84,10 +84,12 @@ def compare_methods(
     - the mean size of the sets, and the time of a fold, without the model that all share.
 
     The recommendation begins with the methods that may have the smallest conditional error: with
-    the given confidence the best is among them, whichever it is. Of these it takes those that
-    cover their worst group best, then the strongest kind of guarantee, then the smallest sets to
-    within 5 %, then a guarantee in groups, then the fastest. Errors, groups and sizes decide only
-    beyond chance; ``reason`` says which step did.
+    the given confidence the best is among them, whichever it is. Of these it takes those without
+    infinite sets, if there are any, then those that cover their worst group best, then the
+    strongest kind of guarantee, then the smallest sets to within 5 %, then a guarantee in groups,
+    then the simplest (``cost`` in `plcp.comparison.ROSTER`). Errors, groups and sizes decide only
+    beyond chance, until several methods of one cost are left and the smallest estimates decide;
+    ``reason`` says which steps did. Times are measured and never decide.
 
     Parameters
     ----------

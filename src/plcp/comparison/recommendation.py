@@ -95,15 +95,17 @@ def choose(
 ) -> Choice:
     """Recommend one of the methods that may have the smallest conditional error.
 
-    Of these, those whose worst group may be covered best, or as promised; of these, those with the
-    strongest kind of guarantee; of these, those whose sets may be the smallest to within 5 %; of
-    these, those whose guarantee holds in groups; of these the simplest, and of several the one with
-    the smallest estimates. Steps end where one is left. None reads the clock: on the same rows the
-    recommendation is the same on any machine.
+    Of these, those without infinite sets, which cover by saying nothing; of these, those whose
+    worst group may be covered best, or as promised; of these, those with the strongest kind of
+    guarantee; of these, those whose sets may be the smallest to within 5 %; of these, those whose
+    guarantee holds in groups; of these the simplest, and of several the one with the smallest
+    estimates. Steps end where one is left, and none that all methods fail leaves any out. None
+    reads the clock: on the same rows the recommendation is the same on any machine.
     """
     left: Methods = [methods[name] for name in best]
     said = [_first_step(left, len(methods), f"{100 * confidence:g} %")]
     steps = (
+        _finite,
         partial(_best_worst_group, alpha=alpha, confidence=confidence),
         _strongest,
         partial(_smallest, confidence=confidence, units=units),
@@ -121,6 +123,8 @@ def choose(
         f"{chosen.name} covers {covered.estimate:.3f} of the rows "
         f"({covered.low:.3f} to {covered.high:.3f})."
     )
+    if not _is_finite(chosen):
+        said.append(f"Some sets of {chosen.name} are infinite.")
     return Choice(chosen.name, [*filter(None, said)])
 
 
@@ -144,6 +148,19 @@ def _first_step(best: Methods, n: int, sure: str) -> str:
 def _kept(left: Methods, names: Sequence[str]) -> Methods:
     by_name = {one.name: one for one in left}
     return [by_name[name] for name in names]
+
+
+def _is_finite(one: ComparedMethod) -> bool:
+    return bool(np.isfinite(one.size.estimate))
+
+
+def _finite(left: Methods) -> Left:
+    kept = [one for one in left if _is_finite(one)]
+    if not kept or len(kept) == len(left):
+        return left, ""
+    others = [one for one in left if not _is_finite(one)]
+    have = "has infinite sets, and is" if len(others) == 1 else "have infinite sets, and are"
+    return kept, f"Of these, {listed(others)} {have} set aside."
 
 
 def _best_worst_group(left: Methods, alpha: float, confidence: float) -> Left:
@@ -186,10 +203,10 @@ def _rank_of_guarantee(one: ComparedMethod) -> int:
 
 
 def _smallest(left: Methods, confidence: float, units: str) -> Left:
-    finite = {one.name: one.size for one in left if np.isfinite(one.size.estimate)}
-    if not finite:
-        return left, "Some sets of each hold every outcome."
-    kept = _kept(left, may_be_smallest(finite, confidence, margin=MARGIN))
+    if not _is_finite(left[0]):
+        return left, ""
+    mean_sizes = {one.name: one.size for one in left}
+    kept = _kept(left, may_be_smallest(mean_sizes, confidence, margin=MARGIN))
     sizes = sorted(one.size.estimate for one in kept)
     ends = dict.fromkeys(number(size) for size in (sizes[0], sizes[-1]))
     mean = f"mean {units} {' to '.join(ends)}"

@@ -195,12 +195,7 @@ class MethodComparison:
             The method to compare with; "split", or else the first.
         """
         check_option("metric", metric, METRICS)
-        measures = {name: one.measure(metric) for name, one in self.methods.items()}
-        found = {
-            name: measure
-            for name, measure in measures.items()
-            if measure is not None and np.isfinite(measure.estimate)
-        }
+        found = self._comparable(metric)
         wanted = self.reference if reference is None else reference
         if wanted not in found:
             raise ValueError(
@@ -209,12 +204,18 @@ class MethodComparison:
             )
         return compare(found, wanted, confidence=self.confidence)
 
+    def _comparable(self, metric: str) -> dict[str, Measure]:
+        measures = {name: one.measure(metric) for name, one in self.methods.items()}
+        return {
+            name: measure
+            for name, measure in measures.items()
+            if measure is not None and np.isfinite(measure.estimate)
+        }
+
     def _from_reference(self, metric: str) -> Mapping[str, Difference]:
-        """Differences that can be shown: none where the reference, or all others, have none."""
-        try:
-            return self.differences(metric).differences
-        except ValueError:
-            return {}
+        found = self._comparable(metric)
+        is_known = self.reference in found and len(found) > 1
+        return self.differences(metric).differences if is_known else {}
 
     @property
     def records(self) -> list[dict[str, Any]]:
