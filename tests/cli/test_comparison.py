@@ -27,6 +27,7 @@ def test_text_and_json_recommend_the_same(folder):
     text = run(*command, folder=folder).stdout
     found = json.loads(run(*command, "--json", folder=folder).stdout)
     assert f"Recommended: {found['recommended']}," in text
+    assert "plcp calibrate" in text
     assert {one["method"] for one in found["methods"]} == {*METHODS[1].split(",")}
     assert "school is doctorate" in found["groups"]
     assert len(found["groups"]) == 6
