@@ -65,4 +65,4 @@ def test_probabilities_and_quantiles_are_predictions(folder):
     options = ("--methods", "split,mapie-split", "--json")
     found = json.loads(run("compare", "band.csv", *ends, *options, folder=folder).stdout)
     assert [one["method"] for one in found["methods"]] == ["split"]
-    assert "two quantiles" in found["left_out"]["mapie-split"]
+    assert "not single numbers" in found["left_out"]["mapie-split"]

@@ -17,7 +17,11 @@ from sklearn.tree import DecisionTreeRegressor
 from plcp import (
     AbsoluteResidual,
     ConformalRegressor,
+    MeanScalePair,
     Mondrian,
+    NormalizedResidual,
+    QuantilePair,
+    QuantileResidual,
     Rectified,
     SplitConformal,
     compare_methods,
@@ -219,6 +223,27 @@ def test_methods_that_train_models_of_their_own(rows, few_trees):
     again = compare_methods(X, y, tree, names, cv=2)
     for name in names:
         assert_allclose(found.methods[name].sizes, again.methods[name].sizes)
+
+
+@pytest.mark.parametrize(
+    ("pair", "score"),
+    [(QuantilePair, QuantileResidual()), (MeanScalePair, NormalizedResidual())],
+)
+def test_a_pair_of_models_keeps_its_score(rows, few_trees, pair, score):
+    X, y = rows[0][:N], rows[1][:N]
+    model = pair(*(DecisionTreeRegressor(max_depth=depth, random_state=0) for depth in (1, 2)))
+    model = FrozenEstimator(model.fit(*rows))
+    found = compare_methods(
+        X,
+        y,
+        model,
+        ["split", "mapie-split"],
+        cv=[(np.arange(200), np.arange(200, N)), (np.arange(200, N), np.arange(200))],
+    )
+    assert found.left_out == {"mapie-split": "predictions are not single numbers"}
+    alone = ConformalRegressor(model, score, SplitConformal()).fit(X[:200], y[:200])
+    assert_allclose(found.methods["split"].sizes[200:], alone.predict_set(X[200:]).size)
+    assert str(score) in found.methods["split"].how
 
 
 def test_tables_of_all_kinds_are_one(mixed, few_trees):

@@ -38,7 +38,7 @@ from plcp.comparison.measures import BLOCKS, conditional_errors, worst_group
 from plcp.comparison.methods import Data, Fit, Part, Ran, fit_of, run
 from plcp.comparison.result import ComparedMethod, MethodComparison
 from plcp.comparison.roster import REGRESSION, ROSTER, check_names, reason_to_leave_out
-from plcp.conformal import is_frozen, warn_if_trained
+from plcp.conformal import SCORE_OF_PAIR, is_frozen, warn_if_trained
 from plcp.evaluation import By, choose_features
 from plcp.evaluation.columns import as_pandas
 from plcp.evaluation.groups import group_by
@@ -47,6 +47,7 @@ from plcp.metrics.ert import blocks_after_others
 from plcp.metrics.groups import Grouping, as_grouping, column_groups
 from plcp.metrics.measure import Measure, check_numbers, mean_measure
 from plcp.quantiles import FloatArray, IntArray
+from plcp.scores import AbsoluteResidual, LabelProbability, QuantileResidual, Score
 from plcp.thresholds import Guarantee, ThresholdRule
 from plcp.thresholds.guarantees import KINDS
 
@@ -97,8 +98,9 @@ def compare_methods(
     y : array-like of shape (n,)
         Numbers, or labels for a classifier.
     model : estimator, optional
-        A regressor or classifier, which each fold trains. In ``FrozenEstimator`` it is taken as
-        trained, on other rows than these, and all rows outside a fold calibrate.
+        A regressor, `plcp.QuantilePair`, `plcp.MeanScalePair` or a classifier, which each fold
+        trains. In ``FrozenEstimator`` it is taken as trained, on other rows than these, and all
+        rows outside a fold calibrate.
     methods : "all", list of names, or mapping
         Names are those of `plcp.comparison.ROSTER`. The values of a mapping are names, threshold
         rules, which are fitted around the model, or estimators with ``predict_set`` or
@@ -226,11 +228,11 @@ def compare_methods(
     )
 
 
-Values = tuple[Any, NDArray[Any], Any, FloatArray | None, NDArray[Any] | None]
+Values = tuple[Any, NDArray[Any], Any, FloatArray | None, NDArray[Any] | None, Score]
 
 
 def _read(X: Any, y: ArrayLike, model: Any, prediction: Any, probabilities: Any) -> Values:
-    """Check the rows; return X, y, a model to train or else predictions, and the classes."""
+    """Check the rows; return X, y, a model or else predictions, the classes and the score."""
     ways = {"model": model, "prediction": prediction, "probabilities": probabilities}
     chosen = [way for way, value in ways.items() if value is not None]
     if len(chosen) != 1:
@@ -241,10 +243,12 @@ def _read(X: Any, y: ArrayLike, model: Any, prediction: Any, probabilities: Any)
     X = _table(X)
     if prediction is not None:
         y = check_response(y)
-        return X, y, None, _check_prediction(prediction, len(y)), None
+        values = _check_prediction(prediction, len(y))
+        score: Score = AbsoluteResidual() if values.ndim == 1 else QuantileResidual()
+        return X, y, None, values, None, score
     if probabilities is not None:
         labels = check_labels(y)
-        return X, labels, None, *_check_probabilities(probabilities, labels)
+        return X, labels, None, *_check_probabilities(probabilities, labels), LabelProbability()
     if isinstance(model, type) or not hasattr(model, "predict"):
         raise TypeError(
             f"model must be a regressor or a classifier, got {shown(model)}: give an instance such "
@@ -257,15 +261,17 @@ def _read(X: Any, y: ArrayLike, model: Any, prediction: Any, probabilities: Any)
             raise ValueError(f"{model} predicts labels, but y holds numbers: give a regressor")
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"{model} has no predict_proba: wrap it in CalibratedClassifierCV")
-        classes = np.unique(y)
+        classes, score = np.unique(y), LabelProbability()
     else:
-        y = check_response(y)
+        y, own = check_response(y), getattr(model, "estimator", model)  # of a frozen one
+        score = SCORE_OF_PAIR.get(type(own), AbsoluteResidual)()
     if not is_frozen(model):
         warn_if_trained(model)
-        return X, y, model, None, classes
+        return X, y, model, None, classes, score
     if classes is not None:
         classes = np.union1d(classes, model.classes_)
-    return X, y, None, _predict(model, reorder_columns(model, X), classes), classes
+    values = _predict(model, reorder_columns(model, X), score, classes)
+    return X, y, None, values, classes, score
 
 
 def _table(X: Any) -> Any:
@@ -311,12 +317,12 @@ def _check_probabilities(given: Any, labels: NDArray[Any]) -> tuple[FloatArray, 
     return values[:, order], classes[order]
 
 
-def _predict(model: Any, X: Any, classes: NDArray[Any] | None) -> FloatArray:
-    """Predictions of a fitted model; a class that it did not meet has probability 0."""
+def _predict(model: Any, X: Any, score: Score, classes: NDArray[Any] | None) -> FloatArray:
+    """Predictions that the score reads; a class that the model did not meet has probability 0."""
     with model_errors(model, X):
-        if classes is None:
-            return np.asarray(model.predict(X), dtype=float)
-        known = np.asarray(model.predict_proba(X), dtype=float)
+        known = np.asarray(score.predictions(model, X), dtype=float)
+    if classes is None:
+        return known
     full = np.zeros((len(known), len(classes)))
     full[:, np.searchsorted(classes, model.classes_)] = known
     return full
@@ -381,7 +387,7 @@ def _wanted(methods: Any, data: Data) -> tuple[Wanted, dict[str, str]]:
     there = {
         "groups": data.members is not None,
         "model": data.model is not None,
-        "points": not data.of_quantiles,
+        "points": isinstance(data.score, AbsoluteResidual | LabelProbability),
     }
     available = [what for what, is_there in there.items() if is_there]
     wanted = {name: (method, fit_of(name, method)) for name, method in named.items()}
@@ -428,7 +434,8 @@ def _part(data: Data, fold: Fold, ids: IntArray) -> Part:
         with model_errors(model, X):
             model.fit(X, data.y[train])
         predictions = [
-            _predict(model, take(data.X, rows), data.classes) for rows in (calibration, test)
+            _predict(model, take(data.X, rows), data.score, data.classes)
+            for rows in (calibration, test)
         ]
     part = Part(
         **vars(data),
@@ -471,7 +478,8 @@ def _how_to_make(method: Any, data: Data) -> dict[str, str]:
         cost, text = "", " ".join(repr(method).split())
         is_rule = isinstance(method, ThresholdRule)
     if is_rule:
-        score = "QuantileResidual(), " if data.of_quantiles else ""
+        is_default = isinstance(data.score, AbsoluteResidual | LabelProbability)
+        score = "" if is_default else f"{data.score}, "
         text = f"Conformal{kind}(FrozenEstimator(model), {score}threshold={text})"
     return {"how": text, "cost": cost}
 

@@ -24,13 +24,7 @@ from plcp.models import QuantilePair
 from plcp.partitions import SoftmaxPartition, TreePartition
 from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors.encoding import TableEncoder
-from plcp.scores import (
-    AbsoluteResidual,
-    CumulativeProbability,
-    LabelProbability,
-    QuantileResidual,
-    Score,
-)
+from plcp.scores import CumulativeProbability, QuantileResidual, Score
 from plcp.sets import Intervals, LabelSets
 from plcp.thresholds import (
     PLCP,
@@ -98,6 +92,7 @@ class Data:
     model: Any
     predictions: FloatArray | None
     classes: NDArray[Any] | None
+    score: Score  # of the predictions
     alpha: float
     calibration_size: float
     seed: int
@@ -107,12 +102,6 @@ class Data:
     def task(self) -> str:
         """What is predicted."""
         return REGRESSION if self.classes is None else CLASSIFICATION
-
-    @property
-    def of_quantiles(self) -> bool:
-        """Whether predictions are two quantiles."""
-        predictions = self.predictions
-        return self.classes is None and predictions is not None and predictions.ndim == 2
 
 
 @dataclass(eq=False, kw_only=True)
@@ -124,13 +113,6 @@ class Part(Data):
     test: IntArray
     calibration_prediction: FloatArray
     test_prediction: FloatArray
-
-    @cached_property
-    def score(self) -> Score:
-        """Score of the predictions."""
-        if self.classes is not None:
-            return LabelProbability()
-        return QuantileResidual() if self.of_quantiles else AbsoluteResidual()
 
     @cached_property
     def known(self) -> Any:
@@ -253,6 +235,7 @@ def fit_taught(part: Part) -> Predict:
     kind = ConformalRegressor if part.classes is None else ConformalClassifier
     model = kind(
         clone(part.model),
+        part.score,
         alpha=part.alpha,
         calibration_size=part.calibration_size,
         random_state=part.seed,

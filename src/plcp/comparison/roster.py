@@ -130,7 +130,7 @@ ROSTER = {
     ),
     "mapie-cross": Entry(
         "CV+ of MAPIE, five folds", "CrossConformalRegressor of MAPIE",
-        SEVERAL, REGRESSOR, ("model",), "mapie",
+        SEVERAL, REGRESSOR, ("points", "model"), "mapie",
     ),
     "mapie-aps": Entry(
         "adaptive prediction sets of MAPIE",
@@ -156,7 +156,7 @@ ROSTER = {
 MISSING = {
     "groups": "no groups are given",
     "model": "it trains models, and only predictions are given",
-    "points": "predictions are two quantiles",
+    "points": "predictions are not single numbers",
 }
 
 
