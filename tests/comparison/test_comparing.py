@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from plcp import (
@@ -156,6 +158,15 @@ def test_a_rule_and_the_estimator_around_it_get_what_is_theirs(rows):
     for one in found.methods.values():
         assert one.guarantee.alpha == 0.2
     assert found.methods["rule"].guarantee.n < 0.5 * N
+
+
+def test_what_draws_is_seeded_at_any_depth(rows, few_trees):
+    X, y = rows[0][:N], rows[1][:N]
+    model = make_pipeline(StandardScaler(), DecisionTreeRegressor(max_features=1, max_depth=4))
+    methods = {"split": "split", "whole": ConformalRegressor(model, threshold=SplitConformal())}
+    one, two = (compare_methods(X, y, model, methods, cv=2) for _ in range(2))
+    for name in methods:
+        assert_array_equal(one.methods[name].sizes, two.methods[name].sizes)
 
 
 class Broken(BaseEstimator):

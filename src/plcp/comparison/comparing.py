@@ -47,6 +47,7 @@ from plcp.metrics.ert import blocks_after_others
 from plcp.metrics.groups import Grouping, as_grouping, column_groups
 from plcp.metrics.measure import Measure, check_numbers, mean_measure
 from plcp.quantiles import FloatArray, IntArray
+from plcp.regressors.base import seeded
 from plcp.scores import AbsoluteResidual, LabelProbability, QuantileResidual, Score
 from plcp.thresholds import Guarantee, ThresholdRule
 from plcp.thresholds.guarantees import KINDS
@@ -125,7 +126,7 @@ def compare_methods(
     max_rows : int, default=10_000
         Of more rows a random sample is compared, and a note says so.
     random_state : int, default=0
-        Seed of all that is drawn.
+        Seed of all that is drawn, also by models whose own ``random_state`` is None.
     verbose : bool, default=False
         Show a progress bar (needs the extra ``progress``).
 
@@ -174,7 +175,7 @@ def compare_methods(
     check_share("calibration_size", calibration_size, ": the share of rows to calibrate on")
     check_count("max_rows", max_rows, least=1)
     seed = check_count("random_state", random_state, least=0)
-    values = _read(X, y, model, prediction, probabilities)
+    values = _read(X, y, model, prediction, probabilities, seed)
     data = Data(*values, alpha, calibration_size, seed)
     names, members = _groups(data.X, groups)
     rows, notes = np.arange(len(data.y)), []
@@ -231,7 +232,9 @@ def compare_methods(
 Values = tuple[Any, NDArray[Any], Any, FloatArray | None, NDArray[Any] | None, Score]
 
 
-def _read(X: Any, y: ArrayLike, model: Any, prediction: Any, probabilities: Any) -> Values:
+def _read(
+    X: Any, y: ArrayLike, model: Any, prediction: Any, probabilities: Any, seed: int
+) -> Values:
     """Check the rows; return X, y, a model or else predictions, the classes and the score."""
     ways = {"model": model, "prediction": prediction, "probabilities": probabilities}
     chosen = [way for way, value in ways.items() if value is not None]
@@ -267,7 +270,7 @@ def _read(X: Any, y: ArrayLike, model: Any, prediction: Any, probabilities: Any)
         score = SCORE_OF_PAIR.get(type(own), AbsoluteResidual)()
     if not is_frozen(model):
         warn_if_trained(model)
-        return X, y, model, None, classes, score
+        return X, y, seeded(model, np.random.RandomState(seed)), None, classes, score
     if classes is not None:
         classes = np.union1d(classes, model.classes_)
     values = _predict(model, reorder_columns(model, X), score, classes)
@@ -429,8 +432,6 @@ def _part(data: Data, fold: Fold, ids: IntArray) -> Part:
         learn, hold = split_rows(own, data.calibration_size, np.random.RandomState(data.seed))
         train, calibration = rest[np.sort(learn)], rest[np.sort(hold)]
         model, X = clone(data.model), take(data.X, train)
-        if "random_state" in model.get_params() and model.random_state is None:
-            model.set_params(random_state=data.seed)
         with model_errors(model, X):
             model.fit(X, data.y[train])
         predictions = [

@@ -23,6 +23,7 @@ from plcp.conformal import Conformal, ConformalClassifier, ConformalRegressor
 from plcp.models import QuantilePair
 from plcp.partitions import SoftmaxPartition, TreePartition
 from plcp.quantiles import FloatArray, IntArray
+from plcp.regressors.base import seeded
 from plcp.regressors.encoding import TableEncoder
 from plcp.scores import CumulativeProbability, QuantileResidual, Score
 from plcp.sets import Intervals, LabelSets
@@ -245,7 +246,8 @@ def fit_taught(part: Part) -> Predict:
 
 def fit_estimator(estimator: Any, part: Part) -> Predict:
     """Fit an estimator of the user to the rows that train and calibrate, by itself."""
-    model = clone(estimator).fit(part.rows(part.rest), part.y[part.rest])
+    model = seeded(estimator, np.random.RandomState(part.seed))
+    model.fit(part.rows(part.rest), part.y[part.rest])
     X_test = part.rows(part.test)
 
     def predict() -> tuple[Sets, Guarantee | None]:

@@ -95,8 +95,8 @@ def choose(
 ) -> Choice:
     """Recommend one of the methods that may have the smallest conditional error.
 
-    Of these, those without infinite sets, which cover by saying nothing; of these, those whose
-    worst group may be covered best, or as promised; of these, those with the strongest kind of
+    Of these, those without infinite sets, which cover any outcome; of these, those whose worst
+    group may be covered best, or as promised; of these, those with the strongest kind of
     guarantee; of these, those whose sets may be the smallest to within 5 %; of these, those whose
     guarantee holds in groups; of these the simplest, and of several the one with the smallest
     estimates. Steps end where one is left, and none that all methods fail leaves any out. None
