@@ -52,10 +52,7 @@ print(found)
 #
 # Where the error is left of zero, trees predicted no misses better than a constant does.
 
-figure = found.plot().figure_
-_ = figure.suptitle(
-    "On the left and on the right smaller is better", fontsize=10, x=0.99, ha="right"
-)
+_ = found.plot()
 
 # %%
 # Could it be chance?
@@ -69,8 +66,9 @@ print(found.differences("worst group", reference="split"))
 # Which steps decided
 # -------------------
 # The recommendation takes the methods that may be the best by conditional error. Of these it takes
-# those that cover their worst group best, then the strongest kind of guarantee, then the smallest
-# sets to within 5 %, then a guarantee in groups, then the fastest.
+# those without infinite sets, then those that cover their worst group best, then the strongest kind
+# of guarantee, then the smallest sets to within 5 %, then a guarantee in groups, then the simplest.
+# Times never decide.
 
 print(found.reason)
 
@@ -85,7 +83,8 @@ print(table[table["may_be_best"]].sort_values("size")[["size", "worst_group", "s
 # What the recommended method promises, and how it is made:
 
 print(found.methods[found.recommended].guarantee)
-print(ROSTER[found.recommended].how)
+print(found.methods[found.recommended].how)
+print(ROSTER[found.recommended].about)
 
 # %%
 # Methods of your own

@@ -39,7 +39,9 @@ def test_a_frozen_model_is_named_and_not_what_froze_it():
 def test_an_error_about_other_things_than_columns_names_the_model():
     encoder = make_column_transformer((OneHotEncoder(), ["school"]))
     model = conformal(make_pipeline(encoder, LinearRegression()))
-    said = r"(?s)^Pipeline raised .*unknown categories \['more'\].*until its own predict accepts"
+    said = (
+        r"(?s)^Pipeline raised .*unknown categories \['more'\].*until the model by itself accepts"
+    )
     with pytest.raises(ValueError, match=said):
         model.predict_set(table.assign(school="more"))
 

@@ -17,17 +17,15 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from benchmarks.accuracy.contenders import boosted
+from benchmarks.published import cpcp
+from benchmarks.published.metrics import ALPHA
 from benchmarks.shared import Records, kept_by_package, save
 from covmetrics.ERT import ERT
 from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
-from plcp import PLCP, Rectified, SoftmaxPartition, SplitConformal
-from plcp.regressors import ColorfulQuantile
 from plcp.thresholds import ThresholdRule
 
-ALPHA = 0.1
 COLUMNS, N_CAL, N_TEST = 8, 3000, 1500
 N_KNOWN = 100_000  # rows on which the true error is measured
 
@@ -50,22 +48,15 @@ class Oracle(ThresholdRule):
         return norm.isf(self.alpha / 2) * deviation(X)
 
 
+RULES = (  # of those that benchmarks.published.cpcp measures
+    "Split", "PLCP", "PLCP, mean of rules", "PLCP, held-out", "PLCP, split", "PLCP, cross",
+    "Algorithm 1, 20 groups", "rectified", "CPCP",
+)  # fmt: skip
+
+
 def rules(seed: int) -> dict[str, Any]:
-    same: dict[str, Any] = {"alpha": ALPHA, "random_state": seed}
-    return {
-        "oracle": Oracle(ALPHA),
-        "Split": SplitConformal(ALPHA),
-        "PLCP": PLCP(**same),
-        "PLCP, mean of rules": PLCP(assignment="mean", **same),
-        "PLCP, held-out": PLCP(calibration="held-out", **same),
-        "PLCP, split": PLCP(calibration="split", **same),
-        "PLCP, cross": PLCP(calibration="cross", **same),
-        "Algorithm 1, 20 groups": PLCP(
-            SoftmaxPartition(), 20, calibration="joint", assignment="sample", **same
-        ),
-        "rectified": Rectified(boosted(1 - ALPHA, seed), **same),
-        "CPCP": Rectified(ColorfulQuantile(delta=0.02), adjustment="difference", **same),
-    }
+    same = cpcp.rules(seed)
+    return {"oracle": Oracle(ALPHA), **{name: same[name] for name in RULES}}
 
 
 def of_run(seed: int) -> Records:

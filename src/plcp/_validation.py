@@ -391,7 +391,9 @@ def model_errors(model: Any, X: Any = None) -> Iterator[None]:
         if not about_rows or isinstance(error, NotFittedError):
             raise
         model = model.estimator if isinstance(model, FrozenEstimator) else model
-        remedy = _about_columns(model, X) or "Change these rows until its own predict accepts them."
+        remedy = (
+            _about_columns(model, X) or "Change these rows until the model by itself accepts them."
+        )
         name, kind = type(model).__name__, type(error).__name__
         raise ValueError(f"{name} raised {kind} on these rows: {error}\n{remedy}") from error
 

@@ -1160,7 +1160,7 @@ _SCORES = {
     "classification": "LabelProbability or CumulativeProbability",
 }
 _CONFORMAL = {"regression": "ConformalRegressor", "classification": "ConformalClassifier"}
-_SCORE_OF_PAIR = {QuantilePair: QuantileResidual, MeanScalePair: NormalizedResidual}
+SCORE_OF_PAIR = {QuantilePair: QuantileResidual, MeanScalePair: NormalizedResidual}
 _RESIDUALS = (AbsoluteResidual, SignedResidual, NormalizedResidual, QuantileResidual)
 
 
@@ -1192,7 +1192,7 @@ def check_model(estimator: Any, score: Any, task: str) -> None:
             f"use {_SCORES[task]}, or {_CONFORMAL[other]}"
         )
     model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    own = _SCORE_OF_PAIR.get(type(model))
+    own = SCORE_OF_PAIR.get(type(model))
     if own is not None and type(score) in _RESIDUALS and type(score) is not own:
         raise TypeError(
             f"{score} does not read the two columns of {type(model).__name__}: pass "

@@ -27,6 +27,7 @@ def test_text_and_json_recommend_the_same(folder):
     text = run(*command, folder=folder).stdout
     found = json.loads(run(*command, "--json", folder=folder).stdout)
     assert f"Recommended: {found['recommended']}," in text
+    assert "plcp calibrate" in text
     assert {one["method"] for one in found["methods"]} == {*METHODS[1].split(",")}
     assert "school is doctorate" in found["groups"]
     assert len(found["groups"]) == 6
@@ -64,4 +65,4 @@ def test_probabilities_and_quantiles_are_predictions(folder):
     options = ("--methods", "split,mapie-split", "--json")
     found = json.loads(run("compare", "band.csv", *ends, *options, folder=folder).stdout)
     assert [one["method"] for one in found["methods"]] == ["split"]
-    assert "two quantiles" in found["left_out"]["mapie-split"]
+    assert "not single numbers" in found["left_out"]["mapie-split"]

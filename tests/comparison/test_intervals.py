@@ -10,10 +10,10 @@ from sklearn.tree import DecisionTreeClassifier
 from bands import binomial_band
 from plcp import Mondrian, SplitConformal
 from plcp._folds import shuffled_folds
-from plcp.comparison.measures import differences, may_be_smallest, worst_group
-from plcp.metrics import quantile_bins
+from plcp.comparison.measures import worst_group
+from plcp.comparison.recommendation import may_be_smallest
+from plcp.metrics import compare
 from plcp.metrics.ert import blocks_after_others, excess_risk, predict_coverage
-from plcp.metrics.groups import Grouping
 
 ALPHA, FOLDS, BLOCKS, NEW = 0.1, 5, 5, 5_000
 
@@ -51,9 +51,8 @@ def world(n, seed):
     folds = shuffled_folds(np.arange(n), FOLDS, seed)
     blocks = list(blocks_after_others(np.arange(n), BLOCKS, seed))
     shares = np.array([[np.isin(block, hold).sum() for _, hold in folds] for _, block in blocks])
-    fifths = quantile_bins(X[:, 0], 5)
-    new_codes = np.searchsorted(np.sort(X[:, 0])[n // 5 - 1 : n - 1 : n // 5], new[:, 0])
-    of_new = Grouping(fifths.names, new_codes, None, NEW)
+    fifths, cuts = np.arange(5), np.quantile(X[:, 0], [0.2, 0.4, 0.6, 0.8])
+    members, of_new = (np.searchsorted(cuts, rows[:, 0])[:, None] == fifths for rows in (X, new))
     errors, worst, true_errors, true_worst = {}, {}, {}, {}
     for name, rule in RULES.items():
         covered, true_coverage = np.zeros(n, dtype=bool), []
@@ -72,13 +71,12 @@ def world(n, seed):
             side = np.sign(fitted.predict_proba(new)[:, -1] - (1 - ALPHA))
             risks[i] = [(side * (c - (1 - ALPHA))).mean() for c in true_coverage]
         true_errors[name] = (risks * shares).sum() / shares.sum()
-        worst[name] = worst_group(covered, fifths, blocks)
+        worst[name] = worst_group(covered, fifths, members, blocks)
         weights, hits = [], []
         for i, block in enumerate(blocks):
-            chosen = worst[name].table["group"][i]
-            own = of_new.codes == list(fifths.names).index(chosen)
-            members = fifths.codes[block[1]] == list(fifths.names).index(chosen)
-            weights.append(members.sum())
+            chosen = int(worst[name].table["group"][i])
+            weights.append(members[block[1], chosen].sum())
+            own = of_new[:, chosen]
             hits.append(np.average([c[own].mean() for c in true_coverage], weights=shares[i]))
         true_worst[name] = np.average(hits, weights=weights)
     return errors, true_errors, worst, true_worst
@@ -90,7 +88,7 @@ def held(n, trials, seed=0):
     for trial in range(trials):
         errors, true_errors, worst, true_worst = world(n, 10_000 * seed + trial)
         for kind, found, truth in (("error", errors, true_errors), ("worst", worst, true_worst)):
-            for name, difference in differences(found, "split").differences.items():
+            for name, difference in compare(found, "split").differences.items():
                 true = truth[name] - truth["split"]
                 key = f"{kind}, {name}"
                 counts[key] = counts.get(key, 0) + (difference.low <= true <= difference.high)

@@ -48,5 +48,5 @@ def test_axes_of_the_user_are_drawn_on(found):
     assert display.figure_ is figure
     assert display.points_["size"][0].get_markersize() == 9
     assert len(plt.get_fignums()) == 1
-    with pytest.raises(ValueError, match="three axes are needed, got 1"):
+    with pytest.raises(ValueError, match="3 axes are needed, got 1"):
         found.plot(axes[0])

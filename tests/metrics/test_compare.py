@@ -9,6 +9,7 @@ from scipy.stats import chi2, norm, ttest_rel
 
 from plcp.metrics import Measure, compare, coverage, interval_score, mean_size, size_correlation
 from plcp.metrics.binomial import holm
+from plcp.metrics.ert import excess_risk, predict_coverage
 from plcp.metrics.measure import tango
 
 
@@ -91,6 +92,18 @@ def test_methods_that_never_differ_have_an_interval_about_zero():
     # Wilson's end for none of 100
     assert_allclose((found.low, found.high), (-z / (100 + z), z / (100 + z)))
     assert (found.estimate, found.p_value) == (0, 1)
+
+
+def test_errors_that_differ_in_few_rows_differ_by_chance(rng):
+    x, covered = rng.uniform(size=(400, 1)), rng.uniform(size=400) < 0.9
+    few = covered.copy()
+    few[np.flatnonzero(~covered)[:4]] = True
+    one = excess_risk(predicted := predict_coverage(x, covered), covered, 0.1, "L1")
+    for other in (one, excess_risk(predicted, few, 0.1, "L1")):
+        found = compare({"one": one, "other": other}).differences["other"]
+        back = compare({"one": one, "other": other}, "other").differences["one"]
+        assert found.low < 0 < found.high
+        assert_allclose((found.low, found.high), (-back.high, -back.low))
 
 
 def test_rounding_is_no_difference(rng):

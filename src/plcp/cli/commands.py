@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -539,7 +541,8 @@ def compare(
         find_column(item.column, table.schema.names, str(data))
     from plcp.comparison import compare_table
 
-    with working("comparing"):
+    has_bar = sys.stderr.isatty() and find_spec("tqdm") is not None
+    with nullcontext() if has_bar else working("comparing"):
         taken = table.read(most=rows, seed=seed)
         found = compare_table(
             taken,
@@ -552,6 +555,7 @@ def compare(
             confidence=confidence,
             max_rows=rows,
             random_state=seed,
+            verbose=has_bar,
         )
         if out is not None:
             with write_atomically(out, force=force) as path:
@@ -559,9 +563,15 @@ def compare(
     if as_json:
         print_json(found.to_dict())
     else:
-        print_text(str(found))
+        print_text(f"{found}\n\n{_next_step(found.recommended)}")
         if out is not None:
-            print_text(f"\nwrote {out}")
+            print_text(f"wrote {out}")
+
+
+def _next_step(method: str) -> str:
+    if method in METHODS:
+        return f"Next: plcp calibrate --method {method}, with the same table and columns"
+    return f"plcp calibrate has no method {method}: use it from Python"
 
 
 def report(

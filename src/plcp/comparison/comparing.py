@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from plcp._options import (
     shown,
 )
 from plcp._parallel import counted
-from plcp._rows import count, is_frame, take, to_plain_array
+from plcp._rows import count, frame_package, is_frame, take, to_plain_array
 from plcp._validation import (
     check_at_hand,
     check_labels,
@@ -34,32 +34,25 @@ from plcp._validation import (
     model_errors,
     reorder_columns,
 )
-from plcp.comparison.measures import (
-    BLOCKS,
-    conditional_errors,
-    mean_of_seconds,
-    mean_of_sizes,
-    worst_group,
-)
-from plcp.comparison.methods import Fit, Part, Ran, fit_of, run
+from plcp.comparison.measures import BLOCKS, conditional_errors, worst_group
+from plcp.comparison.methods import Data, Fit, Part, Ran, fit_of, run
 from plcp.comparison.result import ComparedMethod, MethodComparison
-from plcp.comparison.roster import (
-    CLASSIFICATION,
-    REGRESSION,
-    ROSTER,
-    check_names,
-    reason_to_leave_out,
-)
-from plcp.conformal import is_frozen, warn_if_trained
+from plcp.comparison.roster import REGRESSION, ROSTER, check_names, reason_to_leave_out
+from plcp.conformal import SCORE_OF_PAIR, is_frozen, warn_if_trained
 from plcp.evaluation import By, choose_features
 from plcp.evaluation.columns import as_pandas
 from plcp.evaluation.groups import group_by
-from plcp.metrics import coverage
+from plcp.metrics import coverage, mean_size
 from plcp.metrics.ert import blocks_after_others
 from plcp.metrics.groups import Grouping, as_grouping, column_groups
-from plcp.metrics.measure import check_numbers
+from plcp.metrics.measure import Measure, check_numbers, mean_measure
 from plcp.quantiles import FloatArray, IntArray
-from plcp.thresholds.guarantees import KINDS, Guarantee
+from plcp.regressors.base import seeded
+from plcp.scores import AbsoluteResidual, LabelProbability, QuantileResidual, Score
+from plcp.thresholds import Guarantee, ThresholdRule
+from plcp.thresholds.guarantees import KINDS
+
+SECONDS = "The interval holds the mean time of a fold, fit and prediction, on a machine as busy."
 
 
 def compare_methods(
@@ -93,10 +86,12 @@ def compare_methods(
     - the mean size of the sets, and the time of a fold, without the model that all share.
 
     The recommendation begins with the methods that may have the smallest conditional error: with
-    the given confidence the best is among them, whichever it is. Of these it takes those that
-    cover their worst group best, then the strongest kind of guarantee, then the smallest sets to
-    within 5 %, then a guarantee in groups, then the fastest. Errors, groups and sizes decide only
-    beyond chance; ``reason`` says which step did.
+    the given confidence the best is among them, whichever it is. Of these it takes those without
+    infinite sets, if there are any, then those that cover their worst group best, then the
+    strongest kind of guarantee, then the smallest sets to within 5 %, then a guarantee in groups,
+    then the simplest (``cost`` in `plcp.comparison.ROSTER`). Errors, groups and sizes decide only
+    beyond chance, until several methods of one cost are left and the smallest estimates decide;
+    ``reason`` says which steps did. Times are measured and never decide.
 
     Parameters
     ----------
@@ -104,8 +99,9 @@ def compare_methods(
     y : array-like of shape (n,)
         Numbers, or labels for a classifier.
     model : estimator, optional
-        A regressor or classifier, which each fold trains. In ``FrozenEstimator`` it is taken as
-        trained, on other rows than these, and all rows outside a fold calibrate.
+        A regressor, `plcp.QuantilePair`, `plcp.MeanScalePair` or a classifier, which each fold
+        trains. In ``FrozenEstimator`` it is taken as trained, on other rows than these, and all
+        rows outside a fold calibrate.
     methods : "all", list of names, or mapping
         Names are those of `plcp.comparison.ROSTER`. The values of a mapping are names, threshold
         rules, which are fitted around the model, or estimators with ``predict_set`` or
@@ -130,7 +126,7 @@ def compare_methods(
     max_rows : int, default=10_000
         Of more rows a random sample is compared, and a note says so.
     random_state : int, default=0
-        Seed of all that is drawn.
+        Seed of all that is drawn, also by models whose own ``random_state`` is None.
     verbose : bool, default=False
         Show a progress bar (needs the extra ``progress``).
 
@@ -163,12 +159,12 @@ def compare_methods(
     >>> from sklearn.linear_model import LinearRegression
     >>> from plcp import compare_methods
     >>> from plcp.datasets import make_toy
-    >>> task = make_toy(2000, random_state=0)
-    >>> found = compare_methods(task.X, task.y, LinearRegression(), ["split", "rectified", "cqr"])
+    >>> task = make_toy(600, random_state=0)
+    >>> found = compare_methods(task.X, task.y, LinearRegression(), ["split", "rectified"], cv=2)
     >>> found.recommended in found.best
     True
     >>> sorted(found.methods)
-    ['cqr', 'rectified', 'split']
+    ['rectified', 'split']
     """
     check_same_rows(X, y=y, prediction=prediction, probabilities=probabilities)
     check_at_hand(X=X)
@@ -179,8 +175,9 @@ def compare_methods(
     check_share("calibration_size", calibration_size, ": the share of rows to calibrate on")
     check_count("max_rows", max_rows, least=1)
     seed = check_count("random_state", random_state, least=0)
-    data = _read(X, y, model, prediction, probabilities)
-    grouping, given = _groups(data.X, groups)
+    values = _read(X, y, model, prediction, probabilities, seed)
+    data = Data(*values, alpha, calibration_size, seed)
+    names, members = _groups(data.X, groups)
     rows, notes = np.arange(len(data.y)), []
     if len(rows) > max_rows:
         rows = np.sort(np.random.default_rng(seed).permutation(len(rows))[:max_rows])
@@ -188,28 +185,37 @@ def compare_methods(
             f"These are {len(rows):,} of {len(data.y):,} rows, drawn at random: max_rows is the "
             "number compared."
         )
-        data, grouping = data.take(rows), _some(grouping, rows)
-    wanted, left_out = _wanted(methods, data, given)
+        data, members = _some(data, rows), members[rows]
+    if groups is not None:
+        data.members = members
+    wanted, left_out = _wanted(methods, data)
     ids = copy_ids(data.X, data.y)
     folds = given_folds(cv, data.X, data.y)
     folds = shuffled_folds(ids, cv, seed) if folds is None else folds
-    members = _matrix(grouping) if given else None
-    outcomes, total = _Outcomes(len(data.y)), len(folds) * len(wanted)
-    steps = iter(counted(range(total), total, verbose, "methods, fold by fold"))
-    for fold in folds:
-        part = _part(data, fold, ids, members, alpha, calibration_size, seed)
-        for name, fit in wanted.items():
-            next(steps)
-            if name not in left_out and (reason := outcomes.run(name, fit, part)):
-                left_out[name] = reason
-    next(steps, None)
-    wanted = {name: fit for name, fit in wanted.items() if name not in left_out}
-    if not wanted:
+    steps, total = _run_all(data, folds, ids, wanted), len(folds) * len(wanted)
+    runs: dict[str, list[Ran]] = defaultdict(list)
+    for name, ran in counted(steps, total, verbose, "methods, fold by fold"):
+        if isinstance(ran, Ran):
+            runs[name].append(ran)
+        else:
+            left_out.setdefault(name, ran)
+    runs = {name: runs[name] for name in wanted if name not in left_out}
+    if not runs:
         raise ValueError(
             "no method could be measured: "
             + "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         )
-    found = outcomes.measure([*wanted], data, ids, grouping, methods, alpha, confidence, seed)
+    covered = {name: _of_rows(own, "covered", len(rows)).astype(bool) for name, own in runs.items()}
+    errors = conditional_errors(data.X, covered, alpha, ids=ids, confidence=confidence, seed=seed)
+    blocks = [*blocks_after_others(ids, BLOCKS, seed)]
+    found = {}
+    for name, own in runs.items():
+        worst = worst_group(covered[name], names, members, blocks, confidence)
+        how = _how_to_make(wanted[name][0], data)
+        found[name] = _compared(name, how, own, covered[name], errors[name], worst, confidence)
+        if texts := [text for ran in own for text in ran.warned]:
+            times = f"{len(texts)} time{'s' * (len(texts) > 1)}"
+            notes.append(f"{name} warned {times}; first: {texts[0]}")
     return MethodComparison(
         methods=found,
         left_out=left_out,
@@ -218,33 +224,18 @@ def compare_methods(
         task=data.task,
         rows=rows,
         folds=len(folds),
-        groups=tuple(str(name) for name in grouping.names),
-        notes=(*notes, *outcomes.notes(wanted)),
+        groups=tuple(names),
+        notes=tuple(notes),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Data:
-    """Rows, labels, and a model or predictions made before."""
-
-    X: Any
-    y: NDArray[Any]
-    model: Any
-    predictions: FloatArray | None
-    classes: NDArray[Any] | None
-
-    @property
-    def task(self) -> str:
-        return REGRESSION if self.classes is None else CLASSIFICATION
-
-    def take(self, rows: IntArray) -> _Data:
-        """Return some of the rows."""
-        predictions = None if self.predictions is None else self.predictions[rows]
-        return _Data(take(self.X, rows), self.y[rows], self.model, predictions, self.classes)
+Values = tuple[Any, NDArray[Any], Any, FloatArray | None, NDArray[Any] | None, Score]
 
 
-def _read(X: Any, y: ArrayLike, model: Any, prediction: Any, probabilities: Any) -> _Data:
-    """Check y and what predicts it: a model to train, a frozen one, or predictions."""
+def _read(
+    X: Any, y: ArrayLike, model: Any, prediction: Any, probabilities: Any, seed: int
+) -> Values:
+    """Check the rows; return X, y, a model or else predictions, the classes and the score."""
     ways = {"model": model, "prediction": prediction, "probabilities": probabilities}
     chosen = [way for way, value in ways.items() if value is not None]
     if len(chosen) != 1:
@@ -255,40 +246,35 @@ def _read(X: Any, y: ArrayLike, model: Any, prediction: Any, probabilities: Any)
     X = _table(X)
     if prediction is not None:
         y = check_response(y)
-        values = np.asarray(to_plain_array(prediction))
-        if values.ndim != 2:
-            values = check_numbers("prediction", values, len(y), source="one number per row")
-        elif values.shape == (len(y), 2):
-            values = np.column_stack([check_numbers("prediction", one) for one in values.T])
-        else:
-            raise ValueError(
-                f"prediction must have shape ({len(y)},), or ({len(y)}, 2) for two quantiles, got "
-                f"{values.shape}: pass model.predict(X)"
-            )
-        return _Data(X, y, None, values, None)
+        values = _check_prediction(prediction, len(y))
+        score: Score = AbsoluteResidual() if values.ndim == 1 else QuantileResidual()
+        return X, y, None, values, None, score
     if probabilities is not None:
         labels = check_labels(y)
-        values = np.asarray(probabilities, dtype=float)
-        names = np.asarray(probabilities.columns) if is_frame(probabilities) else np.unique(labels)
-        if values.shape != (len(labels), len(names)):
-            raise ValueError(
-                f"probabilities must have shape ({len(labels)}, {len(names)}), one column for "
-                f"each of the labels {names.tolist()}, got {values.shape}"
-            )
-        return _classes(X, labels, None, values, names)
+        return X, labels, None, *_check_probabilities(probabilities, labels), LabelProbability()
     if isinstance(model, type) or not hasattr(model, "predict"):
         raise TypeError(
             f"model must be a regressor or a classifier, got {shown(model)}: give an instance such "
             "as Ridge()"
         )
-    if not is_classifier(model):
-        return _predicted(_Data(X, check_response(y), model, None, None))
-    labels = check_labels(y)
-    if type_of_target(labels) == "continuous":
-        raise ValueError(f"{model} predicts labels, but y holds numbers: give a regressor")
-    if not hasattr(model, "predict_proba"):
-        raise ValueError(f"{model} has no predict_proba: wrap it in CalibratedClassifierCV")
-    return _predicted(_classes(X, labels, model, None, np.unique(labels)))
+    classes = None
+    if is_classifier(model):
+        y = check_labels(y)
+        if type_of_target(y) == "continuous":
+            raise ValueError(f"{model} predicts labels, but y holds numbers: give a regressor")
+        if not hasattr(model, "predict_proba"):
+            raise ValueError(f"{model} has no predict_proba: wrap it in CalibratedClassifierCV")
+        classes, score = np.unique(y), LabelProbability()
+    else:
+        y, own = check_response(y), getattr(model, "estimator", model)  # of a frozen one
+        score = SCORE_OF_PAIR.get(type(own), AbsoluteResidual)()
+    if not is_frozen(model):
+        warn_if_trained(model)
+        return X, y, seeded(model, np.random.RandomState(seed)), None, classes, score
+    if classes is not None:
+        classes = np.union1d(classes, model.classes_)
+    values = _predict(model, reorder_columns(model, X), score, classes)
+    return X, y, None, values, classes, score
 
 
 def _table(X: Any) -> Any:
@@ -304,115 +290,166 @@ def _table(X: Any) -> Any:
     return X
 
 
-def _classes(X: Any, y: Any, model: Any, values: Any, names: NDArray[Any]) -> _Data:
-    """Return data with the classes in sorted order, and the columns of predictions likewise."""
-    order = np.argsort(names)
-    unknown = np.setdiff1d(y, names)
-    if len(unknown):
+def _check_prediction(prediction: Any, n: int) -> FloatArray:
+    """Return a number for each row, or two quantiles."""
+    values = np.asarray(to_plain_array(prediction))
+    if values.ndim != 2:
+        return check_numbers("prediction", values, n, source="one number per row")
+    if values.shape != (n, 2):
+        raise ValueError(
+            f"prediction must have shape ({n},), or ({n}, 2) for two quantiles, got "
+            f"{values.shape}: pass model.predict(X)"
+        )
+    return np.column_stack([check_numbers("prediction", one) for one in values.T])
+
+
+def _check_probabilities(given: Any, labels: NDArray[Any]) -> tuple[FloatArray, NDArray[Any]]:
+    """Return probabilities and their classes, which are sorted."""
+    values = np.asarray(given, dtype=float)
+    classes = np.asarray(given.columns) if is_frame(given) else np.unique(labels)
+    if values.shape != (len(labels), len(classes)):
+        raise ValueError(
+            f"probabilities must have shape ({len(labels)}, {len(classes)}), one column for "
+            f"each of the labels {classes.tolist()}, got {values.shape}"
+        )
+    if len(unknown := np.setdiff1d(labels, classes)):
         raise ValueError(
             f"y holds {unknown.tolist()}, which have no column of probabilities: drop those rows"
         )
-    return _Data(X, y, model, None if values is None else values[:, order], names[order])
+    order = np.argsort(classes)
+    return values[:, order], classes[order]
 
 
-def _predicted(data: _Data) -> _Data:
-    """Replace a frozen model by its predictions."""
-    if not is_frozen(data.model):
-        warn_if_trained(data.model)
-        return data
-    classes = data.classes
-    if classes is not None:
-        classes = np.union1d(classes, data.model.classes_)
-    X = reorder_columns(data.model, data.X)
-    return _Data(data.X, data.y, None, _predict(data.model, X, classes), classes)
-
-
-def _predict(model: Any, X: Any, classes: NDArray[Any] | None) -> FloatArray:
-    """Predictions of a fitted model; a class that it did not meet has probability 0."""
+def _predict(model: Any, X: Any, score: Score, classes: NDArray[Any] | None) -> FloatArray:
+    """Predictions that the score reads; a class that the model did not meet has probability 0."""
     with model_errors(model, X):
-        if classes is None:
-            return np.asarray(model.predict(X), dtype=float)
-        known = np.asarray(model.predict_proba(X), dtype=float)
+        known = np.asarray(score.predictions(model, X), dtype=float)
+    if classes is None:
+        return known
     full = np.zeros((len(known), len(classes)))
     full[:, np.searchsorted(classes, model.classes_)] = known
     return full
 
 
-def _part(
-    data: _Data,
-    fold: Fold,
-    ids: IntArray,
-    members: NDArray[np.bool_] | None,
-    alpha: float,
-    calibration_size: float,
-    seed: int,
-) -> Part:
-    """Divide the rows of a fold, and predict by a model that is trained once."""
-    rest, test = fold
-    train: IntArray = np.empty(0, dtype=np.intp)
-    calibration = rest
-    if data.model is None:
-        values: Any = data.predictions
-        predictions = values[calibration], values[test]
-    else:
-        own = np.unique(ids[rest], return_inverse=True)[1]
-        learn, hold = split_rows(own, calibration_size, np.random.RandomState(seed))
-        train, calibration = rest[np.sort(learn)], rest[np.sort(hold)]
-        model, X = clone(data.model), take(data.X, train)
-        if "random_state" in model.get_params() and model.random_state is None:
-            model.set_params(random_state=seed)
-        with model_errors(model, X):
-            model.fit(X, data.y[train])
-        first, second = (
-            _predict(model, take(data.X, rows), data.classes) for rows in (calibration, test)
-        )
-        predictions = first, second
-    part = Part(
-        data.X, data.y, train, calibration, test, *predictions, data.model, data.classes,
-        members, alpha, calibration_size, seed,
-    )  # fmt: skip
-    with suppress(ValueError), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        _ = part.numbers  # before the clock starts; methods that need them raise again
-    return part
+def _some(data: Data, rows: IntArray) -> Data:
+    predictions = None if data.predictions is None else data.predictions[rows]
+    return replace(data, X=take(data.X, rows), y=data.y[rows], predictions=predictions)
 
 
-def _wanted(methods: Any, data: _Data, has_groups: bool) -> tuple[dict[str, Fit], dict[str, str]]:
-    """How each method is fitted, and the reasons of those that cannot take part."""
+def _groups(X: Any, groups: Any) -> tuple[list[str], NDArray[np.bool_]]:
+    """Names of the groups among which the worst is sought, and whether each row is in each."""
+    if groups is not None:
+        own = groups if isinstance(groups, Grouping) else column_groups(X, groups)
+        own = as_grouping(own, count(X))
+        matrix = np.zeros((own.n_rows, len(own)), dtype=bool)
+        matrix[np.arange(own.n_rows) if own.rows is None else own.rows, own.codes] = True
+        return [str(name) for name in own.names], matrix
+    pandas = frame_package("pandas")
+    frame = as_pandas(X) if is_frame(X) else pandas.DataFrame(X).add_prefix("x")
+    masks = masks_by(frame, [By(name) for name in choose_features(frame, None, [])[0].columns])
+    return [*masks], np.array([*masks.values()], dtype=bool).reshape(len(masks), len(frame)).T
+
+
+def masks_by(frame: Any, columns: Iterable[By]) -> dict[str, NDArray[np.bool_]]:
+    """Groups by each of some columns: which rows are in each.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> masks_by(pd.DataFrame({"sex": ["f", "m", "f"]}), [By("sex")])
+    {'sex is f': array([ True, False,  True]), 'sex is m': array([False,  True, False])}
+    """
+    masks: dict[str, NDArray[np.bool_]] = {}
+    for by in columns:
+        found = group_by(frame, by)
+        masks |= {one.name: found.codes == i for i, one in enumerate(found.groups)}
+    return masks
+
+
+Wanted = dict[str, tuple[Any, Fit]]  # each method as it was given, and how it is fitted
+
+
+def _wanted(methods: Any, data: Data) -> tuple[Wanted, dict[str, str]]:
+    """Methods that take part, and the reasons of those that cannot."""
     if isinstance(methods, Mapping):
         named = {str(name): method for name, method in methods.items()}
         if not named:
             raise ValueError('methods is an empty mapping: give {"mine": PLCP()}, or "all"')
         if texts := [method for method in named.values() if isinstance(method, str)]:
             check_names(texts)
-    elif isinstance(methods, str):
-        chosen = [*ROSTER] if methods == "all" else check_names([methods])
-        named = {name: name for name in chosen}
+    elif isinstance(methods, str) and methods == "all":
+        named = {name: name for name, entry in ROSTER.items() if data.task in entry.tasks}
     elif isinstance(methods, Iterable):
-        named = {name: name for name in check_names(methods)}
+        chosen = check_names([methods] if isinstance(methods, str) else methods)
+        named = {name: name for name in chosen}
     else:
         raise ValueError(
             f'methods must be "all", names or a mapping, got {shown(methods)}: give '
             '["split", "plcp"], for example'
         )
-    points = data.classes is not None or data.predictions is None or data.predictions.ndim == 1
-    available = {
-        *(["groups"] if has_groups else []),
-        *(["model"] if data.model is not None else []),
-        *(["points"] if points else []),
+    there = {
+        "groups": data.members is not None,
+        "model": data.model is not None,
+        "points": isinstance(data.score, AbsoluteResidual | LabelProbability),
     }
-    wanted, left_out = {}, {}
-    for name, method in named.items():
-        fit, reason = fit_of(name, method), None
-        if isinstance(method, str):
-            if methods == "all" and data.task not in ROSTER[method].tasks:
-                continue
-            reason = reason_to_leave_out(ROSTER[method], data.task, available)
-        if reason is None:
-            wanted[name] = fit
-        else:
-            left_out[name] = reason
-    return wanted, left_out
+    available = [what for what, is_there in there.items() if is_there]
+    wanted = {name: (method, fit_of(name, method)) for name, method in named.items()}
+    left_out = {
+        name: reason
+        for name, method in named.items()
+        if isinstance(method, str)
+        and (reason := reason_to_leave_out(ROSTER[method], data.task, available))
+    }
+    return {name: own for name, own in wanted.items() if name not in left_out}, left_out
+
+
+def _run_all(
+    data: Data, folds: Sequence[Fold], ids: IntArray, wanted: Wanted
+) -> Iterator[tuple[str, Ran | str]]:
+    """Yield each method on each fold: what it did, or why it failed, then and ever after."""
+    failed: dict[str, str] = {}
+    for fold in folds:
+        part = _part(data, fold, ids)
+        for name, (_, fit) in wanted.items():
+            ran: Ran | None = None
+            if name not in failed:
+                try:
+                    ran = run(fit, part)
+                except Exception as error:  # whatever it raises, the others go on
+                    failed[name] = _why(error)
+            yield name, failed[name] if ran is None else ran
+
+
+def _part(data: Data, fold: Fold, ids: IntArray) -> Part:
+    """Divide the rows of a fold, and predict by a model that is trained once."""
+    rest, test = fold
+    if data.model is None:
+        values: Any = data.predictions
+        train: IntArray = np.empty(0, dtype=np.intp)
+        calibration, predictions = rest, [values[rest], values[test]]
+    else:
+        own = np.unique(ids[rest], return_inverse=True)[1]
+        learn, hold = split_rows(own, data.calibration_size, np.random.RandomState(data.seed))
+        train, calibration = rest[np.sort(learn)], rest[np.sort(hold)]
+        model, X = clone(data.model), take(data.X, train)
+        with model_errors(model, X):
+            model.fit(X, data.y[train])
+        predictions = [
+            _predict(model, take(data.X, rows), data.score, data.classes)
+            for rows in (calibration, test)
+        ]
+    part = Part(
+        **vars(data),
+        train=train,
+        calibration=calibration,
+        test=test,
+        calibration_prediction=predictions[0],
+        test_prediction=predictions[1],
+    )
+    with suppress(ValueError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _ = part.numbers  # before the clock starts; methods that need them raise again
+    return part
 
 
 def _why(error: Exception) -> str:
@@ -424,122 +461,62 @@ def _why(error: Exception) -> str:
     return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
 
 
-def _groups(X: Any, groups: Any) -> tuple[Grouping, bool]:
-    """Groups among which the worst is sought, and whether they were given."""
-    if isinstance(groups, Grouping):
-        return as_grouping(groups, count(X)), True
-    if groups is not None:
-        return column_groups(X, groups), True
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError(
-            "compare_methods needs pandas for its groups: pip install 'plcp[frames]'"
-        ) from error
-    if is_frame(X):
-        frame = as_pandas(X)
+def _of_rows(runs: Iterable[Ran], what: str, n: int) -> FloatArray:
+    """Return what a method did on each row, from all folds."""
+    values = np.zeros(n)
+    for ran in runs:
+        values[ran.rows] = getattr(ran, what)
+    return values
+
+
+def _how_to_make(method: Any, data: Data) -> dict[str, str]:
+    """Return how a method is made, a rule around the model, and its class of cost."""
+    kind = "Regressor" if data.task == REGRESSION else "Classifier"
+    if isinstance(method, str):
+        cost, text = ROSTER[method].cost, ROSTER[method].how.replace("Regressor", kind)
+        is_rule = ROSTER[method].package == "plcp" and not text.startswith("Conformal")
     else:
-        frame = pandas.DataFrame(X, columns=[f"x{i}" for i in range(np.shape(X)[1])])
-    masks: dict[str, Any] = {}
-    for name in choose_features(frame, None, [])[0].columns:
-        found = group_by(frame, By(name))
-        masks |= {one.name: found.codes == i for i, one in enumerate(found.groups)}
-    if not masks:
-        return Grouping(np.array([]), np.empty(0, dtype=np.intp), None, len(frame)), False
-    return as_grouping(masks, len(frame)), False
+        cost, text = "", " ".join(repr(method).split())
+        is_rule = isinstance(method, ThresholdRule)
+    if is_rule:
+        is_default = isinstance(data.score, AbsoluteResidual | LabelProbability)
+        score = "" if is_default else f"{data.score}, "
+        text = f"Conformal{kind}(FrozenEstimator(model), {score}threshold={text})"
+    return {"how": text, "cost": cost}
 
 
-def _matrix(groups: Grouping) -> NDArray[np.bool_]:
-    """Whether each row is in each group."""
-    matrix = np.zeros((groups.n_rows, len(groups)), dtype=bool)
-    matrix[np.arange(groups.n_rows) if groups.rows is None else groups.rows, groups.codes] = True
-    return matrix
-
-
-def _some(groups: Grouping, rows: IntArray) -> Grouping:
-    """Groups of some of the rows."""
-    names = [str(name) for name in groups.names]
-    return as_grouping(dict(zip(names, _matrix(groups)[rows].T, strict=True)), len(rows))
-
-
-def _how(method: Any) -> str:
-    """Return how a method is made."""
-    return ROSTER[method].how if isinstance(method, str) else " ".join(repr(method).split())
+def _compared(
+    name: str,
+    how: dict[str, str],
+    runs: list[Ran],
+    covered: NDArray[np.bool_],
+    error: Measure,
+    worst: Measure | None,
+    confidence: float,
+) -> ComparedMethod:
+    """Measure what a method did on all rows."""
+    sizes = _of_rows(runs, "size", len(covered))
+    seconds = np.array([[ran.fit_seconds, ran.predict_seconds] for ran in runs])
+    options: Any = {"meaning": SECONDS, "confidence": confidence, "limits": (0.0, np.inf)}
+    return ComparedMethod(
+        name=name,
+        **how,
+        conditional_error=error,
+        worst_group=worst,
+        coverage=coverage(covered, confidence=confidence),
+        size=mean_size(sizes, confidence=confidence),
+        seconds=mean_measure("seconds per fold", seconds.sum(axis=1), **options),
+        fit_seconds=float(seconds[:, 0].mean()),
+        predict_seconds=float(seconds[:, 1].mean()),
+        guarantee=_weakest([ran.guarantee for ran in runs]),
+        covered=covered,
+        sizes=sizes,
+    )
 
 
 def _weakest(guarantees: list[Guarantee | None]) -> Guarantee | None:
     """Return the weakest of the guarantees of all folds."""
-    if any(one is None for one in guarantees):
-        return None
     known = [one for one in guarantees if one is not None]
-    return max(known, key=lambda one: (KINDS.index(one.kind), one.scope == "marginal"))
-
-
-class _Outcomes:
-    """What each method did on each row, fold by fold, and what it warned of."""
-
-    def __init__(self, n: int) -> None:
-        self.covered: dict[str, NDArray[np.bool_]] = defaultdict(lambda: np.zeros(n, dtype=bool))
-        self.size: dict[str, FloatArray] = defaultdict(lambda: np.zeros(n))
-        self.runs: dict[str, list[Ran]] = defaultdict(list)
-        self.warned: dict[str, list[str]] = defaultdict(list)
-
-    def run(self, name: str, fit: Fit, part: Part) -> str | None:
-        """Run a method on a fold and keep what it did; return why it failed, if it did."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                ran = run(fit, part)
-            except Exception as error:  # whatever it raises, the others go on
-                return _why(error)
-        self.covered[name][part.test], self.size[name][part.test] = ran.covered, ran.size
-        self.runs[name].append(ran)
-        self.warned[name] += [" ".join(str(one.message).split()) for one in caught]
+    if len(known) < len(guarantees):
         return None
-
-    def notes(self, names: Iterable[str]) -> list[str]:
-        """Return one note for each method that warned: how often, and of what at first."""
-        return [
-            f"{name} warned {len(texts)} time{'s' * (len(texts) > 1)}; first: {texts[0]}"
-            for name in names
-            if (texts := self.warned[name])
-        ]
-
-    def measure(
-        self,
-        names: list[str],
-        data: _Data,
-        ids: IntArray,
-        grouping: Grouping,
-        given: Any,
-        alpha: float,
-        confidence: float,
-        seed: int,
-    ) -> dict[str, ComparedMethod]:
-        """Measure every method on the same rows."""
-        covered = {name: self.covered[name] for name in names}
-        errors = conditional_errors(
-            data.X, covered, alpha, ids=ids, confidence=confidence, seed=seed
-        )
-        blocks = list(blocks_after_others(ids, BLOCKS, seed))
-        found = {}
-        for name in names:
-            hits, runs = covered[name], self.runs[name]
-            worst = worst_group(hits, grouping, blocks, confidence)
-            seconds = np.array([[ran.fit_seconds, ran.predict_seconds] for ran in runs])
-            found[name] = ComparedMethod(
-                name=name,
-                how=_how(given[name] if isinstance(given, Mapping) else name),
-                conditional_error=errors[name],
-                worst_group=worst,
-                group="" if worst is None else str(worst.table["group"][-1]),
-                coverage=coverage(hits, confidence=confidence),
-                size=mean_of_sizes(self.size[name], confidence),
-                seconds=mean_of_seconds(seconds.sum(axis=1), confidence),
-                fit_seconds=float(seconds[:, 0].mean()),
-                predict_seconds=float(seconds[:, 1].mean()),
-                guarantee=_weakest([ran.guarantee for ran in runs]),
-                covered=hits,
-                sizes=self.size[name],
-            )
-        return found
+    return max(known, key=lambda one: (KINDS.index(one.kind), one.scope == "marginal"))

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from plcp.metrics.measure import Measure
-from plcp.plotting.display import Display, draw_target, label_axes, name_rows, styled
+from plcp.plotting.display import TARGET, Display, draw_target, label_axes, name_rows, styled
 
 if TYPE_CHECKING:
-    from plcp.comparison.result import ComparedMethod, MethodComparison
+    from plcp.comparison.result import MethodComparison
 
-CHOSEN, MAYBE, RULED_OUT = "#1f6fb4", "#e08214", "#7f7f7f"
-MARKS = {CHOSEN: "D", MAYBE: "^", RULED_OUT: "o"}
+CHOSEN = {"color": "#1f6fb4", "marker": "D", "label": "recommended"}
+MAYBE = {"color": "#e08214", "marker": "^", "label": "may have the smallest conditional error"}
+RULED_OUT = {"color": "#7f7f7f", "marker": "o", "label": "ruled out"}
 
 
 class MethodsDisplay(Display):
@@ -71,75 +71,51 @@ class MethodsDisplay(Display):
         target_kwargs : mapping, optional
             Keywords of ``ax.axvline`` for the lines at no error and at the target coverage.
         """
-        methods = self.comparison._ordered()
-        self.axes_ = self._three(axes, len(methods))
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
-        unit = "mean length" if self.comparison.task == "regression" else "labels per set"
+        found, is_new = self.comparison, axes is None
+        methods, target = found.ordered, 1 - found.alpha
+        self.axes_ = self._open_all(axes, 3, width=10, height=1.6 + 0.27 * len(methods))
+        size = "mean length" if found.task == "regression" else "labels per set"
         titles = {
-            "conditional error": "conditional error, percentage points",
-            "worst group": "coverage of the worst group",
-            "size": unit,
+            "conditional error": "conditional error, percentage points (smaller is better)",
+            "worst group": f"coverage of the worst group (nearer {target:g} is better)",
+            "size": f"{size} (smaller is better)",
         }
         self.points_ = {}
         for ax, (metric, title) in zip(self.axes_, titles.items(), strict=True):
             name_rows(ax, [one.name for one in methods])
-            scale = 100 if metric == "conditional error" else 1
             self.points_[metric] = [
-                self._point(ax, row, one, one.measure(metric), scale, point_kwargs)
+                self._draw_point(ax, row, one.name, metric, point_kwargs)
                 for row, one in enumerate(methods)
             ]
-            label_axes(ax, title, "")
-        self._draw_targets(target_kwargs)
-        for ax in self.axes_[1:]:
+            label_axes(ax, title.replace(" (", "\n("), "")
+        left, middle, right = self.axes_
+        self.targets_ = [
+            draw_target(left.axvline, 0.0, target_kwargs),
+            draw_target(middle.axvline, target, target_kwargs),
+        ]
+        for ax in (middle, right):
             ax.tick_params(labelleft=False)
-        for text, one in zip(self.axes_[0].get_yticklabels(), methods, strict=True):
-            if one.name == self.comparison.recommended:
+        right.locator_params(axis="x", nbins=4)  # numbers of any length have room
+        for text, one in zip(left.get_yticklabels(), methods, strict=True):
+            if one.name == found.recommended:
                 text.set_fontweight("bold")
-        self._draw_legend(axes is None)
+        self._draw_legend(is_new)
         return self
 
-    def _three(self, axes: Any, rows: int) -> list[Any]:
-        if axes is not None:
-            given = list(np.ravel(np.asarray(axes, dtype=object)))
-            if len(given) != 3:
-                raise ValueError(
-                    f"three axes are needed, got {len(given)}: give plt.subplots(1, 3)"
-                )
-            for ax in given:
-                ax.spines[["top", "right"]].set_visible(False)
-            return given
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "MethodsDisplay needs matplotlib: pip install 'plcp[plot]'"
-            ) from error
-        _, made = plt.subplots(1, 3, figsize=(10, 1.6 + 0.27 * rows), layout="constrained")
-        for ax in made:
-            ax.spines[["top", "right"]].set_visible(False)
-        return list(made)
-
-    def _color(self, name: str) -> str:
+    def _style(self, name: str) -> dict[str, str]:
         if name == self.comparison.recommended:
             return CHOSEN
         return MAYBE if name in self.comparison.best else RULED_OUT
 
-    def _point(
-        self,
-        ax: Any,
-        row: int,
-        one: ComparedMethod,
-        measure: Measure | None,
-        scale: float,
-        given: Mapping[str, Any] | None,
+    def _draw_point(
+        self, ax: Any, row: int, name: str, metric: str, given: Mapping[str, Any] | None
     ) -> Any:
         """Draw a point with its interval; infinity is written, what is not known left out."""
-        color = self._color(one.name)
-        values = [np.nan] * 3
+        measure, style = self.comparison.methods[name].measure(metric), self._style(name)
+        ends = np.full(3, np.nan)
         if measure is not None:
-            values = [measure.low, measure.estimate, measure.high]
-        low, estimate, high = scale * np.asarray(values)
-        if np.isinf(estimate):
+            ends = np.array([measure.low, measure.estimate, measure.high])
+        if np.isinf(ends[1]):
             ax.annotate(
                 "infinite",
                 (0.98, row),
@@ -147,39 +123,26 @@ class MethodsDisplay(Display):
                 ha="right",
                 va="center",
                 fontsize=8,
-                color=color,
+                color=style["color"],
             )
-            low = estimate = high = np.nan
-        ax.hlines(row, low, high, color=color, linewidth=1.6)
-        style = {"color": color, "marker": MARKS[color], "linestyle": "none", "markersize": 6}
-        return ax.plot([estimate], [row], **styled({**style, "zorder": 3}, given))[0]
-
-    def _draw_targets(self, given: Mapping[str, Any] | None) -> None:
-        first, second, _ = self.axes_
-        self.targets_ = [
-            draw_target(first.axvline, 0.0, given),
-            draw_target(second.axvline, 1 - self.comparison.alpha, given),
-        ]
+            ends[:] = np.nan
+        low, estimate, high = ends * (100 if metric == "conditional error" else 1)
+        ax.hlines(row, low, high, color=style["color"], linewidth=1.6)
+        defaults = {**style, "linestyle": "none", "markersize": 6, "zorder": 3}
+        return ax.plot([estimate], [row], **styled(defaults, given))[0]
 
     def _draw_legend(self, is_new: bool) -> None:
         from matplotlib.lines import Line2D
 
-        words = {
-            CHOSEN: "recommended",
-            MAYBE: "may have the smallest conditional error",
-            RULED_OUT: "ruled out",
-        }
-        used = {self._color(name) for name in self.comparison.methods}
-        handles = [
-            Line2D([], [], color=color, marker=MARKS[color], linestyle="none", label=word)
-            for color, word in words.items()
-            if color in used
+        used = [self._style(name) for name in self.comparison.methods]
+        styles: list[dict[str, Any]] = [
+            {**style, "linestyle": "none"} for style in (CHOSEN, MAYBE, RULED_OUT) if style in used
         ]
         target = f"no error, and coverage of {1 - self.comparison.alpha:g}"
-        handles.append(Line2D([], [], color="black", linewidth=1, linestyle="--", label=target))
-        style = {"handles": handles, "ncols": 2, "frameon": False, "fontsize": 9}
+        handles = [Line2D([], [], **style) for style in [*styles, {**TARGET, "label": target}]]
+        options = {"handles": handles, "ncols": 2, "frameon": False, "fontsize": 9}
         if is_new:
-            self.figure_.legend(loc="outside upper left", **style)
+            self.figure_.legend(loc="outside upper left", **options)
         else:  # the figure is the user's, and its layout too
             place = {"loc": "lower left", "bbox_to_anchor": (0, 1.01)}
-            self.axes_[0].legend(**place, **style).set_in_layout(False)
+            self.axes_[0].legend(**place, **options).set_in_layout(False)

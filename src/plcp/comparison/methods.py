@@ -18,19 +18,14 @@ from sklearn.pipeline import make_pipeline
 
 from plcp._options import shown
 from plcp._rows import is_frame, take
-from plcp.comparison.roster import CLASSIFICATION
+from plcp.comparison.roster import CLASSIFICATION, REGRESSION
 from plcp.conformal import Conformal, ConformalClassifier, ConformalRegressor
 from plcp.models import QuantilePair
 from plcp.partitions import SoftmaxPartition, TreePartition
 from plcp.quantiles import FloatArray, IntArray
+from plcp.regressors.base import seeded
 from plcp.regressors.encoding import TableEncoder
-from plcp.scores import (
-    AbsoluteResidual,
-    CumulativeProbability,
-    LabelProbability,
-    QuantileResidual,
-    Score,
-)
+from plcp.scores import CumulativeProbability, QuantileResidual, Score
 from plcp.sets import Intervals, LabelSets
 from plcp.thresholds import (
     PLCP,
@@ -57,9 +52,7 @@ class KnownPredictions(BaseEstimator):
     """A frozen model whose predictions were made before: all methods share those of one model."""
 
     is_fitted = True  # by which MAPIE knows
-
-    def __init__(self, values: FloatArray | None = None) -> None:
-        self.values = values
+    values: FloatArray
 
     def fit(self, X: Any, y: Any) -> KnownPredictions:
         """Learn nothing."""
@@ -67,7 +60,7 @@ class KnownPredictions(BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predictions at hand, which are those of X."""
-        return np.asarray(self.values)
+        return self.values
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -84,66 +77,73 @@ class KnownProbabilities(ClassifierMixin, KnownPredictions):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities at hand, which are those of X."""
-        return np.asarray(self.values)
+        return self.values
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable labels."""
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+        return np.asarray(self.classes_[np.argmax(self.values, axis=1)])
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One fold: rows that train, calibrate and test, and the predictions of the shared model."""
+@dataclass(eq=False)
+class Data:
+    """Rows and labels, a model to train or predictions made before, and options of all folds."""
 
     X: Any
     y: NDArray[Any]
+    model: Any
+    predictions: FloatArray | None
+    classes: NDArray[Any] | None
+    score: Score  # of the predictions
+    alpha: float
+    calibration_size: float
+    seed: int
+    members: NDArray[np.bool_] | None = None  # of the groups given
+
+    @property
+    def task(self) -> str:
+        """What is predicted."""
+        return REGRESSION if self.classes is None else CLASSIFICATION
+
+
+@dataclass(eq=False, kw_only=True)
+class Part(Data):
+    """One fold: rows that train, calibrate and test, and the predictions of the shared model."""
+
     train: IntArray  # none, where the model was trained before
     calibration: IntArray
     test: IntArray
     calibration_prediction: FloatArray
     test_prediction: FloatArray
-    model: Any  # to be trained, or None
-    classes: NDArray[Any] | None
-    members: NDArray[np.bool_] | None  # of the groups given, for all rows
-    alpha: float
-    calibration_size: float
-    seed: int
-
-    @property
-    def task(self) -> str:
-        """What is predicted."""
-        return "regression" if self.classes is None else CLASSIFICATION
-
-    @cached_property
-    def score(self) -> Score:
-        """Score of the predictions."""
-        if self.classes is not None:
-            return LabelProbability()
-        return AbsoluteResidual() if self.test_prediction.ndim == 1 else QuantileResidual()
 
     @cached_property
     def known(self) -> Any:
         """Model that gives the predictions of the rows at hand."""
-        if self.classes is None:
-            return KnownNumbers()
-        known = KnownProbabilities()
-        known.classes_ = self.classes
+        known: Any = KnownNumbers()
+        if self.classes is not None:
+            known = KnownProbabilities()
+            known.classes_ = self.classes
         return known
-
-    def rows(self, which: IntArray) -> Any:
-        """Return rows of X."""
-        return take(self.X, which)
 
     @cached_property
     def numbers(self) -> FloatArray:
         """All rows as numbers without gaps, by those that train the model, if any do."""
         return table_of_numbers(self.X, self.train if len(self.train) else self.calibration)
 
-    def conformal(self, rule: ThresholdRule, **options: Any) -> Any:
-        """Return the rule around the shared model."""
-        kind = ConformalRegressor if self.classes is None else ConformalClassifier
-        options = {"conformity": self.score, "random_state": self.seed, **options}
-        return kind(FrozenEstimator(self.known), threshold=rule, **options)
+    @property
+    def rest(self) -> IntArray:
+        """All rows but those of the test."""
+        return np.sort(np.concatenate([self.train, self.calibration]))
+
+    def rows(self, which: IntArray) -> Any:
+        """Return rows of X."""
+        return take(self.X, which)
+
+    def at_hand(self, which: IntArray, numbers: bool = False) -> Any:
+        """Return rows of X that calibrate or test, and have `known` predict for these."""
+        self.which = which
+        of_test = which is self.test
+        self.known.values = self.test_prediction if of_test else self.calibration_prediction
+        return self.numbers[which] if numbers else self.rows(which)
 
 
 def table_of_numbers(X: Any, learn: IntArray) -> FloatArray:
@@ -156,16 +156,12 @@ def table_of_numbers(X: Any, learn: IntArray) -> FloatArray:
            [ 1.],
            [ 0.]])
     """
-    if is_frame(X):
-        encoder = TableEncoder().fit(take(X, learn))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of categories that only test rows have
-            values, categorical = encoder.transform(X), encoder.categorical_
-    else:
-        values = np.asarray(X, dtype=float)
-        categorical = np.zeros(values.shape[1], dtype=bool)
+    encoder = TableEncoder().fit(take(X, learn))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of categories that only test rows have
+        values = np.asarray(encoder.transform(X), dtype=float)
     columns = []
-    for column, is_category in zip(values.T, categorical, strict=True):
+    for column, is_category in zip(values.T, encoder.categorical_, strict=True):
         if is_category:
             codes, counts = np.unique(column[learn], return_counts=True)
             often = codes[np.argsort(-counts, kind="stable")][1:MOST_CATEGORIES]
@@ -183,69 +179,45 @@ def table_of_numbers(X: Any, learn: IntArray) -> FloatArray:
 Sets = Any  # with contains(y) and size
 Predict = Callable[[], tuple[Sets, Guarantee | None]]
 Fit = Callable[[Part], Predict]
+MakeRule = Callable[[Part], ThresholdRule]
 
 
 class Ran(NamedTuple):
     """What a method did on the test rows of one fold."""
 
+    rows: IntArray
     covered: NDArray[np.bool_]
     size: FloatArray
     guarantee: Guarantee | None
     fit_seconds: float
     predict_seconds: float
+    warned: list[str]
 
 
 def run(fit: Fit, part: Part) -> Ran:
     """Fit a method and predict the test rows, by the clock."""
-    start = perf_counter()
-    predict = fit(part)
-    fitted = perf_counter()
-    sets, guarantee = predict()
-    end = perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        start = perf_counter()
+        predict = fit(part)
+        fitted = perf_counter()
+        sets, guarantee = predict()
+        end = perf_counter()
     y = part.y[part.test]
     covered, size = np.asarray(sets.contains(y)), np.asarray(sets.size, dtype=float)
     if covered.shape != y.shape or size.shape != y.shape or np.isnan(size).any():
         raise ValueError(f"sets must hold one set of known size for each of {len(y)} test rows")
-    return Ran(covered, size, guarantee, fitted - start, end - fitted)
+    warned = [" ".join(str(one.message).split()) for one in caught]
+    return Ran(part.test, covered, size, guarantee, fitted - start, end - fitted, warned)
 
 
-def fit_rule(make: Callable[[Part], ThresholdRule], part: Part, *, numbers: bool = False,
-             **options: Any) -> Predict:  # fmt: skip
+def fit_rule(make: MakeRule, part: Part, *, numbers: bool = False, **options: Any) -> Predict:
     """Fit a rule to the calibration rows around the shared model."""
-    model = part.conformal(make(part), **options)
-    if numbers:
-        X_cal, X_test = part.numbers[part.calibration], part.numbers[part.test]
-    else:
-        X_cal, X_test = part.rows(part.calibration), part.rows(part.test)
-    part.known.values = part.calibration_prediction
-    model.fit(X_cal, part.y[part.calibration])
-
-    def predict() -> tuple[Sets, Guarantee]:
-        part.known.values = part.test_prediction
-        return model.predict_set(X_test), model.guarantee_
-
-    return predict
-
-
-def fit_to_groups(make: Callable[[Part], ThresholdRule], part: Part, *, cells: bool = False) -> Any:
-    """Fit a rule that is given the groups of each row."""
-    members: Any = part.members
-    given = cell_numbers(members) if cells else members
-    score: Any = part.score
-    rule: Any = make(part)
-    codes = part.y if part.classes is None else np.searchsorted(part.classes, part.y)
-    score.fit(part.calibration_prediction, codes[part.calibration])
-    scores = score(part.calibration_prediction, codes[part.calibration])
-    rule.fit(part.numbers[part.calibration], scores, groups=given[part.calibration])
-
-    def predict() -> tuple[Sets, Guarantee]:
-        thresholds = rule.predict(part.numbers[part.test], groups=given[part.test])
-        sets = score.invert(part.test_prediction, thresholds)
-        if part.classes is not None:
-            sets = LabelSets(sets.mask, part.classes)
-        return sets, rule.guarantee_
-
-    return predict
+    kind = ConformalRegressor if part.classes is None else ConformalClassifier
+    options = {"conformity": part.score, "random_state": part.seed, **options}
+    model = kind(FrozenEstimator(part.known), threshold=make(part), **options)
+    model.fit(part.at_hand(part.calibration, numbers), part.y[part.calibration])
+    return lambda: (model.predict_set(part.at_hand(part.test, numbers)), model.guarantee_)
 
 
 def cell_numbers(members: NDArray[np.bool_]) -> IntArray:
@@ -264,6 +236,7 @@ def fit_taught(part: Part) -> Predict:
     kind = ConformalRegressor if part.classes is None else ConformalClassifier
     model = kind(
         clone(part.model),
+        part.score,
         alpha=part.alpha,
         calibration_size=part.calibration_size,
         random_state=part.seed,
@@ -273,21 +246,24 @@ def fit_taught(part: Part) -> Predict:
 
 def fit_estimator(estimator: Any, part: Part) -> Predict:
     """Fit an estimator of the user to the rows that train and calibrate, by itself."""
-    rest = np.sort(np.concatenate([part.train, part.calibration]))
-    model = clone(estimator).fit(part.rows(rest), part.y[rest])
+    model = seeded(estimator, np.random.RandomState(part.seed))
+    model.fit(part.rows(part.rest), part.y[part.rest])
     X_test = part.rows(part.test)
 
     def predict() -> tuple[Sets, Guarantee | None]:
         guarantee = getattr(model, "guarantee_", None)
         if hasattr(model, "predict_set"):
             return model.predict_set(X_test), guarantee
-        ends = np.asarray(model.predict_interval(X_test))
-        return Intervals(ends[:, 0], ends[:, 1]), guarantee
+        return _intervals(model.predict_interval(X_test)), guarantee
 
     return predict
 
 
-def fit_cqr(make: Callable[[Part], ThresholdRule], part: Part) -> Predict:
+def _intervals(ends: Any) -> Intervals:
+    return Intervals(*np.asarray(ends, dtype=float).T)
+
+
+def fit_cqr(make: MakeRule, part: Part) -> Predict:
     """Fit two boosted quantile models to the training rows, and a rule to their scores."""
     X, y = part.rows(part.train), part.y[part.train]
 
@@ -301,8 +277,7 @@ def fit_cqr(make: Callable[[Part], ThresholdRule], part: Part) -> Predict:
     pair = QuantilePair(model_at(part.alpha / 2), model_at(1 - part.alpha / 2))
     model = ConformalRegressor(pair, QuantileResidual(), make(part), random_state=part.seed)
     model.fit(part.rows(part.calibration), part.y[part.calibration])
-    X_test = part.rows(part.test)
-    return lambda: (model.predict_set(X_test), model.guarantee_)
+    return lambda: (model.predict_set(part.rows(part.test)), model.guarantee_)
 
 
 def exact(part: Part, scope: str = "marginal", n_groups: int | None = None) -> Guarantee:
@@ -321,63 +296,50 @@ def fit_mapie_split(part: Part, conformity_score: str | None = None) -> Predict:
     given = {} if conformity_score is None else {"conformity_score": conformity_score}
     seed = {} if part.classes is None else {"random_state": part.seed}
     model = kind(part.known, confidence_level=1 - part.alpha, prefit=True, **given, **seed)
-    part.known.values = part.calibration_prediction
-    model.conformalize(_places(part.calibration), part.y[part.calibration])
-    return partial(_of_mapie, model, part, _places(part.test))
+
+    def places(rows: IntArray) -> FloatArray:
+        part.at_hand(rows)
+        return rows[:, None].astype(float)
+
+    model.conformalize(places(part.calibration), part.y[part.calibration])
+    return lambda: (_of_mapie(model, part, places(part.test)), exact(part))
 
 
 def fit_mapie_conditional(part: Part) -> Predict:
     """Fit conditional calibration of MAPIE, linear in the columns."""
     from mapie.conditional_conformal_prediction import ConditionalSplitConformalRegressor
 
+    def with_constant(X: FloatArray) -> FloatArray:
+        return np.column_stack([np.ones(len(X)), X])
+
     model = ConditionalSplitConformalRegressor(
-        _with_constant, part.known, 1 - part.alpha, seed=part.seed
+        with_constant, part.known, 1 - part.alpha, seed=part.seed
     )
-    part.known.values = part.calibration_prediction
-    model.conformalize(part.numbers[part.calibration], part.y[part.calibration])
-    return partial(_of_mapie, model, part, part.numbers[part.test])
+    model.conformalize(part.at_hand(part.calibration, True), part.y[part.calibration])
+    return lambda: (_of_mapie(model, part, part.at_hand(part.test, True)), exact(part))
 
 
 def fit_mapie_cross(part: Part) -> Predict:
     """Fit CV+ of MAPIE to the rows that train and calibrate."""
     from mapie.regression import CrossConformalRegressor
 
-    rest = np.sort(np.concatenate([part.train, part.calibration]))
     model = CrossConformalRegressor(
         clone(part.model), confidence_level=1 - part.alpha, random_state=part.seed
     )
-    model.fit_conformalize(part.rows(rest), part.y[rest])
+    model.fit_conformalize(part.rows(part.rest), part.y[part.rest])
+    note = f"P(covered) >= {1 - 2 * part.alpha:g} is proved."
     promise = Guarantee(
-        "approximate",
-        "marginal",
-        part.alpha,
-        len(rest),
-        (EXCHANGEABLE,),
-        note=f"P(covered) >= {1 - 2 * part.alpha:g} is proved.",
+        "approximate", "marginal", part.alpha, len(part.rest), (EXCHANGEABLE,), note=note
     )
-    return partial(_of_mapie, model, part, part.rows(part.test), promise)
+    return lambda: (_of_mapie(model, part, part.rows(part.test)), promise)
 
 
-def _of_mapie(
-    model: Any, part: Part, X_test: Any, promise: Guarantee | None = None
-) -> tuple[Sets, Guarantee]:
-    part.known.values = part.test_prediction
-    promise = exact(part) if promise is None else promise
+def _of_mapie(model: Any, part: Part, X_test: Any) -> Sets:
     if part.classes is not None:
         mask = np.asarray(model.predict_set(X_test)[1])[:, :, 0]
-        return LabelSets(mask.astype(bool), part.classes), promise
-    options = {"allow_infinite_bounds": True}
-    ends = np.asarray(model.predict_interval(X_test, **options)[1])[:, :, 0]
-    return Intervals(ends[:, 0], ends[:, 1]), promise
-
-
-def _with_constant(X: FloatArray) -> FloatArray:
-    return np.column_stack([np.ones(len(X)), X])
-
-
-def _places(rows: IntArray) -> FloatArray:
-    """Stand-in for rows that are not read."""
-    return rows[:, None].astype(float)
+        return LabelSets(mask.astype(bool), part.classes)
+    ends = np.asarray(model.predict_interval(X_test, allow_infinite_bounds=True)[1])
+    return _intervals(ends[:, :, 0])
 
 
 def fit_crepes_split(part: Part) -> Predict:
@@ -385,25 +347,22 @@ def fit_crepes_split(part: Part) -> Predict:
     import crepes
 
     if part.classes is None:
-        return _fit_crepes(part, {}, {}, exact(part))
-    model, places = crepes.ConformalClassifier(), np.searchsorted(part.classes, part.y)
-    of_own = part.calibration_prediction[np.arange(len(part.calibration)), places[part.calibration]]
-    model.fit(1 - of_own, seed=part.seed)
+        return _fit_crepes(part, exact(part))
+    model, codes = crepes.ConformalClassifier(), np.searchsorted(part.classes, part.y)
+    own = part.calibration_prediction[np.arange(len(part.calibration)), codes[part.calibration]]
+    model.fit(1 - own, seed=part.seed)
 
     def predict() -> tuple[Sets, Guarantee]:
-        mask = model.predict_set(
-            1 - part.test_prediction, confidence=1 - part.alpha, smoothing=False
-        )
-        return LabelSets(np.asarray(mask, dtype=bool), part.classes), exact(part)
+        distances, classes = 1 - part.test_prediction, part.classes
+        mask = model.predict_set(distances, confidence=1 - part.alpha, smoothing=False)
+        return LabelSets(np.asarray(mask, dtype=bool), classes), exact(part)
 
     return predict
 
 
 def fit_crepes_normalized(part: Part) -> Predict:
     """Divide residuals by a difficulty: the spread of the outcomes of near training rows."""
-    difficulty = _difficulty(part)
-    sigmas = [difficulty.apply(part.numbers[rows]) for rows in (part.calibration, part.test)]
-    return _fit_crepes(part, {"sigmas": sigmas[0]}, {"sigmas": sigmas[1]}, exact(part))
+    return _fit_crepes(part, exact(part), sigmas=_difficulty(part).apply)
 
 
 def fit_crepes_mondrian(part: Part) -> Predict:
@@ -412,9 +371,7 @@ def fit_crepes_mondrian(part: Part) -> Predict:
 
     bins = MondrianCategorizer()
     bins.fit(part.numbers[part.train], de=_difficulty(part), no_bins=CREPES_BINS)
-    numbers = [bins.apply(part.numbers[rows]) for rows in (part.calibration, part.test)]
-    promise = exact(part, "learned groups", CREPES_BINS)
-    return _fit_crepes(part, {"bins": numbers[0]}, {"bins": numbers[1]}, promise)
+    return _fit_crepes(part, exact(part, "learned groups", CREPES_BINS), bins=bins.apply)
 
 
 def _difficulty(part: Part) -> Any:
@@ -424,61 +381,73 @@ def _difficulty(part: Part) -> Any:
     return estimator.fit(part.numbers[part.train], y=part.y[part.train], scaler=True)
 
 
-def _fit_crepes(part: Part, fitted: Any, tested: Any, promise: Guarantee) -> Predict:
+def _fit_crepes(part: Part, promise: Guarantee, **of_rows: Callable[[FloatArray], Any]) -> Predict:
+    """Fit to residuals, and to what is read of rows: difficulties or bins."""
     import crepes
 
-    model = crepes.ConformalRegressor()
-    model.fit(part.y[part.calibration] - part.calibration_prediction, **fitted)
+    def read(rows: IntArray) -> dict[str, Any]:
+        return {name: apply(part.numbers[rows]) for name, apply in of_rows.items()}
 
-    def predict() -> tuple[Sets, Guarantee]:
-        ends = model.predict_int(part.test_prediction, confidence=1 - part.alpha, **tested)
-        return Intervals(ends[:, 0], ends[:, 1]), promise
-
-    return predict
-
-
-def _plcp(**options: Any) -> Callable[[Part], ThresholdRule]:
-    return lambda part: PLCP(alpha=part.alpha, random_state=part.seed, **options)
+    model, sure = crepes.ConformalRegressor(), 1 - part.alpha
+    residuals = part.y[part.calibration] - part.calibration_prediction
+    model.fit(residuals, **read(part.calibration))
+    return lambda: (
+        _intervals(model.predict_int(part.test_prediction, confidence=sure, **read(part.test))),
+        promise,
+    )
 
 
-def _seeded(kind: Any) -> Callable[[Part], ThresholdRule]:
-    return lambda part: kind(alpha=part.alpha, random_state=part.seed)
-
-
-def _plain(kind: Any) -> Callable[[Part], ThresholdRule]:
+def _plain(kind: Any) -> MakeRule:
     return lambda part: kind(alpha=part.alpha)
 
 
+def _seeded(kind: Any, **options: Any) -> MakeRule:
+    return lambda part: kind(alpha=part.alpha, random_state=part.seed, **options)
+
+
+def _grouped(kind: Any, *, cells: bool = False) -> MakeRule:
+    """Return how to make a rule that is given the groups of each row, or their combination."""
+
+    def make(part: Part) -> ThresholdRule:
+        members: Any = part.members
+        given = cell_numbers(members) if cells else members
+        return kind(groups=lambda X: given[part.which], alpha=part.alpha)
+
+    return make
+
+
 def _paper(part: Part) -> ThresholdRule:
-    partition = SoftmaxPartition(random_state=part.seed)
-    make = _plcp(n_groups=GROUPS_OF_PAPER, calibration="joint", assignment="sample")
-    return make(part).set_params(partition=partition)
+    options = {"n_groups": GROUPS_OF_PAPER, "calibration": "joint", "assignment": "sample"}
+    return _seeded(PLCP, partition=SoftmaxPartition(random_state=part.seed), **options)(part)
 
 
-SPLIT = _plain(SplitConformal)
+def _aps(part: Part) -> Predict:
+    return fit_rule(SPLIT, part, conformity=CumulativeProbability(random_state=part.seed))
+
+
+SPLIT, PLAIN_PLCP = _plain(SplitConformal), _seeded(PLCP)
+TREE = _seeded(PLCP, partition=TreePartition(), calibration="split")
 FITS: dict[str, Fit] = {
     "split": partial(fit_rule, SPLIT),
-    "mondrian": partial(fit_to_groups, _plain(Mondrian), cells=True),
-    "batch-gcp": partial(fit_to_groups, _plain(BatchGCP)),
-    "batch-mvp": partial(fit_to_groups, _plain(BatchMVP)),
-    "conditional-groups": partial(fit_to_groups, _plain(ConditionalCalibration)),
+    "mondrian": partial(fit_rule, _grouped(Mondrian, cells=True)),
+    "batch-gcp": partial(fit_rule, _grouped(BatchGCP)),
+    "batch-mvp": partial(fit_rule, _grouped(BatchMVP)),
+    "conditional-groups": partial(fit_rule, _grouped(ConditionalCalibration)),
     "conditional": partial(fit_rule, _plain(ConditionalCalibration), numbers=True),
     "rectified": partial(fit_rule, _seeded(Rectified)),
     "local": partial(fit_rule, _seeded(LocalCP), numbers=True),
     "rlcp": partial(fit_rule, _seeded(RLCP), numbers=True),
     "posterior": partial(fit_rule, _seeded(PosteriorConformal), numbers=True),
-    "tree": partial(fit_rule, _plcp(partition=TreePartition(), calibration="split"), numbers=True),
-    "plcp": partial(fit_rule, _plcp()),
-    "plcp-held-out": partial(fit_rule, _plcp(calibration="held-out")),
-    "plcp-split": partial(fit_rule, _plcp(calibration="split")),
-    "plcp-cross": partial(fit_rule, _plcp(calibration="cross")),
+    "tree": partial(fit_rule, TREE, numbers=True),
+    "plcp": partial(fit_rule, PLAIN_PLCP),
+    "plcp-held-out": partial(fit_rule, _seeded(PLCP, calibration="held-out")),
+    "plcp-split": partial(fit_rule, _seeded(PLCP, calibration="split")),
+    "plcp-cross": partial(fit_rule, _seeded(PLCP, calibration="cross")),
     "plcp-paper": partial(fit_rule, _paper, numbers=True),
     "plcp-taught": fit_taught,
     "cqr": partial(fit_cqr, SPLIT),
-    "plcp-on-cqr": partial(fit_cqr, _plcp()),
-    "aps": lambda part: fit_rule(
-        SPLIT, part, conformity=CumulativeProbability(random_state=part.seed)
-    ),
+    "plcp-on-cqr": partial(fit_cqr, PLAIN_PLCP),
+    "aps": _aps,
     "split-by-label": partial(fit_rule, SPLIT, label_conditional=True),
     "mapie-split": fit_mapie_split,
     "mapie-conditional": fit_mapie_conditional,

@@ -1,17 +1,17 @@
 """Methods compared on a table on disk, whose predictions are columns."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from plcp.comparison.comparing import compare_methods
+from plcp.comparison.comparing import compare_methods, masks_by
 from plcp.comparison.result import MethodComparison
-from plcp.evaluation.groups import group_by
 from plcp.evaluation.roles import By, check_by
-from plcp.metrics.groups import Grouping, as_grouping
+from plcp.metrics.groups import as_grouping
 from plcp.tables.columns import Framer, learn_features, left_out_note, rule_input, to_frame
 from plcp.tables.roles import Roles
 from plcp.tables.scores import (
@@ -88,16 +88,7 @@ def compare_table(
         options["probabilities"], y = pd.DataFrame(values, columns=names), names[y]
     columns = check_by(by)
     if columns:
-        options["groups"] = _groups(to_frame(rows), columns)
+        options["groups"] = as_grouping(masks_by(to_frame(rows), columns), rows.num_rows)
     found = compare_methods(X, y, **options)
     more = (*notes, *pairs.counts.notes, *left_out_note(left_out, table))
-    return found.with_notes(more)
-
-
-def _groups(frame: pd.DataFrame, columns: Iterable[By]) -> Grouping:
-    """Groups by columns, all in one list."""
-    masks: dict[str, Any] = {}
-    for item in columns:
-        found = group_by(frame, item)
-        masks |= {one.name: found.codes == i for i, one in enumerate(found.groups)}
-    return as_grouping(masks, len(frame))
+    return replace(found, notes=(*more, *found.notes))

@@ -273,6 +273,7 @@ def excess_risk(
         table={"predicted": observed.size, **{key: getattr(observed, key) for key in columns}},
         terms=terms,
         weights=weights,
+        step=1.0 if norm == "L1" else 0.0,
     )
 
 

@@ -35,16 +35,24 @@ class Display:
 
     def _open(self, ax: Any, width: float = 6.4, height: float = 4.0) -> Any:
         """Take the axes given, or make some in a new figure of this size."""
-        if ax is None:
+        return self._open_all(ax, 1, width, height)[0]
+
+    def _open_all(self, axes: Any, n: int, width: float, height: float) -> list[Any]:
+        """Take the axes given, side by side, or make so many in a new figure of this size."""
+        if axes is None:
             try:
                 import matplotlib.pyplot as plt
             except ImportError as error:
                 name = type(self).__name__
                 raise ImportError(f"{name} needs matplotlib: pip install 'plcp[plot]'") from error
-            _, ax = plt.subplots(figsize=(width, height), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
-        ax.spines[["top", "right"]].set_visible(False)
-        return ax
+            _, axes = plt.subplots(1, n, figsize=(width, height), layout="constrained")
+        opened = list(np.ravel(np.asarray(axes, dtype=object)))
+        if len(opened) != n:
+            raise ValueError(f"{n} axes are needed, got {len(opened)}: give plt.subplots(1, {n})")
+        for ax in opened:
+            ax.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = opened[0], opened[0].figure
+        return opened
 
 
 def styled(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
