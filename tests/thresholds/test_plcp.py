@@ -3,6 +3,7 @@
 import pickle
 import re
 from collections import Counter
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -106,6 +107,18 @@ def test_copies_that_stay_together_leave_nothing_exact(rng, calibration):
     promise = clone(rule).fit(X, scores).guarantee_
     assert promise.kind == "approximate"
     assert "About 25 % of the rows are taken for copies" in promise.note
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_what_rules_of_a_rotation_share_changes_no_bit(rng, monkeypatch, signed):
+    X, scores = draw(rng, n=400)
+    scores = scores - signed
+    rule = PLCP(n_groups=2, random_state=0)
+    shared = clone(rule).fit(X, scores)
+    monkeypatch.setattr("plcp.thresholds.plcp.sharing_fits", nullcontext)
+    apart = clone(rule).fit(X, scores)
+    assert_array_equal(shared.predict(X), apart.predict(X))
+    assert_array_equal(shared.thresholds_, apart.thresholds_)
 
 
 def test_folds_that_purge_rows_cannot_rotate(rng):

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -53,7 +54,7 @@ class Pairs:
         """Number of rows that may be exchangeable: one of each cluster."""
         return independent_rows(len(self.scores), self.weights, self.clusters)
 
-    @property
+    @cached_property
     def ids(self) -> IntArray:
         """An id for each row; no division separates those of one id: a cluster, or copies."""
         if self.clusters is not None:
@@ -468,7 +469,7 @@ def without_block(pairs: Pairs, blocks: list[Fold], k: int) -> tuple[Pairs, Pair
     held = blocks[k][1]
     kept = np.setdiff1d(np.arange(len(pairs.scores)), held)
     places = [np.searchsorted(kept, hold) for j, (_, hold) in enumerate(blocks) if j != k]
-    others = [np.setdiff1d(np.arange(len(kept)), place) for place in places]
+    others = [np.delete(np.arange(len(kept)), place) for place in places]
     return pairs.take(kept, [*zip(others, places, strict=True)]), pairs.take(held)
 
 

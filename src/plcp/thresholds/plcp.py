@@ -410,7 +410,7 @@ class PLCP(ClusteredRule):
         rule = copy(self).set_params(calibration="held-out", cv="auto", random_state=seed)
         with sharing_fits():
             rotation = [rule._on_block(pairs, blocks, k) for k in range(len(blocks))]
-        self._store_rotation(rotation, [hold for _, hold in blocks], pairs)
+            self._store_rotation(rotation, [hold for _, hold in blocks], pairs)
 
     def _on_block(self, pairs: Pairs, blocks: list[Fold], k: int) -> Self:
         """Return a copy of the rule, calibrated on block k."""
