@@ -18,13 +18,13 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import check_random_state, gen_batches, get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from plcp._folds import Fold, copy_ids, given_folds, shuffled_folds
 from plcp._options import check_count
 from plcp._parallel import in_threads, jobs_for, threads_for
-from plcp._rows import Hashes, hash_content, take
+from plcp._rows import Hashes, batches, hash_content, take
 from plcp._validation import relative_weights, takes_images, takes_nan
 from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors._fast_trees import (
@@ -94,7 +94,7 @@ class AveragedBoosters:
             return None
         if self.tables is None:
             return None
-        blocks = [X[rows] for rows in gen_batches(len(X), ROWS_PER_THREAD)]
+        blocks = [X[rows] for rows in batches(len(X), ROWS_PER_THREAD)]
         n_threads = min(len(blocks), _openmp_effective_n_threads())
         if n_threads == 1:
             return np.concatenate([*map(predict, blocks)], axis=-1)
