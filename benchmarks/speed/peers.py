@@ -269,7 +269,9 @@ def classifiers() -> list[dict[str, Any]]:
         model = LogisticRegression().fit(cal.X[:1000], y[:1000])
         for name, method in CLASSIFIERS.items():
             fitted = method(model, cal.X, y)
-            fit, predict = seconds(partial(method, model, cal.X, y), partial(fitted, new))
+            fit, predict = seconds(
+                partial(method, model, cal.X, y), partial(fitted, new), repeats=2
+            )
             records.append(
                 {
                     "method": name,

@@ -119,7 +119,8 @@ def peers(results: Results) -> str:
     for method in unique(pick(results, n=large[-1]), "method"):
         found = [pick(results, method=method, n=n)[0] for n in large]
         peaks = [number(one["fit_megabytes"] / one["X_megabytes"]) for one in found]
-        rows.append([method, *peaks, f"{found[-1]['predict_megabytes']:,.0f}"])
+        predict = pick(results, method=method, n=10_000)[0]["predict_megabytes"]
+        rows.append([method, *peaks, f"{predict:,.0f}"])
     header = [f"fit of {n:,} rows, in sizes of X" for n in large]
     return text + table(["Memory", *header, "prediction of 100,000 rows, MB"], rows)
 
