@@ -120,7 +120,7 @@ def peers(results: Results) -> str:
         found = [pick(results, method=method, n=n)[0] for n in large]
         peaks = [number(one["fit_megabytes"] / one["X_megabytes"]) for one in found]
         predict = pick(results, method=method, n=10_000)[0]["predict_megabytes"]
-        rows.append([method, *peaks, f"{predict:,.0f}"])
+        rows.append([method, *peaks, f"{max(predict, 0):,.0f}"])
     header = [f"fit of {n:,} rows, in sizes of X" for n in large]
     return text + table(["Memory", *header, "prediction of 100,000 rows, MB"], rows)
 
