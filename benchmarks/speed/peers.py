@@ -2,9 +2,9 @@
 
 Parts: ``fits`` (fit where there are 20 columns, and a hundred), ``batches`` (prediction of batches
 of 1 to 1,000,000 rows), ``peers`` (each method at four sizes, in a process of its own, with its
-peak of memory) and ``classifiers``, where TorchCP has methods of its own. All calibrate around the
-same linear model, which costs next to nothing. Seconds are of processor time in one thread, the
-best of several, which depends least on what else a machine does.
+peak of memory) and ``classifiers``, where TorchCP has methods of its own (left out where it is not
+installed). All calibrate around the same linear model, which costs next to nothing. Seconds are of
+processor time in one thread, the best of several, which depends least on what else a machine does.
 
     pip install -e '.[bench,rivals]' -c constraints.txt
     pip install torch_geometric transformers && pip install --no-deps torchcp
@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -268,6 +269,8 @@ def classifiers() -> list[dict[str, Any]]:
         y = np.digitize(cal.y, np.quantile(cal.y, np.linspace(0, 1, CLASSES + 1)[1:-1]))
         model = LogisticRegression().fit(cal.X[:1000], y[:1000])
         for name, method in CLASSIFIERS.items():
+            if name.startswith("TorchCP") and find_spec("torchcp") is None:
+                continue
             fitted = method(model, cal.X, y)
             fit, predict = seconds(
                 partial(method, model, cal.X, y), partial(fitted, new), repeats=2
