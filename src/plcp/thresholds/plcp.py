@@ -107,7 +107,7 @@ from plcp.thresholds.guarantees import (
 CALIBRATIONS = ("rotate", "held-out", "split", "cross", "joint")
 ASSIGNMENTS = ("sample", "mode", "mean")
 WITHIN = ("auto", "constant", "regressor")
-FEW_ROWS = 1000  # up to which to predict them by all rules at once takes less time than apart
+FEW_ROWS = 500  # up to which to predict them by all rules at once takes less time than apart
 
 
 def given_partition(rule: Any) -> Partition:
