@@ -163,7 +163,8 @@ def speed(results: Results) -> Blocks:
     """Blocks of benchmarks_speed.md."""
     drawn = {"cli": cli_tables(results["cli"])}
     for name, entries in (
-        ("", results["fit_and_predict"]),
+        ("", results["linear_and_import"]),
+        ("peers-", results["peers"]),
         ("metric-", results["metrics"]),
         ("other-", {k: v for k, v in results["rivals"].items() if k != "table"}),
     ):
@@ -199,7 +200,7 @@ PAGES: dict[str, Callable[[Results], Blocks]] = {
 }
 FILES = {
     "accuracy": ("conditional", "neural", "rivals", "intervals", "theory", "modes"),
-    "speed": ("fit_and_predict", "metrics", "cli"),
+    "speed": ("linear_and_import", "peers", "metrics", "cli"),
 }
 
 

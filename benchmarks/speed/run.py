@@ -5,7 +5,7 @@ python -m benchmarks.speed.run [name …]
 
 from benchmarks.shared import run_each
 
-NAMES = ("fit_and_predict", "metrics", "explain", "cli")
+NAMES = ("peers", "linear_and_import", "metrics", "explain", "cli")
 
 if __name__ == "__main__":
     run_each("speed", NAMES, __doc__)

@@ -3,25 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.shared import table
+from benchmarks.shared import Records, pick, table, unique
 
 Results = Any
+ONE = "one boosted quantile model"
 FACTS = {  # by block of the page: the quantities of a measurement, in words with their units
     "linear": {
         "seconds": "`LinearQuantile`, seconds",
         "sklearn_seconds": "`QuantileRegressor`, seconds",
         "times_faster": "`LinearQuantile` is faster by a factor of",
         "excess_loss": "its pinball loss is larger by a share of",
-    },
-    "default": {
-        "fit_ratio": "fit, in fits of one boosted model",
-        "predict_ratio": "prediction of 200,000 rows, in predictions by one boosted model",
-    },
-    "predict": {"predict_ratio": "prediction, in predictions by `LinearRegression`"},
-    "memory": {
-        "default_200000": "default regressor, 200,000 rows, in sizes of X",
-        "default_1000000": "default regressor, 1,000,000 rows, in sizes of X",
-        "linear_1000000": "linear regressor, 1,000,000 rows, in sizes of X",
     },
     "import": {
         "ratio": "`import plcp`, in imports of `sklearn.linear_model`",
@@ -66,13 +57,84 @@ def facts(block: str) -> Callable[[Results], str]:
     )
 
 
-def growth(results: Results) -> str:
+def ratio_to_one(records: Records, key: str, **where: Any) -> str:
+    """Return one record's value in units of that of one boosted model, which has the rest alike."""
+    found = pick(records, **where)
+    if not found:
+        return "–"
+    unit = pick(records, **{**where, "method": ONE})[0][key]
+    return number(found[0][key] / unit)
+
+
+def fits(results: Results) -> str:
+    """One row a mode: fits in units of one boosted model's."""
+    shapes = unique(results, "rows")
     rows = [
-        [f"{n:,}", number(seconds)]
-        for n, seconds in zip(results["rows"], results["seconds"], strict=True)
+        [method, *(ratio_to_one(results, "seconds", method=method, rows=shape) for shape in shapes)]
+        for method in unique(results, "method")[1:]
     ]
-    exponent = f"\nTime grows by the power {number(results['exponent'])} of the number of rows.\n"
-    return table(["rows", "fit, seconds"], rows) + exponent
+    units = [number(pick(results, method=ONE, rows=shape)[0]["seconds"]) for shape in shapes]
+    return table(["`calibration`", *shapes], [*rows, ["one model, seconds", *units]])
+
+
+def batches(results: Results) -> str:
+    """One row a size: predictions in units of one boosted model's, and how time per row falls."""
+    methods, sizes = unique(results, "method"), unique(results, "rows")
+    seconds = {(r["method"], r["rows"]): r["seconds"] for r in results}
+    rows = []
+    for size in sizes:
+        tenfold = [
+            number(10 * seconds[method, size] / seconds[method, 10 * size])
+            if 10 * size in sizes
+            else "–"
+            for method in methods[:2]
+        ]
+        ratios = (ratio_to_one(results, "seconds", method=m, rows=size) for m in methods[1:])
+        rows.append([f"{size:,}", number(1000 * seconds[ONE, size]), *ratios, *tenfold])
+    falls = [f"per row ÷ per row at 10 ×: {name}" for name in ("one model", "rotate")]
+    return table(["rows", "one model, ms", *methods[1:], *falls], rows)
+
+
+def peers(results: Results) -> str:
+    """Fit and prediction of each method in units of one boosted model's, and memory."""
+    sizes = unique(results, "n")
+    text = ""
+    for title, key in (("Fit", "fit_seconds"), ("Prediction", "predict_seconds_per_row")):
+        rows = [
+            [method, *(ratio_to_one(results, key, method=method, n=n) for n in sizes)]
+            for method in unique(results, "method")
+        ]
+        text += table([f"{title}, n =", *(f"{n:,}" for n in sizes)], rows) + "\n"
+    scale = {"fit_seconds": 1, "predict_seconds_per_row": 1e6}
+    units = [
+        [name, *(number(scale[key] * pick(results, method=ONE, n=n)[0][key]) for n in sizes)]
+        for name, key in (
+            ("its fit, seconds", "fit_seconds"),
+            ("its prediction, microseconds per row", "predict_seconds_per_row"),
+        )
+    ]
+    text += table(["One boosted quantile model, n =", *(f"{n:,}" for n in sizes)], units) + "\n"
+    large = [n for n in sizes if n >= 100_000]  # below, imports and tables of trees count
+    rows = []
+    for method in unique(pick(results, n=large[-1]), "method"):
+        found = [pick(results, method=method, n=n)[0] for n in large]
+        peaks = [number(one["fit_megabytes"] / one["X_megabytes"]) for one in found]
+        predict = pick(results, method=method, n=10_000)[0]["predict_megabytes"]
+        rows.append([method, *peaks, f"{max(predict, 0):,.0f}"])
+    header = [f"fit of {n:,} rows, in sizes of X" for n in large]
+    return text + table(["Memory", *header, "prediction of 100,000 rows, MB"], rows)
+
+
+def classifiers(results: Results) -> str:
+    """Milliseconds of each method of labels."""
+    sizes = unique(results, "n")
+    rows = []
+    for method in unique(results, "method"):
+        own = pick(results, method=method)
+        fit = [number(1000 * pick(own, n=n)[0]["fit_seconds"]) for n in sizes]
+        rows.append([method, *fit, number(1e6 * own[-1]["predict_seconds_per_row"])])
+    header = [f"fit of {n:,} rows, ms" for n in sizes]
+    return table(["", *header, "prediction of a row, µs"], rows)
 
 
 def hsic(results: Results) -> str:
@@ -114,7 +176,10 @@ def conditional(results: Results) -> str:
 
 BLOCKS: dict[str, Callable[[Results], str]] = {
     **{block: facts(block) for block in FACTS},
-    "growth": growth,
+    "peers-fits": fits,
+    "peers-batches": batches,
+    "peers-peers": peers,
+    "peers-classifiers": classifiers,
     "metric-hsic": hsic,
     "metric-ert": ert,
     "other-conditional": conditional,

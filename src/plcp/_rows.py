@@ -121,6 +121,17 @@ def row_labels(X: Any) -> Any:
     return index if hasattr(index, "equals") and not is_on_dask(X) else None
 
 
+def batches(n: int, size: int) -> list[slice]:
+    """Slices of at most ``size`` rows, of n: scikit-learn's take as long as a few rows do.
+
+    Examples
+    --------
+    >>> batches(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
 def take(X: Any, rows: ArrayLike) -> Any:
     """Return some rows; those of a data set are not read.
 

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from plcp import LinearQuantile, OrderedPartition
-from plcp.partitions.ordered import equal_mass_cuts, optimal_cuts
+from plcp.partitions.ordered import equal_mass_cuts, interval_of, optimal_cuts
 from plcp.quantiles import group_conformal_quantiles, pinball_loss
 from strategies import alphas, few
 
@@ -205,3 +205,12 @@ def test_optimal_cuts_find_a_step(alpha):
     regressor = np.arange(100.0)
     scores = np.where(regressor < 37, 1.0, 5.0)
     assert_array_equal(optimal_cuts(regressor, scores, None, 2, alpha), [36.0])
+
+
+@pytest.mark.parametrize("n", [5, 5000])
+@pytest.mark.parametrize("n_cuts", [0, 7, 100])
+def test_intervals_count_the_cuts_below_however_they_are_found(rng, n, n_cuts):
+    cuts = np.sort(rng.normal(size=n_cuts))
+    values = np.append(rng.normal(size=n), cuts)  # a value on a cut lies below it
+    below = (values[:, None] > cuts).sum(axis=1)
+    assert_array_equal(interval_of(values, cuts), below)

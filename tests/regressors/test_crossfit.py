@@ -1,5 +1,7 @@
 """Out-of-fold values come from models fitted without the row; predict is their mean."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -161,6 +163,40 @@ def test_progress_bar_is_shown_if_verbose(rng, capsys):
     X, y = rng.normal(size=(20, 1)), rng.normal(size=20)
     CrossFitted(LinearQuantile(), verbose=True).fit(X, y)
     assert "LinearQuantile" in capsys.readouterr().err
+
+
+class Counted(Mean):
+    """Notes each call of predict."""
+
+    calls: ClassVar[list[int]] = []
+
+    def predict(self, X):
+        self.calls.append(len(X))
+        return X @ np.arange(1.0, 3.0) + self.mean_
+
+
+def test_rows_are_predicted_once_by_models_that_are_shared(rng):
+    """The model without blocks j and k predicts k for two rules: learned from all but j, and k."""
+    X, y, blocks = rng.normal(size=(90, 2)), rng.normal(size=90), np.arange(90) % 3
+
+    def predictions():
+        Counted.calls.clear()
+        for k in range(3):
+            kept = blocks != k
+            folds = [
+                (np.flatnonzero(blocks[kept] != j), np.flatnonzero(blocks[kept] == j))
+                for j in {0, 1, 2} - {k}
+            ]
+            regressor = CrossFitted(Counted(), cv=folds).fit(X[kept], y[kept])
+            yield regressor.out_of_fold_
+            yield regressor.predict(X[~kept])
+            yield regressor.predict(X[~kept])
+
+    apart = [*predictions()]
+    with sharing_fits():
+        shared = [*predictions()]
+    assert len(Counted.calls) == 6  # three models, each of two blocks
+    np.testing.assert_array_equal(np.concatenate(shared), np.concatenate(apart))
 
 
 def test_models_that_regressors_share_predict_once_to_the_same_bits(rng):

@@ -3,6 +3,7 @@
 import pickle
 import re
 from collections import Counter
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -152,6 +153,18 @@ def test_blocks_too_small_for_a_threshold_leave_one(rng):
     for cv in (50, KFold(50), [*KFold(50).split(X)]):
         rule = PLCP(PARTITIONS["linear"], cv=cv, random_state=0).fit(X, scores)
         assert_array_equal(rule.predict(X), np.full(len(X), one))
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_what_rules_of_a_rotation_share_changes_no_bit(rng, monkeypatch, signed):
+    X, scores = draw(rng, n=400)
+    scores = scores - signed
+    rule = PLCP(n_groups=2, random_state=0)
+    shared = clone(rule).fit(X, scores)
+    monkeypatch.setattr("plcp.thresholds.plcp.sharing_fits", nullcontext)
+    apart = clone(rule).fit(X, scores)
+    assert_array_equal(shared.predict(X), apart.predict(X))
+    assert_array_equal(shared.thresholds_, apart.thresholds_)
 
 
 def test_folds_that_purge_rows_cannot_rotate(rng):

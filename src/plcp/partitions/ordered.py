@@ -25,6 +25,7 @@ from plcp.regressors.stacking import StackedQuantile
 N_BINS = 128
 N_THRESHOLDS = 256
 FEW_CUTS = 64
+FEW_ROWS = 2000
 
 
 def equal_mass_cuts(predicted: FloatArray, weights: FloatArray | None, n_groups: int) -> FloatArray:
@@ -69,10 +70,10 @@ def interval_of(predicted: FloatArray, cuts: FloatArray) -> IntArray:
     >>> interval_of(np.array([0.5, 1.0, 2.5]), np.array([1.0, 2.0]))
     array([0, 0, 2])
     """
-    if len(cuts) > FEW_CUTS:
+    if len(cuts) > FEW_CUTS or len(predicted) < FEW_ROWS:
         return np.searchsorted(cuts, predicted)
     below = np.zeros(len(predicted), dtype=np.uint8)
-    for cut in cuts:  # a pass over the rows for each of few cuts beats a search for each row
+    for cut in cuts:  # a pass over many rows for each of few cuts beats a search for each row
         below += predicted > cut
     return below.astype(np.intp)
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn._loss.link import LogLink
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.utils import gen_batches
 
+from plcp._rows import batches
 from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors.encoding import mean_of
 
@@ -331,7 +331,7 @@ class Column:
 
     def codes(self, values: FloatArray) -> IntArray:
         """Return the number of each value."""
-        codes = np.searchsorted(self.known, values)
+        codes = self.known.searchsorted(values)
         if self.holds_codes:
             codes[self.known.take(codes, mode="clip") != values] = len(self.known)
         codes[np.isnan(values)] = len(self.known) + 1
@@ -396,7 +396,7 @@ class TreeTables:
     def predict(self, X: NDArray[Any]) -> list[FloatArray]:
         """Prediction of each booster, one number per row."""
         totals = np.empty((len(self.boosters), len(X)))
-        for rows in gen_batches(len(X), ROWS):
+        for rows in batches(len(X), ROWS):
             block = np.asarray(X[rows], dtype=float)
             codes = {i: column.codes(block[:, i]) for i, column in self.columns.items()}
             for words in self.words:
@@ -448,7 +448,7 @@ class WordTables:
         words = np.tile(self.open, (n, 1))
         buffer = np.empty_like(words)
         for i, table in self.tables.items():
-            np.take(table, codes[i], axis=0, out=buffer, mode="clip")  # without a copy
+            table.take(codes[i], axis=0, out=buffer, mode="clip")  # without a copy
             words &= buffer
         leaves = which_bit(words) + self.first
         starts = np.arange(n, dtype=np.int32)[:, None] * self.ends[-1] + self.ends[:-1]

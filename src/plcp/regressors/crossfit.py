@@ -18,13 +18,13 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import check_random_state, gen_batches, get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from plcp._folds import Fold, copy_ids, given_folds, shuffled_folds
 from plcp._options import check_count
 from plcp._parallel import in_threads, jobs_for, threads_for
-from plcp._rows import hash_content, take
+from plcp._rows import Hashes, batches, hash_content, take
 from plcp._validation import relative_weights, takes_images, takes_nan
 from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors._fast_trees import (
@@ -94,7 +94,7 @@ class AveragedBoosters:
             return None
         if self.tables is None:
             return None
-        blocks = [X[rows] for rows in gen_batches(len(X), ROWS_PER_THREAD)]
+        blocks = [X[rows] for rows in batches(len(X), ROWS_PER_THREAD)]
         n_threads = min(len(blocks), _openmp_effective_n_threads())
         if n_threads == 1:
             return np.concatenate([*map(predict, blocks)], axis=-1)
@@ -145,18 +145,34 @@ COLUMNS = ("n_features_in_", "feature_names_in_", "_column_texts")  # what check
 ROWS_TO_FIT = 60_000
 REPEATS = (2, 5)
 ROUNDING = 1e-9  # predictions that differ by less, relative to their size, are equal
-_SHARED: ContextVar[dict[bytes, Any] | None] = ContextVar("shared", default=None)
+_SHARED: ContextVar["SharedFits | None"] = ContextVar("shared", default=None)
 _PREDICTED: ContextVar["Predicted | None"] = ContextVar("predicted", default=None)
+
+
+class SharedFits:
+    """Fold models by what they learned from, and their predictions by the content of the rows."""
+
+    def __init__(self) -> None:
+        self.models: dict[bytes, Any] = {}
+        self.predictions: dict[tuple[int, bytes], tuple[Any, FloatArray]] = {}
+
+    def predict(self, model: Any, X: Any, rows: Hashes) -> FloatArray:
+        """Prediction of rows with these hashes, made once for each model."""
+        key = id(model), blake2b(rows.tobytes()).digest()
+        if key not in self.predictions:  # with the model, whose id no other one then has
+            self.predictions[key] = model, _predict_with(model, X)
+        return self.predictions[key][1]
 
 
 @contextmanager
 def sharing_fits() -> Iterator[None]:
-    """Fit once what several cross-fits within would learn from the same rows.
+    """Fit and predict once what several cross-fits within would learn from, and of, the same rows.
 
     A model is known by its parameters and by the content of its rows, so results are those of
-    fitting it again.
+    fitting it again. In a rotation the model without blocks j and k predicts block k for the rule
+    that j calibrates, out of fold, and again for the rule that k calibrates.
     """
-    token = _SHARED.set({})
+    token = _SHARED.set(SharedFits())
     try:
         yield
     finally:
@@ -291,16 +307,24 @@ class CrossFitted(ScoreRegressor):
         if hasattr(regressor, "tune"):  # what can be chosen once is not chosen again in each fold
             with threads_for(X, regressor):
                 regressor = with_columns_of(regressor, regressor.tune(X, scores, weights))
-        shared, keys = _SHARED.get(), fit_keys(regressor, X, scores, weights, folds)
-        known = [shared.get(key) if shared else None for key in keys]
+        shared, rows = _SHARED.get(), row_hashes(X)
+        keys = fit_keys(regressor, rows, scores, weights, folds)
+        known = [shared.models.get(key) if shared else None for key in keys]
+        predicts = [
+            _predict_with
+            if shared is None or rows is None
+            else partial(shared.predict, rows=rows[hold])
+            for _, hold in folds
+        ]
         jobs = [
-            partial(_fit_fold, regressor, X, scores, weights, fold, model)
-            for fold, model in zip(folds, known, strict=True)
+            partial(_fit_fold, regressor, X, scores, weights, *of_fold)
+            for of_fold in zip(folds, known, predicts, strict=True)
         ]
         n_jobs = jobs_for(X, regressor, self.n_jobs)
         fitted = in_threads(jobs, n_jobs, self.verbose, type(regressor).__name__)
         if shared is not None:
-            shared.update({key: model for key, (model, _) in zip(keys, fitted, strict=True) if key})
+            found = zip(keys, fitted, strict=True)
+            shared.models.update({key: model for key, (model, _) in found if key})
         positive = bool(get_tags(regressor).target_tags.positive_only)
         self.out_of_fold_ = mean_out_of_fold(
             [hold for _, hold in folds],
@@ -319,15 +343,18 @@ class CrossFitted(ScoreRegressor):
         known = _PREDICTED.get()
         if known is not None and known.rows is X and id(self.models_[0]) in known.by_model:
             return mean_of_models(known.by_model[id(model)] for model in self.models_)
-        if isinstance(X, np.ndarray) and self._tables is not None:
+        shared = _SHARED.get() if len(self.models_) > 1 else None
+        if shared is None and isinstance(X, np.ndarray) and self._tables is not None:
             mean = self._tables.predict(X)
             if mean is not None:
                 return mean
         first = self.models_[0]
-        checked = isinstance(first, ScoreRegressor)
-        X = first._checked(X, reset=False) if checked else X
+        X = first._checked(X, reset=False) if isinstance(first, ScoreRegressor) else X
+        rows = None if shared is None else row_hashes(X)
         with threads_for(X, first):
-            return mean_of_models(m._predict(X) if checked else m.predict(X) for m in self.models_)
+            if shared is None or rows is None:
+                return mean_of_models(_predict_with(model, X) for model in self.models_)
+            return mean_of_models(shared.predict(model, X, rows) for model in self.models_)
 
     def forget_rows(self) -> None:
         """Drop what is known of the fitted rows, which new rows do not need."""
@@ -396,15 +423,29 @@ def make_folds(
     return [fold for seed in seeds for fold in shuffled_folds(ids, cv, seed)]
 
 
+def row_hashes(X: Any) -> Hashes | None:
+    """Return what rows are known by; None where nothing is shared, or they cannot be read."""
+    if _SHARED.get() is None or not isinstance(X, np.ndarray):
+        return None
+    try:
+        return hash_content(X)
+    except (AttributeError, TypeError):
+        return None
+
+
 def fit_keys(
-    regressor: Any, X: Any, scores: FloatArray, weights: FloatArray | None, folds: list[Fold]
+    regressor: Any,
+    rows: Hashes | None,
+    scores: FloatArray,
+    weights: FloatArray | None,
+    folds: list[Fold],
 ) -> list[bytes]:
     """Return what the model of each fold is known by; nothing where fits are not shared."""
     unknown = [b""] * len(folds)
-    if _SHARED.get() is None or not isinstance(X, np.ndarray):
+    if rows is None:
         return unknown
     try:
-        given, rows = pickle.dumps(regressor), hash_content(X)
+        given = pickle.dumps(regressor)
     except (pickle.PicklingError, AttributeError, TypeError):  # a part that has no content to read
         return unknown
     columns = [rows, scores] if weights is None else [rows, scores, weights]
@@ -418,21 +459,26 @@ def _fit_fold(
     scores: FloatArray,
     weights: FloatArray | None,
     fold: Fold,
-    model: Any = None,
+    model: Any,
+    predict: Callable[[Any, Any], FloatArray],
 ) -> tuple[Any, FloatArray]:
     """Fit the model of a fold, unless it is known, and predict the rows that it has not seen."""
     learn, hold = fold
     own = None if weights is None else weights[learn]
-    known = model is not None
-    model = model if known else clone(regressor)
     with threads_for(X, regressor):
-        if isinstance(model, ScoreRegressor):
-            if not known:
+        if model is None:
+            model = clone(regressor)
+            if isinstance(model, ScoreRegressor):
                 with_columns_of(regressor, model)._fit(take(X, learn), scores[learn], own)
-            return model, model._predict(take(X, hold))
-        if not known:
-            fit_weighted(model, take(X, learn), scores[learn], own)
-        return model, model.predict(take(X, hold))
+            else:
+                fit_weighted(model, take(X, learn), scores[learn], own)
+        return model, predict(model, take(X, hold))
+
+
+def _predict_with(model: Any, X: Any) -> FloatArray:
+    """Prediction of rows that have been checked."""
+    checked = isinstance(model, ScoreRegressor)
+    return np.asarray(model._predict(X) if checked else model.predict(X))
 
 
 def mean_out_of_fold(

@@ -132,8 +132,9 @@ class SparseScale(ScoreRegressor):
 
     def _own_folds(self, X: FloatArray, scores: FloatArray) -> IntArray:
         """Fold of each row, the same one of its copies; they choose the penalties alone."""
-        n_folds = max(2, min(self.cv, len(X)))
-        return (copy_ids(X, scores) if self.penalties is None else np.arange(len(X))) % n_folds
+        if self.penalties is not None:
+            return np.zeros(len(X), dtype=np.intp)
+        return copy_ids(X, scores) % max(2, min(self.cv, len(X)))
 
     def _fit_lasso(
         self,
@@ -167,7 +168,7 @@ class SparseScale(ScoreRegressor):
             np.subtract(self.columns_.expand(X[rows]), center, out=block[:, 1:-1])
             block *= np.sqrt(weights[rows])[:, None]
             for fold in range(n_folds):
-                own = block[folds[rows] == fold]
+                own = block if n_folds == 1 else block[folds[rows] == fold]
                 parts[fold] += own.T @ own
         return parts
 

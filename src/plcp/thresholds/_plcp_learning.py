@@ -485,7 +485,7 @@ def without_block(pairs: Pairs, blocks: list[Fold], k: int) -> tuple[Pairs, Pair
     held = blocks[k][1]
     kept = np.setdiff1d(np.arange(len(pairs.scores)), held)
     places = [np.searchsorted(kept, hold) for j, (_, hold) in enumerate(blocks) if j != k]
-    others = [np.setdiff1d(np.arange(len(kept)), place) for place in places]
+    others = [np.delete(np.arange(len(kept)), place) for place in places]
     return pairs.take(kept, [*zip(others, places, strict=True)]), pairs.take(held)
 
 

@@ -18,6 +18,7 @@ from plcp._validation import (
     check_pairs,
     check_scores,
     check_weights,
+    is_sound,
     takes_nan,
 )
 from plcp.groups.clusters import cluster_numbers, cluster_weights
@@ -373,8 +374,9 @@ class ThresholdRule(RegressorMixin, Estimator):
                 delattr(self, name)
 
     def _assign_alphas(self, X: Any, *groups: Any) -> Assigned:
-        check_is_fitted(self, "guarantee_")
-        X = check_features(self, X, reset=False, allow_nan=self._allows_nan(*groups))
+        if not (hasattr(self, "guarantee_") and is_sound(self, X)):  # tags take long to read
+            check_is_fitted(self, "guarantee_")
+            X = check_features(self, X, reset=False, allow_nan=self._allows_nan(*groups))
         if not fitted_at_several(self):
             return self._assign(X, *groups)
         parts = self._assign_rules(X, *groups)

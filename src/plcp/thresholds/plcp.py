@@ -96,7 +96,7 @@ from plcp.thresholds.guarantees import (
 CALIBRATIONS = ("rotate", "held-out", "split", "cross", "joint")
 ASSIGNMENTS = ("sample", "mode", "mean")
 WITHIN = ("auto", "constant", "regressor")
-FEW_ROWS = 1000  # up to which to predict them by all rules at once takes less time than apart
+FEW_ROWS = 500  # up to which to predict them by all rules at once takes less time than apart
 
 
 def given_partition(rule: Any) -> Partition:
@@ -399,7 +399,7 @@ class PLCP(ClusteredRule):
         rule = copy(self).set_params(calibration="held-out", cv="auto", random_state=seed)
         with sharing_fits():
             rotation = [rule._on_block(pairs, blocks, k) for k in range(len(blocks))]
-        self._store_rotation(rotation, [hold for _, hold in blocks], pairs)
+            self._store_rotation(rotation, [hold for _, hold in blocks], pairs)
 
     def _on_block(self, pairs: Pairs, blocks: list[Fold], k: int) -> Self:
         """Return a copy of the rule, calibrated on block k."""
