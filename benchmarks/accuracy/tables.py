@@ -265,7 +265,7 @@ def modes_taught(records: Records) -> str:
     methods, text = unique(records, "method"), ""
     for share in sorted(unique(records, "share")):
         rows = []
-        for task in unique(records, "task"):
+        for task in unique(pick(records, share=share), "task"):
             runs = pick(records, task=task, share=share)
             length = mean(pick(runs, method="Split"), "length")
             cells = [
