@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.dummy import DummyRegressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestRegressor, StackingRegressor, VotingRegressor
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
@@ -24,12 +24,14 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from bands import binomial_band
 from plcp import (
     PLCP,
     AbsoluteResidual,
     ConformalClassifier,
     ConformalRegressor,
     CumulativeProbability,
+    LabelProbability,
     LinearQuantile,
     MeanScalePair,
     Mondrian,
@@ -41,6 +43,7 @@ from plcp import (
     SplitConformal,
 )
 from plcp.conformal import is_frozen
+from plcp.exceptions import InfiniteThresholdWarning
 from plcp.quantiles import conformal_quantile
 
 LINEAR = PLCP(OrderedPartition(LinearQuantile()), 2, random_state=0)
@@ -92,14 +95,72 @@ def test_a_model_to_train_shares_the_rows(rng, share):
     assert_allclose(model.predict(X), trained.predict(X))  # and not one row of the others
 
 
-def test_the_split_keeps_the_shares_of_classes(rng):
-    X, y = classes(rng)
-    model = ConformalClassifier(LogisticRegression(), threshold=Recorder(), random_state=0)
-    [rule] = model.fit(X, y).tail_rules_
-    kept = {tuple(row) for row in rule.X_}
-    held = np.array([tuple(row) in kept for row in X])
-    for label in np.unique(y):
-        assert abs((y[held] == label).sum() - 0.3 * (y == label).sum()) <= 1
+@pytest.mark.filterwarnings("ignore:.*that no training row has")
+def test_a_label_has_no_say_in_which_rows_calibrate(rng):
+    """The one row of a rare label calibrates as often as any other: else ranks are not exact."""
+    X = rng.normal(size=(60, 2))
+    y = np.repeat(["common", "frequent", "single"], [39, 20, 1])
+    model = ConformalClassifier(GaussianNB(), threshold=Recorder(), cv=None)
+    times = 0
+    for seed in range(200):
+        model.set_params(random_state=seed)
+        if "single" not in model.fit(X, y).classes_:
+            times += 1
+    low, high = binomial_band(200, 0.3)
+    assert low <= times <= high
+
+
+def rare_classes(rng, n=300):
+    """Two labels of nearly all rows, and thirty of a few."""
+    return rng.normal(size=(n, 2)), rng.choice(32, n, p=np.r_[0.48, 0.48, np.full(30, 0.04 / 30)])
+
+
+@pytest.mark.parametrize(
+    "score", [LabelProbability(), CumulativeProbability(), CumulativeProbability("full")]
+)
+def test_a_label_that_no_training_row_has_is_a_miss(rng, score):
+    """Its score is above all others, as infinity is: ranks are those of exchangeable scores."""
+    X, y = rare_classes(rng)
+    model = ConformalClassifier(GaussianNB(), score, Recorder(0.2), random_state=0)
+    with pytest.warns(
+        UserWarning, match="of 90 calibration rows have a label that no training"
+    ) as w:
+        model.fit(X, y)
+    assert "such rows count as misses" in str(w[0].message)
+    [rule] = model.tail_rules_
+    held, rest = halves(model, X)
+    labels = y[[np.flatnonzero((X == row).all(axis=1))[0] for row in rule.X_]]
+    assert_array_equal(model.classes_, np.unique(y[rest]))
+    known = np.isin(labels, model.classes_)
+    assert 0 < np.sum(~known) == np.sum(~np.isin(y[held], model.classes_))
+    codes = np.searchsorted(model.classes_, labels[known])
+    scores = np.full(90, np.inf)
+    scores[known] = model.conformity_(model.predict_proba(rule.X_[known]), codes)
+    assert rule.threshold_ == conformal_quantile(scores, 0.2)
+    assert model.guarantee_.kind == "exact"
+
+
+def test_too_many_unknown_labels_leave_no_guarantee(rng):
+    """A common label and 300 rare ones: of each fifth row no training row has the label."""
+    X, y = rng.normal(size=(400, 1)), rng.choice(301, 400, p=np.r_[0.6, np.full(300, 0.4 / 300)])
+    rule = SplitConformal([0.1, 0.5])
+    model = ConformalClassifier(DummyClassifier(), threshold=rule, random_state=0)
+    message = "no set can hold it: too many misses for alpha = 0.1, so that sets hold every other"
+    with pytest.warns(InfiniteThresholdWarning, match=message):
+        model.fit(X, y)
+    assert [promise.kind for promise in model.guarantee_] == ["none", "exact"]
+    assert model.predict_set(X)[0.1].mask.all()
+    assert (model.at(0.1).guarantee_.kind, model.at(0.5).guarantee_.kind) == ("none", "exact")
+    given_label = pytest.warns(UserWarning, match="there is no promise given such a label")
+    with pytest.warns(InfiniteThresholdWarning), given_label:
+        model.set_params(label_conditional=True, threshold=SplitConformal(0.4)).fit(X, y)
+    assert model.guarantee_.n < 120  # of rows with labels that the model knows
+
+
+def test_labels_that_are_all_distinct_are_refused(rng):
+    model = ConformalClassifier(GaussianNB(), threshold=SplitConformal(), random_state=0)
+    with pytest.raises(ValueError, match="no calibration row has a label that a training row has"):
+        model.fit(rng.normal(size=(20, 2)), np.arange(20))
 
 
 def test_what_counts_as_frozen(rng):
@@ -552,16 +613,6 @@ def test_weights_reach_what_the_score_learns(rng):
     copied = clone(model).fit(X[origin], y[origin])
     assert weighted.conformity_.temperature_ == pytest.approx(copied.conformity_.temperature_)
     assert weighted.conformity_.temperature_ != model.fit(X, y).conformity_.temperature_
-
-
-def test_every_class_is_trained_on(rng):
-    X = rng.normal(size=(103, 2))
-    y = np.repeat([0, 1, 2, 3], [60, 40, 2, 1])
-    for k in range(20):
-        model = ConformalClassifier(GaussianNB(), threshold=Recorder(), random_state=k)
-        [rule] = model.fit(X, y).tail_rules_
-        assert_array_equal(model.classes_, [0, 1, 2, 3])
-        assert len(rule.y_) == 31
 
 
 def test_rows_of_no_weight_are_not_there(rng):

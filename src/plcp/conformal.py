@@ -2,8 +2,9 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial, wraps
 from inspect import signature
 from numbers import Integral
@@ -28,7 +29,6 @@ from plcp._folds import (
     given_folds,
     is_number_of_folds,
     is_splitter,
-    rows_of,
     share_of_copies,
     shuffled_folds,
     split_rows,
@@ -39,6 +39,7 @@ from plcp._options import (
     check_option,
     check_same_rows,
     check_share,
+    shortened,
     shown,
 )
 from plcp._parallel import in_threads
@@ -64,6 +65,7 @@ from plcp._validation import (
     reorder_columns,
     with_columns_of_fit,
 )
+from plcp.exceptions import InfiniteThresholdWarning
 from plcp.groups.clusters import check_enough, check_whole, cluster_numbers
 from plcp.groups.groups import label_text
 from plcp.models import MeanScalePair, QuantilePair
@@ -292,8 +294,6 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
                 "n_samples=1: one row cannot both train and calibrate; give more, or a model in "
                 "FrozenEstimator"
             )
-        if isinstance(self, ClassifierMixin):
-            return _split_classes(ids, y, self.calibration_size, rng)
         return split_rows(ids, self.calibration_size, rng)
 
     def _gives_prediction(self, rule: ThresholdRule, X: Any) -> bool:
@@ -356,10 +356,8 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         """Score the rows and fit one rule per tail, each at its share of alpha."""
         with model_errors(self.estimator_, rows.X):
             prediction = score.predictions(self.estimator_, rows.X)
-        codes, weights = self._encode(rows.y), rows.weights
-        weighted = weights is not None and has_fit_parameter(score, "sample_weight")
-        self.conformity_ = score.fit(prediction, codes, *([weights] if weighted else []))
-        columns = self._scores(prediction, codes)
+        codes, weights = self._calibration_codes(rows.y), rows.weights
+        columns = self._fit_score(score, prediction, codes, weights)
         features, given = self._select(rows.X, prediction), self._given_to_rule(rule, codes)
         rules = rules_of_tails(rule, columns.shape[1])
         taught = [{}] * len(rules) if teachers is None else teachers.of_tails()
@@ -371,7 +369,16 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
             n_columns = self._prediction_columns(prediction).shape[1]
             for one in fitted:
                 one._draw_without(n_columns)
+        self._count_unknown(fitted, features, rows.y, codes, rule.alpha)
         self._set_rules(fitted, rule.alpha)
+
+    def _fit_score(
+        self, score: Score, prediction: Any, codes: NDArray[Any], weights: FloatArray | None
+    ) -> FloatArray:
+        """Fit the score, and return the scores of calibration rows, one column per tail."""
+        weighted = weights is not None and has_fit_parameter(score, "sample_weight")
+        self.conformity_ = score.fit(prediction, codes, *([weights] if weighted else []))
+        return self._scores(prediction, codes)
 
     def _scores(self, prediction: Any, codes: NDArray[Any]) -> FloatArray:
         """Return the scores of calibration rows, one column per tail."""
@@ -568,6 +575,20 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
     def _encode(self, y: NDArray[Any]) -> NDArray[Any]:
         return y
 
+    def _calibration_codes(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the labels of calibration rows as the score reads them."""
+        return self._encode(y)
+
+    def _count_unknown(
+        self,
+        rules: list[ThresholdRule],
+        features: Any,
+        y: NDArray[Any],
+        codes: NDArray[Any],
+        alpha: Any,
+    ) -> None:
+        """Warn of calibration rows whose label no set can hold: in regression there are none."""
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata is routed: to calibration, and to a model that requests it."""
         return training_routes(self, {"estimator": self.estimator}).add_self_request(self)
@@ -726,8 +747,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         The score; None: ``LabelProbability()``.
     threshold, alpha, features, calibration_size, cv, random_state, verbose :
         As in ``ConformalRegressor``, where the prediction is the three largest probabilities, in
-        falling order (not with ``label_conditional``, whose rules read X alone). The split keeps
-        the shares of the classes, and trains on each of them.
+        falling order (not with ``label_conditional``, whose rules read X alone).
     label_conditional : bool, default=False
         Whether coverage holds given each label, not only on average over all: no class is then
         given up for the sake of others. A copy of the rule is fitted to the calibration rows of
@@ -746,6 +766,14 @@ class ConformalClassifier(ClassifierMixin, Conformal):
 
     Notes
     -----
+    Rows to calibrate on are drawn at random, whatever their labels: only then are they exchangeable
+    with a new row. Where a label is rare all its rows may be drawn, and the model knows nothing of
+    it. No set can hold such a label, so the calibration rows that have it count as misses, as a new
+    row does, and sets of the other labels are larger; you get a warning. P(label in set) >= 1 -
+    alpha is exact with the unknown labels counted as misses, unless so many are unknown that even
+    sets of every label of the model fall short of 1 - alpha: then ``guarantee_.kind`` is "none".
+    With ``label_conditional`` the promise is given each label that the model knows.
+
     With an accurate classifier and few calibration rows ``PLCP(calibration="cross")`` covers
     slightly more than 1 - alpha, and its sets are larger than Split's by a few per cent: see the
     notes of ``PLCP``.
@@ -774,6 +802,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     """
 
     _task = "classification"
+    _too_many_unknown: Sequence[float] = ()  # alphas of sets that hold every label of the model
 
     @suggests_parameters
     def __init__(
@@ -881,7 +910,103 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     ) -> None:
         if self.label_conditional:
             rule = LabelConditional(rule, [label_text(label) for label in self.classes_])
+            known = np.isin(rows.y, self.classes_)
+            if known.any() and not known.all() and not is_frozen(self.estimator_):
+                # what holds given a label that the model knows needs no other labels
+                self._warn_of_unknown(rows.y, known, "there is no promise given such a label")
+                rows = rows.take(np.flatnonzero(known))
         super()._calibrate(score, rule, rows, teachers)
+
+    def _calibration_codes(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the codes of labels, -1 for one that the rows which trained the model lack."""
+        known = np.isin(y, self.classes_)
+        if known.all() or is_frozen(self.estimator_):  # labels a frozen model lacks are a mistake
+            return self._encode(y)
+        if not known.any():
+            raise ValueError(
+                f"no calibration row has a label that a training row has, as {len(np.unique(y))} "
+                f"of {len(y)} are distinct: merge labels, or give more rows of each"
+            )
+        codes = np.full(len(y), UNKNOWN)
+        codes[known] = self._encode(y[known])
+        return codes
+
+    def _fit_score(
+        self, score: Score, prediction: Any, codes: NDArray[Any], weights: FloatArray | None
+    ) -> FloatArray:
+        """Fit the score, and return the scores of calibration rows, one column per tail.
+
+        A label that the model does not know has a score above all others, in calibration and in a
+        new row, for which it is a miss. All scores are then one function of a row given the rows
+        that trained, so calibration rows and a new row stay exchangeable.
+        """
+        known = np.flatnonzero(codes != UNKNOWN)
+        if len(known) == len(codes):
+            return super()._fit_score(score, prediction, codes, weights)
+        own = None if weights is None else weights[known]
+        scores = super()._fit_score(score, prediction[known], codes[known], own)
+        columns = np.full((len(codes), scores.shape[1]), score.of_unknown_label)
+        columns[known] = scores
+        return columns
+
+    def _count_unknown(
+        self,
+        rules: list[ThresholdRule],
+        features: Any,
+        y: NDArray[Any],
+        codes: NDArray[Any],
+        alpha: Any,
+    ) -> None:
+        """Warn of calibration rows whose label no training row has: no set can hold it.
+
+        A rule that counts such a row as covered has too few rows of known labels: its promise is
+        kept only by sets that hold all known labels, which miss the others.
+        """
+        self._too_many_unknown = []
+        rows = np.flatnonzero(codes == UNKNOWN)
+        if not len(rows):
+            return
+        alphas, own = check_alphas(alpha), take(features, rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # calibration has warned
+            reached = np.array([rule.predict(own).reshape(len(rows), -1) for rule in rules])
+        reaches = (reached >= self.conformity_.of_unknown_label).all(axis=0).any(axis=0)
+        self._too_many_unknown = [
+            each for each, beyond in zip(alphas, reaches, strict=True) if beyond
+        ]
+        if not self._too_many_unknown:
+            self._warn_of_unknown(y, codes != UNKNOWN, "such rows count as misses")
+            return
+        rates = ", ".join(f"{each:g}" for each in self._too_many_unknown)
+        effect = f"too many misses for alpha = {rates}, so that sets hold every other label"
+        self._warn_of_unknown(y, codes != UNKNOWN, effect, InfiniteThresholdWarning)
+
+    @staticmethod
+    def _warn_of_unknown(
+        y: NDArray[Any],
+        known: NDArray[np.bool_],
+        effect: str,
+        category: type[Warning] = UserWarning,
+    ) -> None:
+        labels, n = np.unique(y[~known]).tolist(), np.count_nonzero(~known)
+        have = "row has" if n == 1 else "rows have"
+        warnings.warn(
+            f"{n} of {len(y)} calibration {have} a label that no training row has, "
+            f"{shortened(labels)}, and no set can hold it: {effect}; merge rare labels, or give "
+            "more rows of them",
+            category,
+            stacklevel=caller_stacklevel(),
+        )
+
+    def _guarantee(self, rules: Iterable[ThresholdRule], alpha: float) -> Guarantee:
+        promise = super()._guarantee(rules, alpha)
+        if alpha not in self._too_many_unknown:
+            return promise
+        note = (
+            "Too many calibration rows have a label that no training row has: sets hold every "
+            f"other label, and may still cover less than {1 - alpha:g}."
+        )
+        return replace(promise, kind="none", assumptions=(), confidence=None, note=note)
 
     def _gives_prediction(self, rule: ThresholdRule, X: Any) -> bool:
         return super()._gives_prediction(rule, X) and not self.label_conditional
@@ -1019,6 +1144,7 @@ def is_table(X: Any) -> bool:
     return not is_dataset(X) and len(X.shape) == 2
 
 
+UNKNOWN = -1  # code of a label that the rows which trained the model lack
 MOST_PROBABILITIES = 3  # of a classifier, that rules read
 SINGLE = (1e-30, 1e30)  # sizes of predictions that single precision holds
 
@@ -1239,22 +1365,3 @@ def _folds_of_classes(
         (np.flatnonzero(folds != k), np.flatnonzero(folds == k))
         for k in np.unique(folds[folds >= 0])
     ]
-
-
-def _split_classes(ids: IntArray, y: NDArray[Any], size: float, rng: np.random.RandomState) -> Fold:
-    """Return two parts with the same share of each class, and some of each class in the first."""
-    places, codes = rng.permutation(ids.max() + 1)[ids], np.unique(y, return_inverse=True)[1]
-    held: list[IntArray] = []
-    beyond = 0.0  # rows that one class holds out too few are held out of the next
-    for code in range(codes.max() + 1):
-        own = np.unique(places[codes == code])
-        wanted = size * len(own) + beyond
-        held.append(own[: min(max(0, round(wanted)), len(own) - 1)])
-        beyond = wanted - len(held[-1])
-    out = np.unique(np.concatenate(held))
-    for code in range(codes.max() + 1):  # a row's id may have rows of other classes, held for them
-        own = np.unique(places[codes == code])
-        if np.isin(own, out).all():
-            out = np.setdiff1d(out, own[-1:])
-    hold = rows_of(out, places)
-    return np.setdiff1d(np.arange(len(y)), hold), hold

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plcp._base import Estimator
 from plcp._rows import is_tensor, to_plain_array
-from plcp._validation import as_floats, check_sizes, check_weights, machine_epsilon
+from plcp._validation import LARGEST, as_floats, check_sizes, check_weights, machine_epsilon
 from plcp.out_of_core import RowDraws
 from plcp.quantiles import FloatArray
 from plcp.regressors.base import one_seed
@@ -47,8 +47,9 @@ class Score(Estimator, ABC):
 
     A score of your own defines ``__call__`` and ``invert``; ``n_tails`` if ``__call__`` gives more
     than one column, each with a threshold of its own; ``predictions`` if it reads something other
-    than ``predict``; ``task`` ("regression" or "classification") if it serves only one; and
-    ``learned`` if its ``fit`` learns.
+    than ``predict``; ``task`` ("regression" or "classification") if it serves only one;
+    ``learned`` if its ``fit`` learns; and, if it scores labels, ``of_unknown_label``, a number
+    above the score of every label that the model knows.
 
     Examples
     --------
@@ -66,6 +67,7 @@ class Score(Estimator, ABC):
 
     __metadata_request__fit: ClassVar[dict[str, str]] = {"prediction": UNUSED}
     task: ClassVar[str | None] = None
+    of_unknown_label: ClassVar[float] = LARGEST
 
     @property
     def n_tails(self) -> int:
@@ -437,6 +439,7 @@ class _ProbabilityScore(Score):
     """A score of class probabilities, computed for all labels and inverted by comparing."""
 
     task: ClassVar[str | None] = "classification"
+    of_unknown_label: ClassVar[float] = 2.0  # sums of probabilities are at most 1
 
     def predictions(self, estimator: Any, X: Any) -> NDArray[Any]:
         """Return the class probabilities of a fitted classifier."""
