@@ -12,7 +12,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -20,6 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from plcp import (
     PLCP,
     ClassifierPartition,
+    ConformalRegressor,
+    Intervals,
     LinearQuantile,
     Mondrian,
     OrderedPartition,
@@ -30,6 +32,29 @@ from plcp.exceptions import InfiniteThresholdWarning
 from plcp.regressors import CrossFitted
 
 N = 120
+
+
+@pytest.mark.parametrize(
+    "text",
+    [lambda t: t.astype(object), pd.Series, lambda t: pd.Series(t, dtype="string"), pl.Series],
+)
+def test_text_does_not_pass_as_numbers(text):
+    """Nor where numpy would read it as such: in objects, and in columns of a frame."""
+    X, y = np.arange(20.0)[:, None], text(np.arange(20.0).astype(str))
+    with pytest.raises(ValueError, match=r"y must be real numbers, got '0.0' at row 0: use Conf"):
+        ConformalRegressor(LinearRegression(), threshold=SplitConformal()).fit(X, y)
+    with pytest.raises(ValueError, match=r"scores must be real numbers, got '0.0' at row 0"):
+        SplitConformal().fit(X, y)
+    with pytest.raises(ValueError, match=r"y must be real numbers, got '0.0' at row 0"):
+        Intervals(np.zeros(20), np.ones(20)).contains(y)
+
+
+def test_a_query_of_polars_has_no_rows():
+    X, y = pl.DataFrame({"a": np.arange(60.0)}), np.arange(60.0)
+    model = ConformalRegressor(LinearRegression(), threshold=SplitConformal()).fit(X, y)
+    for read in (model.predict_set, lambda X: model.fit(X, y), lambda X: PLCP().fit(X, y)):
+        with pytest.raises(TypeError, match=r"LazyFrame is a query.*give its .collect\(\)"):
+            read(X.lazy())
 
 
 def first_is_positive(X):

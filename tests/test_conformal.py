@@ -18,7 +18,7 @@ from sklearn.ensemble import RandomForestRegressor, StackingRegressor, VotingReg
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -129,7 +129,7 @@ def test_a_label_that_no_training_row_has_is_a_miss(rng, score):
     assert "such rows count as misses" in str(w[0].message)
     [rule] = model.tail_rules_
     held, rest = halves(model, X)
-    labels = y[[np.flatnonzero((X == row).all(axis=1))[0] for row in rule.X_]]
+    labels = y[[np.flatnonzero((row == X).all(axis=1))[0] for row in rule.X_]]
     assert_array_equal(model.classes_, np.unique(y[rest]))
     known = np.isin(labels, model.classes_)
     assert 0 < np.sum(~known) == np.sum(~np.isin(y[held], model.classes_))
@@ -359,20 +359,33 @@ def test_features_may_be_an_embedding(rng):
     assert model.tail_rules_[0].n_features_in_ == 2
 
 
+class Untrainable(LinearRegression):
+    """A model for mistakes that are to be found before training."""
+
+    def fit(self, X, y):
+        raise AssertionError("trained")
+
+
 def test_features_that_are_not_there(rng):
     X, y = regression(rng)
     frame = pd.DataFrame(X, columns=["a", "b"])
-    for features, error, message in (
-        (["c"], ValueError, "features names ['c'], but X has only ['a', 'b']"),
-        ([0, 7], ValueError, "features has the positions [7], but X has only 2 columns"),
-        ({"a"}, TypeError, "features must be ordered, got the set {'a'}: give a list"),
+    a_column = "features must be a column, a list of names or of positions, or a function of X, got"
+    for given, features, error, message in (
+        (frame, ["c"], ValueError, "features names ['c'], but X has only ['a', 'b']"),
+        (frame, [0, 7], ValueError, "features has the positions [7], but X has only 2 columns"),
+        (frame, {"a"}, TypeError, "features must be ordered, got the set {'a'}: give a list"),
+        (X, 2, ValueError, "positions [2], but X has only 2 columns"),
+        (X, 1.5, TypeError, f"{a_column} 1.5"),
+        (X, ["a", None], TypeError, f"{a_column} ['a', None]"),
+        (X, "a", ValueError, "features names ['a'], but X is an array without names: give posit"),
+        (X, [], ValueError, "features names no column"),
+        (X, lambda X: X[:5], ValueError, "give one row for each of 90 rows of X, got 5 rows"),
+        (X, lambda X: X[:, 0], ValueError, "features is a function that gave an array of shape"),
+        (X, lambda X: None, ValueError, "one row for each of 90 rows of X, got None"),
     ):
-        model = ConformalRegressor(LinearRegression(), None, SplitConformal(), features=features)
+        model = ConformalRegressor(Untrainable(), None, SplitConformal(), features=features)
         with pytest.raises(error, match=re.escape(message)):
-            model.fit(frame, y)
-    model.set_params(features=2)
-    with pytest.raises(ValueError, match=r"positions \[2\], but X has only 2 columns"):
-        model.fit(X, y)
+            model.fit(given, y)
 
 
 # tables in, tables out
@@ -690,7 +703,14 @@ def test_alpha_reaches_the_rule(rng):
     assert ConformalRegressor(LinearRegression()).fit(X, y).tail_rules_[0].alpha == 0.1
 
 
-@pytest.mark.parametrize(("of_rule", "alpha"), [(0.3, 0.1), (0.1, 0.3), (0.3, [0.3])])
+def test_alpha_fills_in_the_default_of_a_rule(rng):
+    rule = PLCP(n_groups=1, calibration="split")
+    model = ConformalRegressor(LinearRegression(), threshold=rule, alpha=0.2, random_state=0)
+    assert model.fit(*regression(rng)).tail_rules_[0].alpha == 0.2
+    assert rule.alpha == 0.1
+
+
+@pytest.mark.parametrize(("of_rule", "alpha"), [(0.3, 0.1), (0.2, 0.3), (0.3, [0.3])])
 def test_two_alphas_that_differ_are_refused(rng, of_rule, alpha):
     model = ConformalRegressor(LinearRegression(), threshold=SplitConformal(of_rule), alpha=alpha)
     message = f"alpha is {alpha} for the sets, but {of_rule} in threshold=Split"
@@ -730,6 +750,30 @@ def test_two_tails_warn_of_an_alpha_that_either_half_would_not(rng):
     model = ConformalRegressor(LinearRegression(), SignedResidual("both"), SplitConformal(0.9))
     with pytest.warns(UserWarning, match="cover only 10 %"):
         model.fit(X, y)
+
+
+def test_alphas_are_found_but_for_their_last_bits(rng):
+    X, y = regression(rng)
+    model = ConformalRegressor(
+        LinearRegression(), threshold=SplitConformal(), alpha=[1 - 0.9, 1 - 0.98, 0.2]
+    )
+    sets = model.fit(X, y).predict_set(X)
+    assert_array_equal(sets[0.1].to_numpy(), sets[1 - 0.9].to_numpy())
+    assert 0.02 in sets
+    assert 0.3 not in sets
+    assert_array_equal(model.at(0.1).predict_interval(X), model.at(1 - 0.9).predict_interval(X))
+    with pytest.raises(ValueError, match="lists a rate twice"):
+        SplitConformal([0.1, 1 - 0.9]).fit(X, abs(y))
+
+
+@pytest.mark.parametrize("method", ["groups", "members"])
+def test_groups_that_each_alpha_has_are_those_of_the_model(rng, method):
+    X, y = regression(rng)
+    model = ConformalRegressor(LinearRegression(), threshold=LINEAR, alpha=[0.1, 0.3]).fit(X, y)
+    message = rf"each alpha of this ConformalRegressor .* as at\(0.1\).{method} does"
+    with pytest.raises(ValueError, match=message):
+        getattr(model, method)(X)
+    getattr(model.at(0.1), method)(X)
 
 
 # warnings that the user meets once
@@ -784,6 +828,56 @@ def test_an_array_after_a_fit_to_a_frame_gives_one_warning(rng, kind, polars):
         with warnings.catch_warnings(action="ignore"):
             # a product with a frame's columns may be added up in another order
             assert_allclose(np.asarray(predict(rows)), np.asarray(predict(frame)))
+
+
+def test_an_array_of_columns_of_several_types_gives_one_warning(rng):
+    X, y = regression(rng)
+    frame = pd.DataFrame({"a": X[:, 0], "b": rng.integers(0, 3, 300)})
+    model = ConformalRegressor(LinearRegression(), random_state=0).fit(frame, y)
+    rows = frame.astype(object).to_numpy()
+    [message] = warnings_of(lambda: model.predict_set(rows))
+    assert "but ConformalRegressor was fitted with feature names" in message
+    with warnings.catch_warnings(action="ignore"):
+        assert_array_equal(model.predict_interval(rows), model.predict_interval(frame))
+
+
+@pytest.mark.parametrize("size", [0.999, 1 - 1e-9])
+def test_a_share_that_leaves_no_row_to_train_is_refused(rng, size):
+    model = ConformalRegressor(LinearRegression(), calibration_size=size)
+    with pytest.raises(ValueError, match=f"calibration_size={size} leaves none of 300 rows"):
+        model.fit(*regression(rng))
+
+
+def test_a_splitter_by_groups_needs_groups(rng):
+    X, y = regression(rng)
+    model = ConformalRegressor(Untrainable(), cv=GroupKFold(3))
+    with pytest.raises(ValueError, match=r"cv=GroupKFold.* divides rows by groups.*groups= to fit"):
+        model.fit(X, y)
+    model.set_params(estimator=LinearRegression()).fit(X, y, groups=np.arange(300) // 3)
+
+
+@pytest.mark.parametrize(
+    ("part", "params"),
+    [
+        ("estimator", {"estimator": Ridge}),
+        ("lower", {"estimator": QuantilePair(Ridge, Ridge()), "conformity": QuantileResidual()}),
+        ("conformity", {"conformity": AbsoluteResidual}),
+        ("threshold", {"threshold": PLCP}),
+        ("cv", {"cv": GroupKFold}),
+    ],
+)
+def test_classes_in_place_of_instances_are_refused(rng, part, params):
+    model = ConformalRegressor(**{"estimator": Ridge(), **params})
+    message = rf"{part} must be an instance, got the class (\w+): give an instance, {part}=\1\(\)"
+    with pytest.raises(TypeError, match=message):
+        model.fit(*regression(rng))
+
+
+@pytest.mark.parametrize("cv", ["5", [([0, 1], [2, 3])]])
+def test_folds_that_a_model_cannot_have_are_not_recommended(rng, cv):
+    with pytest.raises(ValueError, match=r"splitter such as KFold\(5\) or None, got") as caught:
+        ConformalRegressor(Untrainable(), cv=cv).fit(*regression(rng))
+    assert "pairs" not in str(caught.value)
 
 
 def test_copies_kept_together_are_said_to_make_the_guarantee_approximate(rng):

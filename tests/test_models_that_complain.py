@@ -8,11 +8,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-from plcp import ConformalRegressor, SplitConformal
+from plcp import ConformalClassifier, ConformalRegressor, SplitConformal
+from plcp.metrics import ert
 
 rng = np.random.default_rng(0)
 table = pd.DataFrame({"age": rng.normal(size=60), "hours": rng.normal(size=60)})
@@ -44,6 +46,36 @@ def test_an_error_about_other_things_than_columns_names_the_model():
     )
     with pytest.raises(ValueError, match=said):
         model.predict_set(table.assign(school="more"))
+
+
+GAPS = table[["age"]].where(table["age"] > -1)
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "y", "remedy"),
+    [
+        (LinearRegression(), table, y, "encoder before it in a pipeline, such as OneHotEncoder"),
+        (LinearRegression(), GAPS, y, "put an imputer before it in a pipeline"),
+        (LinearRegression(), GAPS.fillna(np.inf), y, "X holds infinite values: drop or fix"),
+        (LinearRegression(), table[[]], y, "X has no columns: give at least one"),
+        (
+            LogisticRegression(),
+            GAPS.fillna(0.0),
+            [7] * 60,
+            "rows that train it have the label 7: give",
+        ),
+        (KNeighborsRegressor(50, metric="mistaken"), GAPS.fillna(0.0), y, "until the model by itself acc"),
+    ],
+)
+def test_an_error_of_training_has_a_remedy_for_training(model, X, y, remedy):
+    Conformal = ConformalClassifier if hasattr(model, "predict_proba") else ConformalRegressor
+    with pytest.raises(ValueError, match=rf"(?s){type(model).__name__} raised .*{remedy}"):
+        Conformal(model, threshold=SplitConformal()).fit(X, y)
+
+
+def test_an_array_of_text_has_a_remedy_in_an_audit():
+    with pytest.raises(ValueError, match="X holds text: give a DataFrame"):
+        ert(np.tile([["a"], ["b"]], (100, 1)), np.tile([True, False, False, True], 50))
 
 
 def test_missing_columns_are_named_before_the_model_predicts(capfd):

@@ -150,6 +150,17 @@ def is_splitter(cv: Any) -> bool:
     return hasattr(cv, "split") and hasattr(cv, "get_n_splits")
 
 
+def check_splitter_groups(cv: Any, groups: IntArray | None) -> None:
+    """Refuse a splitter that divides rows by groups, if there are none."""
+    if groups is not None or not hasattr(cv, "get_metadata_routing"):
+        return
+    if cv.get_metadata_routing().split.requests.get("groups") is True:
+        raise ValueError(
+            f"cv={cv} divides rows by groups, and none are given: give the group of each row as "
+            "groups= to fit, or another cv, such as 5"
+        )
+
+
 def given_folds(
     cv: Any,
     X: Any,

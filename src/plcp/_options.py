@@ -4,7 +4,7 @@ import json
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from reprlib import Repr
 from typing import Any, NamedTuple, NoReturn, TypeGuard
@@ -21,6 +21,8 @@ from plcp.quantiles import FloatArray, IntArray, least_points, shared_confidence
 
 INSIDE = ("plcp.", "contextlib.", "sklearn.")  # which wrap methods of ours, or call them
 NAMED = 3  # values of a column that a warning names
+
+LEAST_NAMED, LINE = 3, 160  # names of a list in a message, and the characters of more
 
 SHOWN = 80  # characters of a value in a message
 _SHORT = Repr()
@@ -39,7 +41,10 @@ def caller_stacklevel() -> int:
     return level
 
 
-def warn_infinite(what: str, effect: str = "the set holds every outcome") -> None:
+EVERY_OUTCOME = "the set holds every outcome"
+
+
+def warn_infinite(what: str, effect: str = EVERY_OUTCOME) -> None:
     """Warn of what has too few points for a finite threshold."""
     warnings.warn(
         f"{what}: the only valid threshold is infinite, and {effect}",
@@ -107,15 +112,25 @@ def warn_if_small(names: list[str], sizes: FloatArray, alpha: float) -> None:
 
 
 def shortened(names: list[Any]) -> str:
-    """Some names, and how many more there are.
+    """Ten names, or at least three that fit into a line, and how many more there are.
 
     Examples
     --------
     >>> shortened(["a", "b"]), shortened(list(range(13)))
     ("['a', 'b']", '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9] and 3 more')
+    >>> shortened([0.1234567, 1.0])
+    '[0.1235, 1.0]'
     """
-    first = [str(name) if isinstance(name, str) else name for name in names[:10]]  # numpy's too
-    return f"{first}" + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+    first = [_short_name(name) for name in names[:10]]
+    while len(first) > LEAST_NAMED and len(f"{first}") > LINE:
+        first.pop()
+    return f"{first}" + (f" and {len(names) - len(first)} more" if len(names) > len(first) else "")
+
+
+def _short_name(name: Any) -> Any:
+    if isinstance(name, str):  # numpy's too
+        return str(name)
+    return float(f"{name:.4g}") if isinstance(name, float) else name
 
 
 def shown(value: Any) -> str:
@@ -182,6 +197,34 @@ def check_alpha(alpha: Any) -> float:
             stacklevel=caller_stacklevel(),
         )
     return rate
+
+
+def place_of_alpha(alphas: Sequence[float], alpha: Any) -> int | None:
+    """Place of ``alpha`` among some rates, None if it is not there: 1 - 0.9 counts as 0.1.
+
+    What may differ are the last bits of 1 - alpha, whichever of the two was given.
+
+    Examples
+    --------
+    >>> place_of_alpha([1 - 0.9, 0.2], 0.1), place_of_alpha([0.1, 0.2], 0.3)
+    (0, None)
+    """
+    if not is_real(alpha):
+        return None
+    distances = [abs(float(each) - float(alpha)) for each in alphas]
+    nearest = min(range(len(alphas)), key=distances.__getitem__, default=None)
+    if nearest is None or not distances[nearest] <= 2 * sys.float_info.epsilon:
+        return None
+    return nearest
+
+
+def check_instance(name: str, value: Any) -> None:
+    """Refuse a class where an instance of it is needed."""
+    if isinstance(value, type):
+        raise TypeError(
+            f"{name} must be an instance, got the class {value.__name__}: give an instance, "
+            f"{name}={value.__name__}()"
+        )
 
 
 def check_count(name: str, value: Any, least: int) -> int:

@@ -77,8 +77,12 @@ def to_plain_array(X: Any) -> Any:
     """Return X as an ordinary array or tensor: single or double precision, on the CPU, no graph.
 
     A masked array loses its mask, and is refused if it hides a value. A table of Arrow becomes a
-    pandas frame. Anything else is returned unchanged.
+    pandas frame. A query of polars is refused: it has no rows yet. Anything else is returned
+    unchanged.
     """
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(X, polars.LazyFrame):
+        raise TypeError("a polars LazyFrame is a query, which has no rows yet: give its .collect()")
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(X, arrow.Table | arrow.RecordBatch):
         return X.to_pandas()

@@ -71,7 +71,7 @@ def as_floats(name: str, given: ArrayLike, remedy: str = CONVERT) -> NDArray[np.
                 f"{most}: subtract a constant from all of them, or give floats if rounding will do"
             )
     try:
-        if values.dtype.kind in "biufO":
+        if values.dtype.kind in "biuf" or (values.dtype.kind == "O" and not _has_text(values)):
             return np.asarray(values.astype(np.float64, copy=False))
     except (TypeError, ValueError, OverflowError):
         pass
@@ -83,13 +83,20 @@ def as_floats(name: str, given: ArrayLike, remedy: str = CONVERT) -> NDArray[np.
     )
 
 
+def _has_text(values: NDArray[Any]) -> bool:
+    """Whether any object is text, which numpy would read as a number where it looks like one."""
+    return any(isinstance(value, str | bytes) for value in values.ravel().tolist())
+
+
 def _first_that_is_no_number(values: NDArray[Any]) -> int:
     for place, value in enumerate(values.ravel().tolist()):
+        if isinstance(value, str | bytes):
+            return place
         try:
             float(value)
         except (TypeError, ValueError, OverflowError):
             return place
-    return 0  # text of numbers
+    return 0
 
 
 def machine_epsilon(given: Any) -> float:
@@ -301,15 +308,20 @@ def with_columns_of_fit(estimator: Any, X: Any) -> Any:
 
 
 def _named(estimator: Any, X: Any) -> Any:
-    """Return numbers as a frame with the names of fit, so that no part warns of them again."""
+    """Return numbers as a frame with the names of fit, so that no part warns of them again.
+
+    An array of objects, as a frame of several types becomes, may hold numbers alone.
+    """
     names = getattr(estimator, "feature_names_in_", None)
-    if names is None or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biuf":
+    if names is None or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biufO":
         return X
     try:
         from pandas import DataFrame
     except ImportError:
         return X
-    return DataFrame(X, columns=names)
+    frame = DataFrame(X, columns=names).infer_objects()
+    # without a frame's types, text and categories are not what they were in fit
+    return X if "O" in {dtype.kind for dtype in frame.dtypes} else frame
 
 
 def takes_nan(estimator: Any) -> bool:
@@ -331,6 +343,19 @@ ENCODE = (
     "X holds text. Encode it (OneHotEncoder in a pipeline), or give a DataFrame to the default "
     "regressor, which reads text and categories."
 )
+GAPS = (
+    "X holds missing values (NaN). If the regressor cannot take them, use the boosted "
+    "regressor, which can: OrderedPartition(regressor=HistGradientBoostingRegressor("
+    'loss="quantile")), or put an imputer before it in a pipeline.'
+)
+ENCODE_FOR_MODEL = (
+    "X holds text. If the model does not read it, put an encoder before it in a pipeline, such as "
+    "OneHotEncoder; else change these rows until the model by itself accepts them."
+)
+IMPUTE_FOR_MODEL = (
+    "X holds missing values (NaN). If the model does not take them, put an imputer before it in a "
+    "pipeline, or use one that does, such as HistGradientBoostingRegressor or its classifier."
+)
 
 
 @contextmanager
@@ -351,26 +376,26 @@ def feature_errors(X: Any, of_text: str = ENCODE) -> Iterator[None]:
         raise kind(f"{error}\n{remedy}") from error
 
 
-def _remedy(X: Any, of_text: str) -> str | None:
+def _remedy(X: Any, of_text: str, of_gaps: str = GAPS) -> str | None:
     """Return what some models do not accept in this table, and the remedy."""
-    if issparse(X) or is_dataset(X):
+    if X is None or issparse(X) or is_dataset(X):
         return None
+    if is_frame(X) and 0 in X.shape:
+        return _empty(X.shape)
     try:
         values = np.asarray(X)
     except ValueError:
         return "X must be a table, with rows of one length."
     if values.ndim != 2:
         return None
+    if values.size == 0:
+        return _empty(values.shape)
     missing = is_missing(values.ravel())
     objects = values.ravel().tolist() if values.dtype.kind == "O" else []
     if values.dtype.kind in "US" or any(isinstance(value, str) for value in objects):
         return of_text
     if missing.any():
-        return (
-            "X holds missing values (NaN). If the regressor cannot take them, use the boosted "
-            "regressor, which can: OrderedPartition(regressor=HistGradientBoostingRegressor("
-            'loss="quantile")), or put an imputer before it in a pipeline.'
-        )
+        return of_gaps
     if any(not isinstance(value, Real | Decimal) for value in objects):
         return "X must be a table of numbers."
     if values.dtype.kind == "f" and np.isinf(values).any():
@@ -378,9 +403,22 @@ def _remedy(X: Any, of_text: str) -> str | None:
     return None
 
 
+def _empty(shape: tuple[int, ...]) -> str:
+    return f"X has no {'rows' if shape[0] == 0 else 'columns'}: give at least one."
+
+
 @contextmanager
-def model_errors(model: Any, X: Any = None) -> Iterator[None]:
-    """Name the model in an error that it raises on its rows X."""
+def model_errors(
+    model: Any,
+    X: Any = None,
+    labels: ArrayLike | None = None,
+    of_text: str = ENCODE_FOR_MODEL,
+) -> Iterator[None]:
+    """Name the model in an error that it raises on its rows X, and a remedy.
+
+    ``labels``: those that a classifier is trained on. ``of_text``: what to say of a table that
+    holds text.
+    """
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # its predictions are checked
             yield
@@ -392,7 +430,10 @@ def model_errors(model: Any, X: Any = None) -> Iterator[None]:
             raise
         model = model.estimator if isinstance(model, FrozenEstimator) else model
         remedy = (
-            _about_columns(model, X) or "Change these rows until the model by itself accepts them."
+            _about_columns(model, X)
+            or _about_labels(labels)
+            or _remedy(X, of_text, IMPUTE_FOR_MODEL)
+            or "Change these rows until the model by itself accepts them."
         )
         name, kind = type(model).__name__, type(error).__name__
         raise ValueError(f"{name} raised {kind} on these rows: {error}\n{remedy}") from error
@@ -414,6 +455,17 @@ def _about_columns(model: Any, X: Any) -> str | None:
     if n is None or not width or width[0] == n:
         return None
     return f"It was fitted to {n} columns, and these rows have {width[0]}: give the same columns."
+
+
+def _about_labels(labels: ArrayLike | None) -> str | None:
+    """Return that all labels are one, which many classifiers refuse."""
+    distinct = [] if labels is None else np.unique(labels).tolist()
+    if len(distinct) != 1:
+        return None
+    return (
+        f"All {count(labels)} rows that train it have the label {distinct[0]!r}: give more rows of "
+        "other labels."
+    )
 
 
 def check_predictions(values: Any, n: int) -> FloatArray:

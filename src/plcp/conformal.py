@@ -1,5 +1,6 @@
 """Conformal estimators: a model, a score and a threshold rule make prediction sets."""
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +26,7 @@ from plcp._base import Estimator
 from plcp._files import nearest
 from plcp._folds import (
     Fold,
+    check_splitter_groups,
     copy_ids,
     given_folds,
     is_number_of_folds,
@@ -36,14 +38,18 @@ from plcp._folds import (
 from plcp._options import (
     caller_stacklevel,
     check_alpha,
+    check_count,
+    check_instance,
     check_option,
     check_same_rows,
     check_share,
+    is_whole,
     shortened,
     shown,
 )
 from plcp._parallel import in_threads
 from plcp._rows import (
+    count,
     is_dataset,
     is_frame,
     is_module,
@@ -90,6 +96,7 @@ from plcp.thresholds.base import (
     fit_rule,
     fitted_at_several,
     lists_alphas,
+    result_of_each,
 )
 from plcp.thresholds.guarantees import Guarantee, Guarantees, despite_copies, set_guarantee
 from plcp.thresholds.labels import LabelConditional
@@ -231,6 +238,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
             check_takes_clusters(rule)
         self.estimator_, self._share_of_copies, teachers = model, 0.0, None
         self._reads_prediction = self._gives_prediction(rule, X)
+        selected = None  # features of the calibration rows, if they need no prediction
         if is_frozen(model):
             rows = _Rows(reorder_columns(model, X), y, weights, clusters)
             if not isinstance(model, FrozenEstimator):
@@ -243,14 +251,19 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
             train, hold = self._split(ids, y, rng)
             training, rows = rows.take(train), rows.take(hold)
             is_taught = self._is_taught(rule) and len(train) > 1
-            if is_taught and clusters is not None and is_number_of_folds(self.cv):
-                check_enough(training.ids().max() + 1, self.cv)
+            if is_taught:
+                check_splitter_groups(self.cv, clusters)
+                if clusters is not None and is_number_of_folds(self.cv):
+                    check_enough(training.ids().max() + 1, self.cv)
+            if not self._reads_prediction:  # before training: features= may be a mistake
+                selected = self._select(rows.X)
             params = self._training_params(model, training)
-            with model_errors(model, X):
+            labels = training.y if isinstance(self, ClassifierMixin) else None
+            with model_errors(model, training.X, labels):
                 model.fit(training.X, training.y, **params)
             if is_taught:
                 teachers = self._teachers(score, training, rng)
-        self._calibrate(score, rule, rows, teachers)
+        self._calibrate(score, rule, rows, teachers, selected)
         remember_columns(self, rows.X)
         if self._reads_prediction:  # the rule has columns that X has not
             validate_data(self, rows.X, skip_check_array=True)
@@ -270,7 +283,10 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         check_share(
             "calibration_size", self.calibration_size, ": the share of rows to calibrate on"
         )
-        if self.cv is not None and not is_splitter(self.cv) and not is_number_of_folds(self.cv):
+        check_instance("cv", self.cv)
+        if is_whole(self.cv):
+            check_count("cv", self.cv, 2)
+        elif self.cv is not None and not is_splitter(self.cv):
             raise ValueError(
                 f"cv must be a whole number of folds, a splitter such as KFold(5) or None, got "
                 f"{shown(self.cv)}: fit draws the rows that train the model"
@@ -293,6 +309,12 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
             raise ValueError(
                 "n_samples=1: one row cannot both train and calibrate; give more, or a model in "
                 "FrozenEstimator"
+            )
+        n = int(ids.max()) + 1 if ids.max() > 0 else len(ids)
+        if math.ceil(self.calibration_size * n) >= n:
+            raise ValueError(
+                f"calibration_size={self.calibration_size} leaves none of {n} rows, copies and "
+                "groups counted once, to train the model: give a smaller share, such as 0.3"
             )
         return split_rows(ids, self.calibration_size, rng)
 
@@ -352,13 +374,18 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         rule: ThresholdRule,
         rows: _Rows,
         teachers: _Teachers | None,
+        selected: Any = None,
     ) -> None:
-        """Score the rows and fit one rule per tail, each at its share of alpha."""
+        """Score the rows and fit one rule per tail, each at its share of alpha.
+
+        ``selected``: what the rules read of the rows, if it is known.
+        """
         with model_errors(self.estimator_, rows.X):
             prediction = score.predictions(self.estimator_, rows.X)
         codes, weights = self._calibration_codes(rows.y), rows.weights
         columns = self._fit_score(score, prediction, codes, weights)
-        features, given = self._select(rows.X, prediction), self._given_to_rule(rule, codes)
+        features = self._select(rows.X, prediction) if selected is None else selected
+        given = self._given_to_rule(rule, codes)
         rules = rules_of_tails(rule, columns.shape[1])
         taught = [{}] * len(rules) if teachers is None else teachers.of_tails()
         fitted = [
@@ -417,7 +444,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         place = check_listed(alphas_of(self), alpha)
         if not fitted_at_several(self.tail_rules_[0]):
             return self
-        one = copy(self)
+        one, alpha = copy(self), alphas_of(self)[place]
         one.alpha = alpha
         if self.threshold is not None:
             one.threshold = clone(self.threshold).set_params(alpha=alpha)
@@ -444,6 +471,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
         if codes is not None:
             check_lengths(X, codes)
         rows = self._select(X)
+        self._check_one_result("members")
         tails = [
             rule.members(rows, **self._given_to_rule(rule, codes)) for rule in self.tail_rules_
         ]
@@ -474,7 +502,14 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
                 f"{type(rule).__name__} learns no groups; those given to a rule by the user are "
                 "in tail_rules_[0].groups_"
             )
+        self._check_one_result("groups")
         return rule.groups(self._select(self._check_rows(X)))
+
+    def _check_one_result(self, method: str) -> None:
+        """Refuse a method of rules whose results differ from alpha to alpha."""
+        for rule in self.tail_rules_:
+            if fitted_at_several(rule) and not rule._shares_groups():
+                raise result_of_each(self, alphas_of(self), method)
 
     def monitor(self, rate: float = 0.05) -> "Monitor":
         """Return a monitor of coverage in each group, for rows whose labels are known later.
@@ -624,7 +659,8 @@ class ConformalRegressor(RegressorMixin, Conformal):
         one rule each, at alpha / 2; they share a ``confidence``, too.
     alpha : float, list of float or None, default=None
         Miscoverage rate of the sets, or several; None: that of ``threshold``, 0.1 unless it has
-        another. Give it here or in ``threshold``; two different ones are an error.
+        another. It takes the place of the default of a ``threshold`` that is given; one with
+        another alpha of its own is an error.
     features : column, list of columns, callable or None, default=None
         What the rule reads of X: some columns (names or positions), or a function of X such as an
         embedding. None: all of it, and where X is a table the default regressor of ``PLCP`` also
@@ -907,6 +943,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         rule: ThresholdRule,
         rows: _Rows,
         teachers: _Teachers | None,
+        selected: Any = None,
     ) -> None:
         if self.label_conditional:
             rule = LabelConditional(rule, [label_text(label) for label in self.classes_])
@@ -915,7 +952,8 @@ class ConformalClassifier(ClassifierMixin, Conformal):
                 # what holds given a label that the model knows needs no other labels
                 self._warn_of_unknown(rows.y, known, "there is no promise given such a label")
                 rows = rows.take(np.flatnonzero(known))
-        super()._calibrate(score, rule, rows, teachers)
+                selected = None if selected is None else take(selected, np.flatnonzero(known))
+        super()._calibrate(score, rule, rows, teachers, selected)
 
     def _calibration_codes(self, y: NDArray[Any]) -> NDArray[Any]:
         """Return the codes of labels, -1 for one that the rows which trained the model lack."""
@@ -969,11 +1007,10 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         alphas, own = check_alphas(alpha), take(features, rows)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # calibration has warned
-            reached = np.array([rule.predict(own).reshape(len(rows), -1) for rule in rules])
-        reaches = (reached >= self.conformity_.of_unknown_label).all(axis=0).any(axis=0)
-        self._too_many_unknown = [
-            each for each, beyond in zip(alphas, reaches, strict=True) if beyond
-        ]
+            thresholds = [rule.predict(own).reshape(len(rows), -1) for rule in rules]
+        lowest = np.min(thresholds, axis=0)  # of all tails
+        reached = (lowest >= self.conformity_.of_unknown_label).any(axis=0)
+        self._too_many_unknown = np.array(alphas)[reached].tolist()
         if not self._too_many_unknown:
             self._warn_of_unknown(y, codes != UNKNOWN, "such rows count as misses")
             return
@@ -1093,18 +1130,20 @@ def alphas_of(model: Conformal) -> list[float]:
 def rule_at(rule: Any, alpha: Any, *, given: bool) -> Any:
     """Return the rule at the alpha of its conformal estimator, if that has one.
 
-    A rule ``given`` by the user has an alpha, too, and the two must be the same.
+    A rule ``given`` by the user has an alpha, too: the two must be the same, unless that of the
+    rule is the default of its class, which the user may not have chosen.
 
     Examples
     --------
     >>> from plcp import SplitConformal
-    >>> rule_at(SplitConformal(), 0.2, given=False), rule_at(SplitConformal(0.3), None, given=True)
+    >>> rule_at(SplitConformal(), 0.2, given=True), rule_at(SplitConformal(0.3), None, given=True)
     (SplitConformal(alpha=0.2), SplitConformal(alpha=0.3))
     """
     check_alphas(rule.alpha if alpha is None else alpha)
     if alpha is None or np.array_equal(alpha, rule.alpha):
         return rule
-    if given:
+    default = signature(type(rule)).parameters["alpha"].default if given else rule.alpha
+    if not np.array_equal(rule.alpha, default):
         raise ValueError(
             f"alpha is {alpha} for the sets, but {rule.alpha} in threshold={rule}: give it in one "
             f"place, as in threshold={type(rule).__name__}(..., alpha={alpha})"
@@ -1121,20 +1160,62 @@ def select_features(features: Any, X: Any) -> Any:
 
         return embed(features, X)
     if callable(features):
-        return features(X)
-    if isinstance(features, set | frozenset):
-        raise TypeError(f"features must be ordered, got the set {features}: give a list of columns")
-    columns = [features] if isinstance(features, str | int) else list(features)
+        return _one_row_each(features(X), X)
+    columns = _listed_columns(features)
+    if not is_table(X):
+        raise ValueError(
+            f"features names the columns {shown(columns)}, but X has none: give a function of X"
+        )
+    named = [name for name in columns if isinstance(name, str)]
+    if named and not is_frame(X):
+        raise ValueError(
+            f"features names {named}, but X is an array without names: give positions, such as [0]"
+        )
     if is_frame(X):
         names = list(X.columns)
-        missing = [name for name in columns if isinstance(name, str) and name not in names]
+        missing = [name for name in named if name not in names]
         if missing:
-            raise ValueError(f"features names {missing}, but X has only {names}")
+            raise ValueError(f"features names {missing}, but X has only {shortened(names)}")
     width = np.shape(X)[1]
     beyond = [i for i in columns if isinstance(i, Integral) and not -width <= i < width]
     if beyond:
         raise ValueError(f"features has the positions {beyond}, but X has only {width} columns")
     return _safe_indexing(X, columns, axis=1)
+
+
+def _listed_columns(features: Any) -> list[Any]:
+    """Return the columns, each a name or a position."""
+    if isinstance(features, set | frozenset):
+        raise TypeError(f"features must be ordered, got the set {features}: give a list of columns")
+    is_list = isinstance(features, Iterable) and not isinstance(features, str | bytes)
+    columns = list(features) if is_list else [features]
+    if len(columns) == 0:
+        raise ValueError("features names no column, got []: name one, or give None for all of X")
+    kinds = {isinstance(each, str) for each in columns}
+    is_known = all(isinstance(each, str) or is_whole(each) for each in columns)
+    if not is_known or len(kinds) > 1:
+        raise TypeError(
+            "features must be a column, a list of names or of positions, or a function of X, got "
+            f"{shown(features)}"
+        )
+    return columns
+
+
+def _one_row_each(rows: Any, X: Any) -> Any:
+    """Return what a function gave, which must be a table or more, with a row for each row of X."""
+    shape = getattr(rows, "shape", None)
+    if shape is not None and len(shape) < 2:
+        raise ValueError(
+            f"features is a function that gave an array of shape {tuple(shape)}, which has no "
+            "columns: let it give a table, as by .reshape(-1, 1) or X[[name]]"
+        )
+    n, found = count(X), count(rows) if shape is not None or hasattr(rows, "__len__") else None
+    if found != n:
+        got = shown(rows) if found is None else f"{found} rows"
+        raise ValueError(
+            f"features is a function that must give one row for each of {n} rows of X, got {got}"
+        )
+    return rows
 
 
 def is_table(X: Any) -> bool:
@@ -1257,12 +1338,11 @@ def check_takes_clusters(rule: ThresholdRule) -> None:
 
 def check_is_rule(rule: Any) -> None:
     """Raise for what is no threshold rule, and name some."""
+    check_instance("threshold", rule)
     if isinstance(rule, ThresholdRule):
         return
     if isinstance(rule, Score):
         remedy = "a score is passed as conformity="
-    elif isinstance(rule, type) and issubclass(rule, ThresholdRule):
-        remedy = f"give an instance, threshold={rule.__name__}()"
     else:
         remedy = (
             "use PLCP() (learned groups), SplitConformal() (one threshold) or Mondrian('column') "
@@ -1292,6 +1372,11 @@ _RESIDUALS = (AbsoluteResidual, SignedResidual, NormalizedResidual, QuantileResi
 
 def check_model(estimator: Any, score: Any, task: str) -> None:
     """Raise for a model or a score that does not fit the task."""
+    check_instance("conformity", score)
+    check_instance("estimator", estimator)
+    if isinstance(estimator, QuantilePair | MeanScalePair):
+        for name, member in estimator._given().items():
+            check_instance(name, member)
     if not isinstance(score, Score):
         remedy = (
             "a rule is passed as threshold="
@@ -1304,10 +1389,10 @@ def check_model(estimator: Any, score: Any, task: str) -> None:
             "estimator must be one model, got several: pass QuantilePair(lower, upper) or "
             "MeanScalePair(mean, scale)"
         )
-    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+    if not hasattr(estimator, "get_params"):
         raise TypeError(
-            f"estimator must be a scikit-learn estimator, got {shown(estimator)}: give an instance "
-            "such as Ridge(), and wrap any other object, once trained, in FrozenEstimator"
+            f"estimator must be a scikit-learn estimator, got {shown(estimator)}: give one such as "
+            "Ridge(), and wrap any other object, once trained, in FrozenEstimator"
         )
     if score.task is None:
         return  # a score of the user's own may read any model

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
-from plcp._options import check_same_rows
+from plcp._options import check_same_rows, place_of_alpha
 from plcp._rows import frame_package, to_plain_array
 from plcp._validation import as_floats
 from plcp.quantiles import FloatArray
@@ -351,10 +351,10 @@ class NestedSets(Mapping[float, Sets]):
         self._sets = dict(zip(alphas, sets, strict=True))
 
     def __getitem__(self, alpha: float) -> Sets:
-        try:
-            return self._sets[alpha]
-        except KeyError:
-            raise KeyError(f"no sets at alpha = {alpha!r}, only at {[*self]}") from None
+        place = place_of_alpha([*self], alpha)
+        if place is None:
+            raise KeyError(f"no sets at alpha = {alpha!r}, only at {[*self]}")
+        return [*self._sets.values()][place]
 
     def __iter__(self) -> Iterator[float]:
         return iter(self._sets)

@@ -817,6 +817,14 @@ def page_of(n, groups, **options):
     return certify(rule, np.zeros((n, 1)), scores, groups=groups, **options).to_text()
 
 
+def test_one_group_is_not_counted_as_several():
+    rule = SplitConformal().fit(np.zeros((19, 1)), np.arange(19.0))
+    found = certify(rule, np.zeros((300, 1)), np.full(300, 99.0), groups=np.full(300, "bad"))
+    flat = " ".join(found.to_text().split())
+    assert "The one group, bad, beside the target 0.87: below. Group below the target: bad." in flat
+    assert "Of 1" not in flat
+
+
 def test_the_first_lines_say_it_all():
     """One group covered for sure, one not for sure, one open, of bounds that hold at once."""
     rule = SplitConformal().fit(np.zeros((19, 1)), np.arange(19.0))
@@ -827,7 +835,7 @@ def test_the_first_lines_say_it_all():
     assert "Here 303 of 603 did. With 95 % confidence the true probability lies between" in flat
     assert "Verdict on all rows together: below 0.87." in flat
     assert "Of 3 groups, beside the target 0.87: 1 above, 1 below, 1 undecided." in flat
-    assert "Groups below the target: bad." in flat
+    assert "Group below the target: bad." in flat
     kept = groups != "bad"
     without = certify(rule, np.zeros((303, 1)), scores[kept], groups=groups[kept])
     least = np.floor(1000 * without.groups[1].low_all) / 1000

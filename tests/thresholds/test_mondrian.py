@@ -130,6 +130,18 @@ def test_a_small_group_is_named():
     assert_array_equal(np.isinf(rule.thresholds_), [False, True])
 
 
+def test_a_column_that_was_not_binned_is_named(rng):
+    X = rng.normal(size=(60, 2))
+    for source, said in (
+        (0, "column 0 has 60 values in 60 rows, and .*: bin it, or use PLCP"),
+        ([0, 1], r"columns \[0, 1\] have 60 combinations .*: join some, or name fewer columns"),
+        (lambda X: X[:, 0], "groups has 60 labels in 60 rows"),
+    ):
+        with pytest.warns(InfiniteThresholdWarning, match=said) as caught:
+            Mondrian(source).fit(X, np.arange(60))
+        assert len(str(caught[0].message)) < 500
+
+
 @pytest.mark.parametrize(
     ("groups", "message"),
     [

@@ -240,14 +240,24 @@ def _found(c: Certificate) -> list[str]:
     if groups:
         counts = Counter(group.verdict for group in groups)
         listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
-        found.append(f"Of {len(groups)} groups, beside the target {c.target:g}: {listed}.")
+        if len(groups) == 1:
+            which, listed = f"The one group, {_name(groups[0])}", str(groups[0].verdict)
+        else:
+            which = f"Of {len(groups)} groups"
+        found.append(f"{which}, beside the target {c.target:g}: {listed}.")
     if names := [_name(group) for group in groups if group.verdict == Verdict.BELOW]:
-        found.append(f"Groups below the target: {'; '.join(names)}.")
+        found.append(f"{_groups(names)} below the target: {'; '.join(names)}.")
     below = [g for g in groups if g.verdict != Verdict.BELOW and g.high_all < 1 - c.alpha]
     if below:
         names = [_name(group) for group in below]
-        found.append(f"Groups that surely cover less than {1 - c.alpha:g}: {'; '.join(names)}.")
+        verb = "covers" if len(names) == 1 else "cover"
+        meant = f"{1 - c.alpha:g}"
+        found.append(f"{_groups(names)} that surely {verb} less than {meant}: {'; '.join(names)}.")
     return found
+
+
+def _groups(names: list[str]) -> str:
+    return "Group" if len(names) == 1 else "Groups"
 
 
 def _table(c: Certificate) -> list[str]:

@@ -120,6 +120,12 @@ def default_classifier(
     )
 
 
+FRAME = (
+    "X holds text: give a DataFrame, whose text and categories the default classifier reads, or "
+    "encode it, as by OneHotEncoder in a pipeline."
+)
+
+
 def _probability(
     classifier: Any,
     X: Any,
@@ -132,7 +138,7 @@ def _probability(
     if outcomes.all() or not outcomes.any():  # many classifiers refuse a single class
         return np.full(len(new), float(outcomes[0]))
     weight = {} if counts is None else {"sample_weight": counts[known]}
-    with model_errors(classifier, X), threads_for(X, classifier):
+    with model_errors(classifier, X, of_text=FRAME), threads_for(X, classifier):
         fitted = clone(classifier).fit(take(X, known), outcomes, **weight)
         predicted = fitted.predict_proba(take(X, new))[:, 1]
     return check_numbers("predict_proba", predicted, len(new), least=0.0, most=1.0)

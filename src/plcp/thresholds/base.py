@@ -11,7 +11,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from plcp._base import Estimator
-from plcp._options import check_alpha, check_rate, check_same_rows, check_share, shown
+from plcp._options import (
+    check_alpha,
+    check_rate,
+    check_same_rows,
+    check_share,
+    place_of_alpha,
+    shown,
+)
 from plcp._validation import (
     check_features,
     check_lengths,
@@ -58,7 +65,7 @@ def check_alphas(alpha: Any) -> list[float]:
     alphas = [check_rate(each) for each in alpha]
     if not alphas:
         raise ValueError(f"alpha lists no rate, got {shown(alpha)}: give one at least, as in [0.1]")
-    if len({*alphas}) < len(alphas):
+    if any(place_of_alpha(alphas[:i], each) is not None for i, each in enumerate(alphas)):
         raise ValueError(f"alpha lists a rate twice, got {shown(alpha)}: give each once")
     return alphas
 
@@ -71,9 +78,10 @@ def check_listed(alphas: Sequence[float], alpha: Any) -> int:
     >>> check_listed([0.2, 0.05], 0.05)
     1
     """
-    if lists_alphas(alpha) or alpha not in alphas:
+    place = place_of_alpha(alphas, alpha)
+    if place is None:
         raise ValueError(f"no fit at alpha = {alpha!r}, only at {[*alphas]}: choose one of these")
-    return alphas.index(alpha)
+    return place
 
 
 def never_crossing(alphas: Sequence[float], thresholds: FloatArray) -> FloatArray:
@@ -218,6 +226,14 @@ class DrawnRanks:
         """Threshold of each row, given the number of its group."""
         steps = self.ends[groups] < RowDraws(X, self.seed, "rank").random()[:, None]
         return self.thresholds[groups, steps.sum(axis=1)]
+
+
+def result_of_each(fitted: Any, alphas: list[float], method: str) -> ValueError:
+    """Return the error that a method has a result of its own at each alpha."""
+    return ValueError(
+        f"each alpha of this {type(fitted).__name__} has a result of its own, alpha = {alphas}: "
+        f"choose one of them, as at({alphas[0]:g}).{method} does"
+    )
 
 
 class Assigned(NamedTuple):
@@ -398,11 +414,7 @@ class ThresholdRule(RegressorMixin, Estimator):
         if not fitted_at_several(self):
             return self
         if not self._shares_groups():
-            raise ValueError(
-                f"each alpha of this {type(self).__name__} has a result of its own, "
-                f"alpha = {[rule.alpha for rule in self.rules_]}: choose one of them, as "
-                f"at({self.rules_[0].alpha:g}).{method} does"
-            )
+            raise result_of_each(self, [rule.alpha for rule in self.rules_], method)
         return self.rules_[0]
 
     def _shares_groups(self) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plcp._options import (
+    EVERY_OUTCOME,
     check_alpha,
     check_rate,
     check_same_rows,
@@ -30,7 +31,13 @@ from plcp.groups.groups import (
 )
 from plcp.out_of_core import Passes, Ranks
 from plcp.out_of_core.passes import Block
-from plcp.quantiles import FloatArray, IntArray, group_conformal_quantiles, group_ranks
+from plcp.quantiles import (
+    FloatArray,
+    IntArray,
+    group_conformal_quantiles,
+    group_ranks,
+    least_points,
+)
 from plcp.thresholds.base import (
     Alpha,
     Assigned,
@@ -267,7 +274,12 @@ class Mondrian(GivenGroupsRule):
         self.thresholds_, self.group_sizes_ = thresholds, sizes
         small = self.groups_[np.isinf(thresholds)].tolist()
         if small and not self.randomize:
-            warn_infinite(too_few_in(f"groups {shortened(small)}", m, alpha, self.confidence))
+            few = too_few_in(f"groups {shortened(small)}", m, alpha, self.confidence)
+            if m * least_points(alpha) > n:  # as a column of numbers has, that was not binned
+                found, remedy = _too_many(self.groups, m)
+                warn_infinite(f"{found} in {n} rows, and {few}", f"{EVERY_OUTCOME}: {remedy}")
+            else:
+                warn_infinite(few)
         self.guarantee_ = Guarantee(
             scope="given groups",
             alpha=alpha,
@@ -306,6 +318,15 @@ class Mondrian(GivenGroupsRule):
         check_kind(self.groups_[0], labels[0], " of groups")
         codes = np.minimum(np.searchsorted(self.groups_, labels), len(self.groups_) - 1)
         return labels, np.where(self.groups_[codes] == labels, codes, len(self.groups_))
+
+
+def _too_many(source: Source | None, m: int) -> tuple[str, str]:
+    """Return what has too many groups, and the remedy."""
+    if isinstance(source, str | int):
+        return f"column {source!r} has {m} values", "bin it, or use PLCP, which learns groups"
+    if isinstance(source, list):
+        return f"columns {source} have {m} combinations", "join some, or name fewer columns"
+    return f"groups has {m} labels", "join some, or use PLCP, which learns groups"
 
 
 def _in_groups(labels: NDArray[Any], scores: FloatArray, groups: NDArray[Any]) -> Block:
