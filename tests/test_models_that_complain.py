@@ -64,7 +64,12 @@ GAPS = table[["age"]].where(table["age"] > -1)
             [7] * 60,
             "rows that train it have the label 7: give",
         ),
-        (KNeighborsRegressor(50, metric="mistaken"), GAPS.fillna(0.0), y, "until the model by itself acc"),
+        (
+            KNeighborsRegressor(50, metric="mistaken"),
+            GAPS.fillna(0.0),
+            y,
+            "until the model by itself acc",
+        ),
     ],
 )
 def test_an_error_of_training_has_a_remedy_for_training(model, X, y, remedy):

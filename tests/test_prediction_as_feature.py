@@ -24,7 +24,7 @@ from plcp import (
     QuantileResidual,
     Rectified,
 )
-from plcp.conformal import with_prediction
+from plcp._features import with_prediction
 from plcp.onnx import export
 from plcp.regressors import ScaledQuantile
 from plcp.storage import TrustWarning

@@ -21,7 +21,7 @@ from plcp import (
     SignedResidual,
     SplitConformal,
 )
-from plcp.conformal import _folds_of_classes
+from plcp._folds import folds_of_classes
 from plcp.quantiles import conformal_rank
 
 LINEAR = OrderedPartition(LinearQuantile())
@@ -156,7 +156,7 @@ def test_a_class_of_one_row_is_held_out_of_no_fold(rng):
     y = np.array(["a"] * 150 + ["b"] * 87 + ["c"] * 2 + ["d"])
     model = ConformalClassifier(Few(), threshold=PLCP(LINEAR, 2), random_state=0).fit(X, y)
     assert (model.guarantee_.kind, model.guarantee_.scope) == ("exact", "learned groups")
-    folds = _folds_of_classes(np.arange(240), y, 4, np.random.RandomState(0))
+    folds = folds_of_classes(np.arange(240), y, 4, np.random.RandomState(0))
     held = np.concatenate([rows for _, rows in folds])
     assert sorted(held) == list(range(239))
     for learn, hold in folds:
@@ -167,7 +167,7 @@ def test_a_class_of_one_row_is_held_out_of_no_fold(rng):
 
 
 def test_classes_of_one_row_each_make_no_folds():
-    assert _folds_of_classes(np.arange(42), np.arange(42), 5, np.random.RandomState(0)) == []
+    assert folds_of_classes(np.arange(42), np.arange(42), 5, np.random.RandomState(0)) == []
 
 
 def test_a_model_that_folds_are_too_small_for_names_the_remedy(rng):
@@ -193,7 +193,7 @@ def test_draws_of_teachers_are_not_those_of_calibration_rows(rng, monkeypatch):
 
 def test_copies_stay_in_one_fold(rng):
     ids, y = np.repeat(np.arange(50), 3), np.repeat(rng.integers(3, size=50), 3)
-    for learn, hold in _folds_of_classes(ids, y, 3, np.random.RandomState(0)):
+    for learn, hold in folds_of_classes(ids, y, 3, np.random.RandomState(0)):
         assert not {*ids[learn]} & {*ids[hold]}
 
 

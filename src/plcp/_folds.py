@@ -113,6 +113,27 @@ def shuffled_folds(ids: IntArray, n_folds: int, seed: Any) -> list[Fold]:
     return [(np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in held]
 
 
+def folds_of_classes(
+    ids: IntArray, y: NDArray[Any], n_folds: int, rng: np.random.RandomState
+) -> list[Fold]:
+    """Folds with like shares of each class, none of which lacks a class to learn from.
+
+    So a class that a single row has, or copies of one, is held out of no fold.
+    """
+    codes = np.unique(y, return_inverse=True)[1]
+    first = np.unique(ids, return_index=True)[1]
+    of_ids, sizes = codes[first], np.bincount(codes[first])
+    order = np.lexsort((rng.permutation(len(first)), of_ids))
+    fold_of_id = np.empty(len(first), dtype=np.intp)
+    fold_of_id[order] = np.arange(len(first)) % n_folds
+    fold_of_id[sizes[of_ids] == 1] = -1
+    folds = fold_of_id[ids]
+    return [
+        (np.flatnonzero(folds != k), np.flatnonzero(folds == k))
+        for k in np.unique(folds[folds >= 0])
+    ]
+
+
 def split_rows(ids: IntArray, share: float, rng: Any) -> Fold:
     """Rows of two parts, drawn at random: ``share`` of the ids are in the second.
 

@@ -3,31 +3,41 @@
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial, wraps
 from inspect import signature
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import hstack, issparse
 from sklearn import get_config
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils import check_random_state, indexable
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from plcp._base import Estimator
+from plcp._compatibility import (
+    SCORE_OF_PAIR as SCORE_OF_PAIR,  # which comparisons read
+    check_is_rule,
+    check_model,
+    check_rule,
+    check_takes_clusters,
+    rule_at,
+    rules_of_tails,
+    tags_of,
+)
+from plcp._features import Features, is_table, select_features, with_prediction
 from plcp._files import nearest
 from plcp._folds import (
     Fold,
     check_splitter_groups,
     copy_ids,
+    folds_of_classes,
     given_folds,
     is_number_of_folds,
     is_splitter,
@@ -37,7 +47,6 @@ from plcp._folds import (
 )
 from plcp._options import (
     caller_stacklevel,
-    check_alpha,
     check_count,
     check_instance,
     check_option,
@@ -48,15 +57,7 @@ from plcp._options import (
     shown,
 )
 from plcp._parallel import in_threads
-from plcp._rows import (
-    count,
-    is_dataset,
-    is_frame,
-    is_module,
-    row_labels,
-    take,
-    to_plain_array,
-)
+from plcp._rows import is_frame, row_labels, take, to_plain_array
 from plcp._validation import (
     check_at_hand,
     check_classes,
@@ -75,23 +76,15 @@ from plcp.exceptions import InfiniteThresholdWarning
 from plcp.groups.clusters import check_enough, check_whole, cluster_numbers
 from plcp.groups.groups import label_text
 from plcp.models import MeanScalePair, QuantilePair
-from plcp.quantiles import FloatArray, IntArray, shared_confidence
+from plcp.quantiles import FloatArray, IntArray
 from plcp.regressors.base import seeded, training_params, training_routes
-from plcp.scores import (
-    AbsoluteResidual,
-    LabelProbability,
-    NormalizedResidual,
-    QuantileResidual,
-    Score,
-    SignedResidual,
-)
+from plcp.scores import AbsoluteResidual, LabelProbability, Score
 from plcp.sets import LabelSets, NestedSets
 from plcp.thresholds import PLCP, Mondrian, ThresholdRule
 from plcp.thresholds.base import (
     Alpha,
     Members,
     check_alphas,
-    check_confidence,
     check_listed,
     fit_rule,
     fitted_at_several,
@@ -110,8 +103,8 @@ __all__ = [
 ]
 
 CONTAINERS = ("default", "pandas", "polars")
-
-Features = Callable[[Any], Any] | list[Any] | str | int | None
+UNKNOWN = -1  # code of a label that the rows which trained the model lack
+MOST_PROBABILITIES = 3  # of a classifier, that rules read
 
 
 class Examined(NamedTuple):
@@ -630,7 +623,7 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        of_model = _tags(self.estimator)
+        of_model = tags_of(self.estimator)
         tags.input_tags.allow_nan = of_model is not None and of_model.input_tags.allow_nan
         return tags
 
@@ -1072,7 +1065,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         return super()._invert(inputs).with_classes(self.classes_)
 
     def _folds(self, ids: IntArray, y: NDArray[Any], rng: np.random.RandomState) -> list[Fold]:
-        return _folds_of_classes(ids, y, self.cv, rng)
+        return folds_of_classes(ids, y, self.cv, rng)
 
     def _read(self, score: Score, model: Any, X: Any) -> NDArray[Any]:
         prediction, known = super()._read(score, model, X), model.classes_
@@ -1100,176 +1093,10 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         return order[np.searchsorted(self.classes_, y, sorter=order)]
 
 
-def rules_of_tails(rule: Any, n: int) -> list[Any]:
-    """Return one unfitted rule for each of n tails, each at its share of alpha.
-
-    A confidence of all tails at once is shared, too: each may fail with an equal share of the rest.
-
-    Examples
-    --------
-    >>> from plcp import SplitConformal
-    >>> rules_of_tails(SplitConformal(alpha=0.2), 2)
-    [SplitConformal(), SplitConformal()]
-    """
-    if n == 1:
-        return [clone(rule)]
-    # checked here, since a rule at its share does not see that alpha is too large
-    shares = [check_alpha(alpha) / n for alpha in np.atleast_1d(rule.alpha).tolist()]
-    given: dict[str, Any] = {"alpha": shares if lists_alphas(rule.alpha) else shares[0]}
-    if getattr(rule, "confidence", None) is not None:
-        given["confidence"] = shared_confidence(check_confidence(rule.confidence), n)
-    return [clone(rule).set_params(**given) for _ in range(n)]
-
-
 def alphas_of(model: Conformal) -> list[float]:
     """Return the alphas a conformal estimator was fitted at: the sums of its tails' shares."""
     shares = zip(*(check_alphas(rule.alpha) for rule in model.tail_rules_), strict=True)
     return [sum(of_tails) for of_tails in shares]
-
-
-def rule_at(rule: Any, alpha: Any, *, given: bool) -> Any:
-    """Return the rule at the alpha of its conformal estimator, if that has one.
-
-    A rule ``given`` by the user has an alpha, too: the two must be the same, unless that of the
-    rule is the default of its class, which the user may not have chosen.
-
-    Examples
-    --------
-    >>> from plcp import SplitConformal
-    >>> rule_at(SplitConformal(), 0.2, given=True), rule_at(SplitConformal(0.3), None, given=True)
-    (SplitConformal(alpha=0.2), SplitConformal(alpha=0.3))
-    """
-    check_alphas(rule.alpha if alpha is None else alpha)
-    if alpha is None or np.array_equal(alpha, rule.alpha):
-        return rule
-    default = signature(type(rule)).parameters["alpha"].default if given else rule.alpha
-    if not np.array_equal(rule.alpha, default):
-        raise ValueError(
-            f"alpha is {alpha} for the sets, but {rule.alpha} in threshold={rule}: give it in one "
-            f"place, as in threshold={type(rule).__name__}(..., alpha={alpha})"
-        )
-    return clone(rule).set_params(alpha=alpha)
-
-
-def select_features(features: Any, X: Any) -> Any:
-    """Return what the threshold rule reads of X: some columns, or a function of it."""
-    if features is None:
-        return X
-    if is_module(features):
-        from plcp.partitions.torch import embed
-
-        return embed(features, X)
-    if callable(features):
-        return _one_row_each(features(X), X)
-    columns = _listed_columns(features)
-    if not is_table(X):
-        raise ValueError(
-            f"features names the columns {shown(columns)}, but X has none: give a function of X"
-        )
-    named = [name for name in columns if isinstance(name, str)]
-    if named and not is_frame(X):
-        raise ValueError(
-            f"features names {named}, but X is an array without names: give positions, such as [0]"
-        )
-    if is_frame(X):
-        names = list(X.columns)
-        missing = [name for name in named if name not in names]
-        if missing:
-            raise ValueError(f"features names {missing}, but X has only {shortened(names)}")
-    width = np.shape(X)[1]
-    beyond = [i for i in columns if isinstance(i, Integral) and not -width <= i < width]
-    if beyond:
-        raise ValueError(f"features has the positions {beyond}, but X has only {width} columns")
-    return _safe_indexing(X, columns, axis=1)
-
-
-def _listed_columns(features: Any) -> list[Any]:
-    """Return the columns, each a name or a position."""
-    if isinstance(features, set | frozenset):
-        raise TypeError(f"features must be ordered, got the set {features}: give a list of columns")
-    is_list = isinstance(features, Iterable) and not isinstance(features, str | bytes)
-    columns = list(features) if is_list else [features]
-    if len(columns) == 0:
-        raise ValueError("features names no column, got []: name one, or give None for all of X")
-    kinds = {isinstance(each, str) for each in columns}
-    is_known = all(isinstance(each, str) or is_whole(each) for each in columns)
-    if not is_known or len(kinds) > 1:
-        raise TypeError(
-            "features must be a column, a list of names or of positions, or a function of X, got "
-            f"{shown(features)}"
-        )
-    return columns
-
-
-def _one_row_each(rows: Any, X: Any) -> Any:
-    """Return what a function gave, which must be a table or more, with a row for each row of X."""
-    shape = getattr(rows, "shape", None)
-    if shape is not None and len(shape) < 2:
-        raise ValueError(
-            f"features is a function that gave an array of shape {tuple(shape)}, which has no "
-            "columns: let it give a table, as by .reshape(-1, 1) or X[[name]]"
-        )
-    n, found = count(X), count(rows) if shape is not None or hasattr(rows, "__len__") else None
-    if found != n:
-        got = shown(rows) if found is None else f"{found} rows"
-        raise ValueError(
-            f"features is a function that must give one row for each of {n} rows of X, got {got}"
-        )
-    return rows
-
-
-def is_table(X: Any) -> bool:
-    """Whether X has rows and columns, at hand."""
-    if isinstance(X, list | tuple):
-        return np.ndim(X[0]) == 1  # rows of unequal length are refused later
-    return not is_dataset(X) and len(X.shape) == 2
-
-
-UNKNOWN = -1  # code of a label that the rows which trained the model lack
-MOST_PROBABILITIES = 3  # of a classifier, that rules read
-SINGLE = (1e-30, 1e30)  # sizes of predictions that single precision holds
-
-
-def with_prediction(X: Any, columns: FloatArray) -> Any:
-    """Return a table with columns of predictions behind its own.
-
-    These are rounded to single precision: a model may give a row alone other last bits than among
-    others, and a tree may cut at the prediction of a row.
-
-    Examples
-    --------
-    >>> with_prediction(np.array([[1.0], [2.0]]), np.array([[0.5], [0.25]]))
-    array([[1.  , 0.5 ],
-           [2.  , 0.25]])
-    """
-    columns = columns.copy()
-    holds = (np.abs(columns) > SINGLE[0]) & (np.abs(columns) < SINGLE[1])
-    columns[holds] = columns[holds].astype(np.float32)
-    if is_frame(X):
-        return _frame_with(X, columns)
-    if issparse(X):
-        return hstack([X, columns], format="csr")
-    X = np.asarray(X)
-    return np.column_stack([X.astype(object) if X.dtype.kind in "US" else X, columns])
-
-
-def _frame_with(X: Any, columns: FloatArray) -> Any:
-    names, new = list(X.columns), columns.shape[1]
-    added: list[Any]
-    if all(isinstance(name, str) for name in names):
-        base = "prediction"
-        while any(name.startswith(base) for name in names):
-            base += "_"
-        added = [base] if new == 1 else [f"{base} {i}" for i in range(1, new + 1)]
-    else:
-        least = 1 + max((int(name) for name in names if isinstance(name, Integral)), default=-1)
-        added = [*range(least, least + new)]
-    if hasattr(X, "with_columns"):
-        return X.with_columns(**dict(zip(added, columns.T, strict=True)))
-    wider = X.copy(deep=False)
-    for name, column in zip(added, columns.T, strict=True):
-        wider[name] = column
-    return wider
 
 
 def columns_source(model: Conformal) -> Any:
@@ -1327,126 +1154,5 @@ def check_one_alpha(estimator: Any) -> None:
         )
 
 
-def check_takes_clusters(rule: ThresholdRule) -> None:
-    """Raise for a rule that takes no groups of rows that belong together."""
-    if not rule._takes_clusters:
-        raise TypeError(
-            f"{type(rule).__name__} counts every row as one, and takes no groups of rows: choose "
-            "PLCP, SplitConformal, Mondrian or Rectified, or leave groups out"
-        )
-
-
-def check_is_rule(rule: Any) -> None:
-    """Raise for what is no threshold rule, and name some."""
-    check_instance("threshold", rule)
-    if isinstance(rule, ThresholdRule):
-        return
-    if isinstance(rule, Score):
-        remedy = "a score is passed as conformity="
-    else:
-        remedy = (
-            "use PLCP() (learned groups), SplitConformal() (one threshold) or Mondrian('column') "
-            "(given groups); the miscoverage rate is passed as alpha="
-        )
-    raise TypeError(f"threshold must be a ThresholdRule, got {rule!r}: {remedy}")
-
-
-def check_rule(rule: Any, mondrian: type[Any]) -> None:
-    """Raise for a rule that no conformal estimator can fit."""
-    if isinstance(rule, mondrian) and rule.groups is None:
-        kind = type(rule).__name__
-        raise ValueError(
-            f"{kind}(groups=None) takes labels by hand, which a conformal estimator cannot pass "
-            f"on: name a column of X or give a function of X, as in {kind}(groups=...)"
-        )
-
-
-_SCORES = {
-    "regression": "AbsoluteResidual or another residual",
-    "classification": "LabelProbability or CumulativeProbability",
-}
-_CONFORMAL = {"regression": "ConformalRegressor", "classification": "ConformalClassifier"}
-SCORE_OF_PAIR = {QuantilePair: QuantileResidual, MeanScalePair: NormalizedResidual}
-_RESIDUALS = (AbsoluteResidual, SignedResidual, NormalizedResidual, QuantileResidual)
-
-
-def check_model(estimator: Any, score: Any, task: str) -> None:
-    """Raise for a model or a score that does not fit the task."""
-    check_instance("conformity", score)
-    check_instance("estimator", estimator)
-    if isinstance(estimator, QuantilePair | MeanScalePair):
-        for name, member in estimator._given().items():
-            check_instance(name, member)
-    if not isinstance(score, Score):
-        remedy = (
-            "a rule is passed as threshold="
-            if isinstance(score, ThresholdRule)
-            else f"use {_SCORES[task]}; the miscoverage rate is passed as alpha="
-        )
-        raise TypeError(f"conformity must be a Score, got {score!r}: {remedy}")
-    if isinstance(estimator, tuple | list):
-        raise TypeError(
-            "estimator must be one model, got several: pass QuantilePair(lower, upper) or "
-            "MeanScalePair(mean, scale)"
-        )
-    if not hasattr(estimator, "get_params"):
-        raise TypeError(
-            f"estimator must be a scikit-learn estimator, got {shown(estimator)}: give one such as "
-            "Ridge(), and wrap any other object, once trained, in FrozenEstimator"
-        )
-    if score.task is None:
-        return  # a score of the user's own may read any model
-    other = "classification" if task == "regression" else "regression"
-    if score.task != task:
-        raise TypeError(
-            f"{score} is a score for {score.task}, but {_CONFORMAL[task]} needs one for {task}: "
-            f"use {_SCORES[task]}, or {_CONFORMAL[other]}"
-        )
-    model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    own = SCORE_OF_PAIR.get(type(model))
-    if own is not None and type(score) in _RESIDUALS and type(score) is not own:
-        raise TypeError(
-            f"{score} does not read the two columns of {type(model).__name__}: pass "
-            f"conformity={own.__name__}()"
-        )
-    kinds = {"regression": "regressor", "classification": "classifier"}
-    tags = _tags(estimator)
-    has_probabilities = task == "classification" and hasattr(estimator, "predict_proba")
-    if tags is not None and tags.estimator_type == kinds[other] and not has_probabilities:
-        raise TypeError(
-            f"{_CONFORMAL[task]} needs a {kinds[task]}, got the {kinds[other]} {estimator}: "
-            f"use {_CONFORMAL[other]}"
-        )
-
-
-def _tags(estimator: Any) -> Any:
-    """Return the tags of a model; None if it has none of scikit-learn's."""
-    try:
-        return get_tags(estimator)
-    except (AttributeError, TypeError):
-        return None
-
-
 def _one_column_per_tail(scores: FloatArray) -> FloatArray:
     return scores.reshape(len(scores), -1)
-
-
-def _folds_of_classes(
-    ids: IntArray, y: NDArray[Any], n_folds: int, rng: np.random.RandomState
-) -> list[Fold]:
-    """Folds with like shares of each class, none of which lacks a class to learn from.
-
-    So a class that a single row has, or copies of one, is held out of no fold.
-    """
-    codes = np.unique(y, return_inverse=True)[1]
-    first = np.unique(ids, return_index=True)[1]
-    of_ids, sizes = codes[first], np.bincount(codes[first])
-    order = np.lexsort((rng.permutation(len(first)), of_ids))
-    fold_of_id = np.empty(len(first), dtype=np.intp)
-    fold_of_id[order] = np.arange(len(first)) % n_folds
-    fold_of_id[sizes[of_ids] == 1] = -1
-    folds = fold_of_id[ids]
-    return [
-        (np.flatnonzero(folds != k), np.flatnonzero(folds == k))
-        for k in np.unique(folds[folds >= 0])
-    ]

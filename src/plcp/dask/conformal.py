@@ -14,6 +14,8 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from plcp._compatibility import check_rule, rule_at, rules_of_tails
+from plcp._features import Features, select_features
 from plcp._options import check_rate
 from plcp._rows import count, is_frame
 from plcp._validation import check_classes
@@ -21,15 +23,10 @@ from plcp.conformal import (
     Conformal,
     ConformalClassifier,
     ConformalRegressor,
-    Features,
     alphas_of,
     check_one_alpha,
-    check_rule,
     columns_source,
     is_frozen,
-    rule_at,
-    rules_of_tails,
-    select_features,
 )
 from plcp.dask.cluster import Connected, DaskBlocks, call_of, client_of, layer
 from plcp.dask.collections import blockwise, check_columns, meta_of, pairs_of

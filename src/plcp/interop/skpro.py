@@ -19,8 +19,9 @@ try:
 except ImportError as error:
     raise ImportError("plcp.interop.skpro needs skpro: pip install 'plcp[skpro]'") from error
 
+from plcp._compatibility import check_is_rule
 from plcp._options import check_share
-from plcp.conformal import ConformalRegressor, check_is_rule
+from plcp.conformal import ConformalRegressor
 from plcp.quantiles import FloatArray
 from plcp.scores import Score, SignedResidual
 from plcp.thresholds import PLCP, SplitConformal, ThresholdRule

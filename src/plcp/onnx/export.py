@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from onnx import ModelProto, ValueInfoProto, checker, helper
 from sklearn.utils.validation import check_is_fitted
 
+from plcp._features import SINGLE
 from plcp._files import check_output, write_atomically
-from plcp.conformal import SINGLE, ConformalClassifier, ConformalRegressor, columns_source
+from plcp.conformal import ConformalClassifier, ConformalRegressor, columns_source
 from plcp.onnx.graph import IR_VERSION, TYPES, VERSIONS, Graph, inputs_of, place_of, refused
 from plcp.onnx.rules import COLUMNS, Answer, answers, check_score, ends, point, prediction
 from plcp.thresholds import ThresholdRule
