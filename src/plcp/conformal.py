@@ -1086,8 +1086,9 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(
-                f"labels {unknown.tolist()} are not among the classes {self.classes_.tolist()} the "
-                "model was trained on: drop those rows, merge rare classes, or retrain the model"
+                f"labels {shortened(unknown.tolist())} are not among the classes "
+                f"{shortened(self.classes_.tolist())} the model was trained on: count those rows "
+                "as misses, which no set covers; to calibrate, merge rare classes or retrain it"
             )
         order = np.argsort(self.classes_)  # a model may list them in any order
         return order[np.searchsorted(self.classes_, y, sorter=order)]

@@ -210,7 +210,7 @@ class LabelSets:
         if unknown:
             raise ValueError(
                 f"y holds {unknown[0]!r}, not among the classes {_shorten(self.classes)}: "
-                "drop such rows, or name the labels by with_classes"
+                "no set holds it, so count such rows as misses; or name the labels by with_classes"
             )
         columns = np.array([known[label] for label in distinct.tolist()], dtype=np.intp)
         return columns[inverse]
