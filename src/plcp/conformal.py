@@ -955,8 +955,8 @@ class ConformalClassifier(ClassifierMixin, Conformal):
             return self._encode(y)
         if not known.any():
             raise ValueError(
-                f"no calibration row has a label that a training row has, as {len(np.unique(y))} "
-                f"of {len(y)} are distinct: merge labels, or give more rows of each"
+                "no calibration row has a label that the model was trained on, "
+                f"{shortened(self.classes_.tolist())}: merge labels, or give more rows of each"
             )
         codes = np.full(len(y), UNKNOWN)
         codes[known] = self._encode(y[known])
