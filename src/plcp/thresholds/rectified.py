@@ -130,11 +130,7 @@ class Rectified(ClusteredRule):
         alpha = check_rate(self.alpha)
         pairs = Pairs(*drop_weightless(X, scores, weights), clusters=clusters)
         held = self._learn(pairs, alpha)
-        counted: dict[str, Any] = {
-            "sample_weight": held.weights,
-            "test_weight": held.copies,
-            "confidence": self.confidence,
-        }
+        counted: dict[str, Any] = {"sample_weight": held.weights, "confidence": self.confidence}
         self._n_calibration = held.independent
         self.level_ = conformal_quantile(self._adjusted(held), alpha, **counted)
         if np.isinf(self.level_):
