@@ -12,6 +12,7 @@ from typing import Any
 from benchmarks.accuracy.tables import (
     by_task,
     census,
+    corrupted,
     held,
     levels,
     mean_by,
@@ -148,6 +149,9 @@ def images(results: Results) -> Blocks:
             + f"Accuracy of the predictor by level: {accuracy}.\n\n"
             + shifted(records)
         )
+    for part in ("corruptions", "clothes"):
+        drawn = measured(neural[part], f"accuracy.neural {part}")
+        blocks[part] = drawn + corrupted(neural[part]["results"])
     simulated = neural["synthetic"]
     blocks["synthetic"] = (
         measured(simulated, "accuracy.neural synthetic")
