@@ -51,7 +51,7 @@ THREADS = 2
 N_TEST = 20_000
 SYNTHETIC_SIZES = (10_000, 50_000)
 ALIVE = 0.02  # share of the calibration points below which a group counts as dead
-UNNORMALISED = "PLCP, network not normalised"
+NORMALISED = "PLCP, normalised network"
 CLOTHES = "/usr/share/datasets/fashion-mnist"
 DEFAULT, KEPT_ALIVE = "PLCP, neural default", "Algorithm 1, kept alive"
 REPORTED = (
@@ -217,14 +217,14 @@ def run_digits(corrupt: Corruption, seeds: int, data_dir: Path) -> Iterator[dict
 def run_corruptions(
     kinds: Iterable[str], folder: str, seeds: int, data_dir: Path
 ) -> Iterator[dict[str, Any]]:
-    """The default on each kind of corruption, and what was the default before."""
+    """The default on each kind of corruption, and a candidate to replace it."""
     for seed in range(seeds):
         for kind, task in make_tasks(data_dir / folder, kinds, seed):
             rules = {
                 "Split": Method(SplitConformal(ALPHA), true_level),
                 "oracle": Method(Mondrian(0, ALPHA), true_level),
-                UNNORMALISED: Method(unnormalised(seed), inputs),
                 DEFAULT: Method(neural_default(small_cnn, seed), inputs),
+                NORMALISED: Method(normalised(seed), inputs),
             }
             about = {
                 "task": f"{'tuned on' if kind in TUNING else 'left out'}: {kind}",
@@ -236,20 +236,23 @@ def run_corruptions(
                 yield {**about, **record}
 
 
-def unnormalised(seed: int) -> PLCP:
-    """The default of images before its batches were normalised: eight epochs of smaller steps."""
+def normalised(seed: int) -> PLCP:
+    """The default with batches normalised after all layers but the first, and larger steps."""
     network = nn.Sequential(
         nn.LazyConv2d(8, kernel_size=5, stride=2, padding=2),
         nn.ReLU(),
-        nn.LazyConv2d(16, kernel_size=3, stride=2, padding=1),
+        nn.LazyConv2d(16, kernel_size=3, stride=2, padding=1, bias=False),
+        nn.BatchNorm2d(16),
         nn.ReLU(),
-        nn.LazyConv2d(16, kernel_size=3, padding=1),
+        nn.LazyConv2d(16, kernel_size=3, padding=1, bias=False),
+        nn.BatchNorm2d(16),
         nn.ReLU(),
         nn.Flatten(),
-        nn.LazyLinear(64),
+        nn.LazyLinear(64, bias=False),
+        nn.BatchNorm1d(64),
         nn.ReLU(),
     )
-    regressor = TorchQuantile(network, learning_rate=2e-3, epochs=8)
+    regressor = TorchQuantile(network, learning_rate=4e-3, epochs=7)
     return PLCP(OrderedPartition(regressor), alpha=ALPHA, calibration="cross", random_state=seed)
 
 

@@ -149,9 +149,9 @@ def images(results: Results) -> Blocks:
             + f"Accuracy of the predictor by level: {accuracy}.\n\n"
             + shifted(records)
         )
-    for part in ("corruptions", "clothes"):
-        drawn = measured(neural[part], f"accuracy.neural {part}")
-        blocks[part] = drawn + corrupted(neural[part]["results"])
+    spoiled = neural["corruptions"]
+    blocks["corruptions"] = measured(spoiled, "accuracy.neural corruptions")
+    blocks["corruptions"] += corrupted(spoiled["results"])
     simulated = neural["synthetic"]
     blocks["synthetic"] = (
         measured(simulated, "accuracy.neural synthetic")

@@ -120,14 +120,14 @@ class TorchQuantile(RegressorMixin, Estimator):
         expects its input as it is.
     optimizer : {"adam", "adamw", "sgd"} or callable, default="adam"
         A callable is given the parameters and ``lr``, as the classes of ``torch.optim`` are.
-    learning_rate : float, default=0.004
+    learning_rate : float, default=0.002
         Of the first step.
     schedule : {"cosine", "constant"}, default="cosine"
         How the learning rate goes on; "cosine" ends at zero.
     batch_size : int or "auto", default="auto"
         Rows per step; "auto": 128, or all where there are fewer.
     epochs : int or "auto", default="auto"
-        Most passes over the rows; "auto": six, or as many as make 375 steps.
+        Most passes over the rows; "auto": six, or as many as make 450 steps.
     early_stopping : bool, default=True
         Stop, and go back to the best epoch, by pinball loss on held-out rows; not below 20 rows.
     validation_fraction : float, default=0.1
@@ -178,7 +178,7 @@ class TorchQuantile(RegressorMixin, Estimator):
         head: bool = True,
         standardize: bool = True,
         optimizer: Any = "adam",
-        learning_rate: float = 4e-3,
+        learning_rate: float = 2e-3,
         schedule: str = "cosine",
         batch_size: int | str = "auto",
         epochs: int | str = "auto",
