@@ -12,6 +12,7 @@ from typing import Any
 from benchmarks.accuracy.tables import (
     by_task,
     census,
+    corrupted,
     held,
     levels,
     mean_by,
@@ -38,7 +39,7 @@ def measured(entry: Results, module: str) -> str:
     """Line with the script, the commit and the seeds of a table."""
     results = entry["results"]
     seeds = {record["seed"] for record in results if "seed" in record} if _listed(results) else []
-    times = f", {len(seeds)} seeds" if seeds else ""
+    times = f", {len(seeds)} seed{'s' * (len(seeds) > 1)}" if seeds else ""
     commit = entry["provenance"]["commit"]
     return f"*Measured by `python -m benchmarks.{module}`, commit {commit}{times}.*\n\n"
 
@@ -148,6 +149,9 @@ def images(results: Results) -> Blocks:
             + f"Accuracy of the predictor by level: {accuracy}.\n\n"
             + shifted(records)
         )
+    for part in ("corruptions", "clothes"):
+        drawn = measured(neural[part], f"accuracy.neural {part}")
+        blocks[part] = drawn + corrupted(neural[part]["results"])
     simulated = neural["synthetic"]
     blocks["synthetic"] = (
         measured(simulated, "accuracy.neural synthetic")

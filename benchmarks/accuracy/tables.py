@@ -166,6 +166,49 @@ def shifted(records: Records) -> str:
     )
 
 
+NEURAL = "PLCP, neural default"
+
+
+def corrupted(records: Records) -> str:
+    """Each method on kinds of corruption tuned on and left out, then each kind."""
+    methods, tasks = unique(records, "method"), unique(records, "task")
+    rows = []
+    for role in dict.fromkeys(task.partition(":")[0] for task in tasks):
+        own = [record for record in records if record["task"].startswith(role)]
+        n_kinds = len(unique(own, "task"))
+        for name in methods:
+            runs = pick(own, method=name)
+            pairs = zip(runs, pick(own, method=NEURAL), strict=True)
+            times = [run["fit_seconds"] / default["fit_seconds"] for run, default in pairs]
+            rows.append(
+                [
+                    f"{n_kinds} kinds {role}: {name}",
+                    with_error([run["worst_level"] for run in runs], 4),
+                    f"{mean(runs, 'size_over_oracle'):.3f}",
+                    f"{mean(runs, 'coverage'):.3f}",
+                    f"{np.median(times):.2f}",
+                ]
+            )
+    header = ["", "worst level", "size / oracle", "marginal", "fit / default's"]
+    text = table(header, rows) + "\nEach kind, mean of the seeds:\n\n"
+    rows = []
+    for task in tasks:
+        runs = {name: pick(records, task=task, method=name) for name in methods}
+        default = runs[NEURAL]
+        rows.append(
+            [
+                task,
+                levels(default, "predictor_accuracy", 2),
+                levels(default, "coverage_by_level", 3),
+                *(f"{mean(runs[name], 'worst_level'):.3f}" for name in methods),
+                f"{mean(default, 'size_over_oracle'):.2f}",
+            ]
+        )
+    header = ["", "accuracy by level", "coverage by level of the default"]
+    header += [*(f"worst level, {name}" for name in methods), "size of the default / oracle's"]
+    return text + table(header, rows)
+
+
 def with_error(values: Any, digits: int) -> str:
     error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return f"{np.mean(values):.{digits}f} ± {error:.{digits}f}"
