@@ -186,6 +186,9 @@ def test_cv_takes_what_scikit_learn_takes(rng):
             PLCP(cv=cv).fit(X, scores)
     with pytest.raises(ValueError, match="splitter such as KFold"):
         PLCP(cv=[*KFold(3).split(X)], calibration="split").fit(X, scores)
+    for calibration in ("rotate", "cross", "split"):
+        with pytest.raises(ValueError, match="divides rows by groups, and none are given"):
+            PLCP(cv=GroupKFold(3), calibration=calibration).fit(X, scores)
 
 
 def test_an_audit_learns_nothing_from_copies(rng):

@@ -210,6 +210,7 @@ def test_probabilities_of_a_taught_classifier(rng):
         (([[1.0]], [1.0]), "teachers: X has 1 features, but PLCP is expecting 2"),
         (([[1.0, 2.0]], [1.0, 2.0]), "teachers: .*inconsistent numbers of samples"),
         (([[1.0, 2.0]], [np.nan]), "teachers: scores must be finite"),
+        (([[1.0, 2.0]], [1.0]), "teachers: one row is too few to learn from"),
         ([[1.0, 2.0]], "teachers must be a tuple of features and scores"),
         (([[1.0, 2.0]] * 2, [1.0, 2.0], None, ["a"]), "teachers: groups must give the group"),
     ],

@@ -201,6 +201,7 @@ def given_folds(
     """
     if is_number_of_folds(cv):
         return None
+    check_splitter_groups(cv, groups)
     folds = [_fold(pair, count(X)) for pair in (cv.split(X, y, groups) if is_splitter(cv) else cv)]
     if not folds:
         raise ValueError("cv gives no folds: give a number, or a splitter such as KFold(3)")

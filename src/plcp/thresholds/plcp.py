@@ -470,6 +470,8 @@ class PLCP(ClusteredRule):
             clusters, weights = cluster_numbers(groups, X, weights), check_weights(weights, X)
         except ValueError as error:
             raise ValueError(f"teachers: {error}") from error
+        if len(scores) == 1:
+            raise ValueError("teachers: one row is too few to learn from, give more or none")
         if clusters is not None:
             weights = cluster_weights(clusters)
         return Pairs(*drop_weightless(X, scores, weights), clusters=clusters)
