@@ -4,7 +4,6 @@ A copy in another fold teaches a model the score that it is then judged by: out-
 copied rows are those of a model that has seen them.
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -147,11 +146,6 @@ def split_rows(ids: IntArray, share: float, rng: Any) -> Fold:
     if ids.max() == 0:  # all rows are copies of one
         ids = np.arange(len(ids))
     every = np.unique(ids)
-    if math.ceil(share * len(every)) >= len(every):
-        raise ValueError(
-            f"calibration_size={share} leaves none of {len(every)} rows, copies and groups counted "
-            "once, to learn from: give a smaller share, such as 0.3"
-        )
     learn, hold = train_test_split(every, test_size=share, random_state=rng)
     if len(every) == len(ids):
         return learn, hold

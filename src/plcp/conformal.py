@@ -1,5 +1,6 @@
 """Conformal estimators: a model, a score and a threshold rule make prediction sets."""
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -301,6 +302,12 @@ class Conformal(MetaEstimatorMixin, Estimator, ABC):
             raise ValueError(
                 "n_samples=1: one row cannot both train and calibrate; give more, or a model in "
                 "FrozenEstimator"
+            )
+        n = int(ids.max()) + 1 if ids.max() > 0 else len(ids)
+        if math.ceil(self.calibration_size * n) >= n:
+            raise ValueError(
+                f"calibration_size={self.calibration_size} leaves none of {n} rows, copies and "
+                "groups counted once, to train the model: give a smaller share, such as 0.3"
             )
         return split_rows(ids, self.calibration_size, rng)
 

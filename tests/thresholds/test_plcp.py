@@ -167,12 +167,6 @@ def test_what_rules_of_a_rotation_share_changes_no_bit(rng, monkeypatch, signed)
     assert_array_equal(shared.thresholds_, apart.thresholds_)
 
 
-@pytest.mark.parametrize("calibration", ["held-out", "split"])
-def test_a_share_that_leaves_no_row_is_named(rng, calibration):
-    with pytest.raises(ValueError, match=r"calibration_size=0\.999 leaves none of 300 rows"):
-        PLCP(calibration=calibration, calibration_size=0.999).fit(*draw(rng))
-
-
 def test_folds_that_purge_rows_cannot_rotate(rng):
     X, scores = draw(rng, n=120)
     blocks = np.arange(120) // 40
